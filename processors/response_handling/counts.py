@@ -21,7 +21,7 @@ from processors.response_handling.rows import Told
 
 _MOST_ROWS, _MOST_LISTS, _MOST_KINDS, _LONGEST_VALUE = 200, 12, 5, 40
 """Rows of a list, lists that are added up, kinds that rows are told of by, and characters of a value."""
-_NEAR, _COUNTS, _LEAST_ID = 40, range(1, 101), 100
+_NEAR, _COUNTS, _SHORTEST_NAME = 40, range(1, 101), 3
 _END = re.compile(r"[.,:;()\n、。，]")
 _PART = re.compile(r"(?:[^:;(（：.!?\n]|[:.](?=\d)){1,400}")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
@@ -119,13 +119,9 @@ def _named(response: Response, records: Sequence[Record], kinds: _Kinds) -> set[
     told, found = response.once(Told).answer, set[int]()
     for place, record in enumerate(records):
         texts = [str(leaf.value).lower() for leaf in record.leaves if leaf.key not in kinds and leaf.value]
-        if any(len(text) > 1 and not _is_small(text) and told.find(text) for text in texts):
+        if any(len(text) >= _SHORTEST_NAME and told.find(text) for text in texts):
             found.add(place)
     return found
-
-
-def _is_small(text: str) -> bool:
-    return not any(map(str.isalpha, text)) and not (text.isdigit() and int(text) >= _LEAST_ID)
 
 
 def _left_out(records: Sequence[Record], kinds: _Kinds, named: set[int]) -> dict[float, int]:
