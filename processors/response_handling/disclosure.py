@@ -19,16 +19,12 @@ _SHORTEST_ID, _SHORTEST_PLAIN, _MOST_TOLD = 6, 9, 20
 
 
 def invented_entities(response: Response) -> Iterator[Finding]:
-    """RH3.1: an address, a URL or a person with a title that neither evidence nor user named."""
+    """RH3.1: an address or a URL that neither evidence nor user named."""
     for token in response.tokens:
         if token.kind in ("url", "email"):
             bare = re.sub(r"^(?:https?://)?(?:www)?", "", folded(token.text)).rstrip("/")
             if bare not in response.ledger.text:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
-    for match in patterns.TITLED.finditer(response.output):
-        names = [word for word in match[1].split() if word[:1].isupper()]
-        if names and not any(folded(word) in response.ledger.text for word in names):
-            yield Finding("RH3.1", shown(match[0]), "nobody of this name is in the evidence")
 
 
 def exchanged_names(response: Response) -> Iterator[Finding]:
