@@ -110,9 +110,8 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH3.4", _plain(disclosure.slipped_identifiers)),
     ("RH3.4", _plain(disclosure.exchanged_names)),
     ("RH3.5", _plain(numbers.invented_identifiers)),
-    ("RH4 RH9.a", errors.hidden_errors),
-    ("RH5", errors.futile_repetitions),
-    ("RH6", errors.uncorrected_arguments),
+    ("RH4 RH6 RH9.a", errors.hidden_errors),
+    ("RH5 RH6", errors.futile_repetitions),
     (
         "RH7.1 RH7.2 RH7.3",
         lambda response, settings: disclosure.disclosures(response, settings.personal_data),
