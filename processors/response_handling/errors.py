@@ -59,9 +59,9 @@ def _admits(position: int, response: Response, settings: Settings) -> bool:
 
 
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
-    """RH4: an error that no later success makes good nor the answer admits, RH6: of arguments; RH9.a: a success.
+    """RH4: an error that no later success makes good nor the answer admits; RH9.a: a success claimed.
 
-    That a thing does not exist often is the answer, which then says no.
+    RH6 is the same for refused arguments. That a thing does not exist often is the answer itself.
     """
     calls = response.calls
     last_of_tool = {call.name: position for position, call in enumerate(calls)}
@@ -110,10 +110,9 @@ def _tells_of(position: int, response: Response) -> bool:
 
 
 def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
-    """RH5: a call with a permanent or unknown error made again, or a retryable one too often; RH6: refused
-    arguments sent again.
+    """RH5: a call with a permanent or unknown error made again, or a retryable one too often.
 
-    What worked at last was not futile.
+    RH6 are refused arguments sent again. What worked at last was not futile.
     """
     made = [(call.name, equality_key(call.arguments)) for call in response.calls]
     good = {key: n for n, key in enumerate(made) if response.calls[n].failure is None}

@@ -385,12 +385,6 @@ BEFORE: Final = (
     "eerder", "in plaats", "voorheen", "wcześniej", "zamiast", "poprzedni", "był", "以前", "元の", "原来", "之前", "此前",
 )  # fmt: skip
 """What says that something was so and is no more."""
-COMPARATIVES: Final = re.compile(
-    r"\b(?:higher|lower|more|less|up|down|gain\w{0,9}|höher\w{0,9}|mehr|plus|niedriger\w{0,9}|weniger|minus|supérieur\w{0,9}|moins|inférieur\w{0,9}"
-    r"|más|mayor\w{0,9}|menos|menor\w{0,9}|mais|maior\w{0,9}|più|maggior\w{0,9}|meno|minor\w{0,9}|hoger|meer|lager|minder"
-    r"|wyższ\w{0,9}|więcej|niższ\w{0,9}|mniej|mejor\w{0,9}|melhor\w{0,9}|miglior\w{0,9})\b|上回|下回|高于|低于|多|少"
-)
-"""Words that set one value beside another, whichever was first."""
 CLOCK_WORDS: Final = frozenset("time hora heure uhrzei zeit orario ora tijd godzin 時刻 時間 时间".split())
 """Words of keys, cut to six letters, that stand for a time of day."""
 EXTREMES: Final = {
@@ -409,3 +403,9 @@ EXTREMES: Final = {
 """Words for the most (1) and for the least (-1) of numbers."""
 WHEN: Final = frozenset("date time at ts timestamp t when datum fecha data datetime zeit hora".split())
 """Words of keys that tell when something happened, as logs have them."""
+EXCEPTIONS: Final = (
+    " without ", " unless ", " except ", " ohne ", "außer ", "es sei denn", " sofern ", " sans ", " sauf ", "à moins que", " hormis ", " sin ",
+    " salvo ", " excepto ", "a menos que", " sem ", " exceto ", "a não ser", " senza ", " tranne ", " eccetto ", "a meno che", " zonder ",
+    " tenzij ", " behalve ", " bez ", " chyba ", " oprócz ", " z wyjątkiem", "除き", "除く", "除いて", "以外", "除非", "除外", "除了",
+)  # fmt: skip
+"""What makes an exception from a prohibition, or turns it round: not without a permit."""

@@ -30,7 +30,6 @@ PASSES = call([
     {"pass": "Adult", "zone": "A", "month": 38.0}, {"pass": "Adult", "zone": "B", "month": 49.0},
 ])  # fmt: skip
 HOLES = call([{"hole": "H1", "depth_m": 6.8}, {"hole": "H2", "depth_m": 3.1}, {"hole": "H3", "depth_m": 5.5}])
-GAMES = [call({"came": 22870}, name="game", id="b"), call({"came": 24310}, name="game", id="a")]
 ENROL = call({"accepted": False, "reason": "FULL", "fee": 0}, name="enrol")
 GRANTED = call({"pratica": "P-1", "rilascio": None, "presentata": "2026-08-31"})
 PLAYER = call({"name": "Leo", "registered": True, "medical": "epilepsy, takes valproate"})
@@ -88,8 +87,6 @@ OSLO = call({"moves": [
          "Youth in zone B is 29.50 a month."),
         ("RH9.d", "Which hole is deepest?", [HOLES], "H2 is the one: it is 3.1 m deep.",
          "H1 is the one: it is 6.8 m deep."),
-        ("RH9.d", "Compare the games.", GAMES, "22,870 came, which is 1,440 more than the 24,310 before.",
-         "22,870 came, which is 1,440 fewer than the 24,310 before."),
         ("RH9.c", "Enrol me for the 19th", [ENROL], "Done, you are enrolled for the 19th. There is no fee.",
          "You could not be enrolled for the 19th, it is full. There is no fee."),
         ("RH9.c", "È stato rilasciato il permesso?", [GRANTED], "Sì, il permesso è stato rilasciato.",
