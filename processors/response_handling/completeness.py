@@ -6,7 +6,7 @@ all what holds for some, and a value told as not known.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from processors.response_handling.errors import acts, bare, is_dry
@@ -40,10 +40,6 @@ _OPEN: Final = TROUBLE | {"pending"}
 _WORDS = re.compile(r"[^\W_]{1,40}|[\W_]{1,40}")
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
-_PAGE = re.compile(
-    r"(?:page|pagina|página|seite|strona|页|ページ)\s?1\s?(?:of|von|de|di|van|z|/|sur)\s?(\d{1,6})",
-    re.IGNORECASE,
-)
 
 
 def partial_failures(response: Response) -> Iterator[Finding]:
@@ -51,11 +47,6 @@ def partial_failures(response: Response) -> Iterator[Finding]:
     whole = [
         one for one in response.sentences if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}
     ]
-    for count in _waiting_counts(response, whole) if whole and "pending" not in response.told else ():
-        yield Finding(
-            "RH12.1", shown(whole[0].text), f"{count.key}: {count.value:.10g}", count.path, count.call
-        )
-        return
     for count in _smaller_counts(response) if whole else ():
         stem = key_words(count.key)[-1][:_STEM]
         about = next((one for one in whole if any(word.startswith(stem) for word in one.words)), None)
@@ -66,13 +57,12 @@ def partial_failures(response: Response) -> Iterator[Finding]:
     if response.told & TROUBLE or "contrast" in response.told or not response.told & {"done", "all"}:
         return
     counted = [(one.key, float(one.length), one.path, one.call) for one in response.ledger.lists]
-    for quantity in response.ledger.quantities:
-        if quantity.is_whole and quantity.unit is None and quantity.value == int(quantity.value):
-            counted.append((quantity.key, quantity.value, quantity.path, quantity.call))
-    for leaf in response.current if "all" in response.told else ():
-        if isinstance(leaf.value, str):
-            marks = (word.lower() for word in _MARK.findall(leaf.value[:_CONTENT]))
-            counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
+    whole_numbers = (one for one in response.ledger.quantities if one.is_whole and one.unit is None)
+    counted += [(q.key, q.value, q.path, q.call) for q in whole_numbers if q.value == int(q.value)]
+    texts = [leaf for leaf in response.current if "all" in response.told and isinstance(leaf.value, str)]
+    for leaf in texts:
+        marks = (word.lower() for word in _MARK.findall(str(leaf.value)[:_CONTENT]))
+        counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
     said = {value for support in response.once(Numbers).supports for value in support.token.values}
     for key, value, path, call in counted:
         words = {*key_words(key)}
@@ -92,22 +82,6 @@ def _smaller_counts(response: Response) -> Iterator[Quantity]:
                 word = "".join(key_words(count.key)[-1:])
                 if count.value < most and _PARTICIPLE.search(word) and word not in keys.FAILED_LISTS:
                     yield count
-
-
-def _waiting_counts(response: Response, whole: Sequence[Sentence]) -> Iterator[Quantity]:
-    """Counts of what waits, not told, beside the largest count of their record, which is told of all."""
-    numbers = response.once(Numbers)
-    said = [s for one in whole for s in numbers.within(one.start, one.end)]
-    told = {(quantity.record, quantity.key) for support in said for quantity in support.direct}
-    for index in sorted({index for index, _ in told}):
-        counts = [one for one in response.ledger.records[index].numbers[:12] if _is_count(one)]
-        most = max(counts, key=lambda one: one.value, default=None)
-        for one in counts if most is not None and (index, most.key) in told else ():
-            is_waiting = (
-                one is not most and one.value >= 1 and not keys.PENDING.isdisjoint(key_words(one.key))
-            )
-            if is_waiting and one.call in response.last_calls and not response.once(Told).has_number(one):
-                yield one
 
 
 def _is_count(number: Quantity) -> bool:
@@ -132,7 +106,6 @@ def first_pages(response: Response) -> Iterator[Finding]:
             value = leaf.value
             is_more = leaf.key.lower() in keys.MORE_KEYS and value not in (None, False, "", 0)
             is_more |= isinstance(value, int) and value > 1 and leaf.key.lower() in keys.PAGES_KEYS
-            is_more |= isinstance(value, str) and _PAGE.search(value[:400]) is not None
             is_total = not keys.TOTAL_KEYS.isdisjoint((leaf.key.lower(), *key_words(leaf.key)))
             is_total = is_total and isinstance(value, int) and value > entry.length
             is_told = isinstance(value, int) and not isinstance(value, bool) and value in said
@@ -213,10 +186,6 @@ class Told:
         """Whether a value is a date or a time."""
         return _place(leaf) in self._moments
 
-    def zones(self, leaf: Leaf) -> set[str]:
-        """In which zones the times of a value are given."""
-        return {moment.zone for moment in self._moments.get(_place(leaf), [])}
-
 
 def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
     return value.call, value.made_for, value.path
@@ -237,11 +206,7 @@ def replaced_values(response: Response) -> Iterator[Finding]:
             continue
         is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
         for new in news if is_used else ():
-            is_open = _is_alike(old, new) and told.zones(old) == told.zones(new) and not told.has(new)
-            others = {
-                folded(str(leaf.value)) for leaf in response.current if is_open and leaf.call != old.call
-            }
-            if is_open and folded(str(old.value)) not in others:
+            if _is_alike(old, new) and not told.has(new):
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
                 return
@@ -270,11 +235,7 @@ def _is_alike(old: Leaf, new: Leaf) -> bool:
     one, other = folded(str(old.value)), folded(str(new.value))
     if type(old.value) is not type(new.value) or one in other or other in one:
         return isinstance(old.value, (int, float)) and old.value != new.value
-    return old.made_for < 0 or (_shape(one) == _shape(other) and any(map(str.isdigit, one)))
-
-
-def _shape(text: str) -> str:
-    return "".join("0" if character.isdigit() else "a" for character in text)
+    return old.made_for < 0 or any(map(str.isdigit, one))
 
 
 def empty_results(response: Response) -> Iterator[Finding]:
@@ -315,40 +276,26 @@ def null_values(response: Response) -> Iterator[Finding]:
         for s in response.once(Numbers).supports
         if s.direct or (s.how and s.token.value > _SMALL)
     }
-    times = {moment.minutes for moment in response.ledger.moments}
     new = [t for t in response.tokens if t.kind == "number" and t.start not in made]
-    if not any(q.unit is not None and q.unit.dimension == "time" for q in response.ledger.quantities):
-        new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
     said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output))]
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
         words = [word for word in words if word not in keys.VALUE_KEYS]
-        is_of_row, words = bool(words) and "[" in leaf.path, words or _own_words(leaf, response)
         places = [start for word, start in said if words and word.startswith(tuple(words))]
-        if not keys.CLOCK_WORDS.isdisjoint(words):
-            places += [token.start for token in new if token.kind == "time"]
         record = response.ledger.records[leaf.record]
         for start in places[:_MOST_ROWS]:
             one = next((one for one in response.sentences if one.start <= start < one.end), None)
-            if one is None or one.kinds & _OPEN or (is_of_row and not response.names(record, one.text)):
+            if (
+                one is None
+                or one.kinds & _OPEN
+                or ("[" in leaf.path and not response.names(record, one.text))
+            ):
                 continue
             name = _NAME_BEHIND.match(response.output, start) if response.words.language != "de" else None
             is_name = name is not None and folded(name[1]) not in response.ledger.text
             if is_name or any(-4 < t.start - start < 30 and t.start < one.end for t in new):
                 yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
                 return
-
-
-def _own_words(leaf: Leaf, response: Response) -> list[str]:
-    """The words by which the row of a value is told from the others."""
-    record = response.ledger.records[leaf.record]
-    found: dict[int, set[str]] = {}
-    for other in response.ledger.records[:_MOST_RECORDS]:
-        texts = [one.value for one in other.leaves if isinstance(one.value, str)][:1]
-        if other.group == record.group and texts:
-            found[other.index] = {word for word in words_of(bare(texts[0][:80])) if word.isalpha()}
-    own = found.pop(record.index, set())
-    return [*own.difference(*found.values())]
 
 
 def all_for_some(response: Response) -> Iterator[Finding]:
@@ -428,13 +375,10 @@ def denied_results(response: Response) -> Iterator[Finding]:
     """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
     denials = [one for one in response.sentences if _is_denial(one)][:_MOST_DENIALS]
     told, asked = response.once(Told), _topics(response.question, response) if denials else set()
-    arguments = (str(leaf.value) for leaf in response.ledger.leaves if leaf.made_for >= 0 and denials)
-    given = {stem for text in arguments for stem in _stems(text)}
     for one in denials:
         own = _topics(one.text, response)
         both = own & asked if asked else own
-        topics = both - given or both
-        for leaf in _unheard(topics, response) if both else ():
+        for leaf in _unheard(both, response) if both else ():
             what = f"{leaf.key}: {shown(leaf.value)}"
             yield Finding("RH13", shown(one.text), what, leaf.path, leaf.call)
             return
@@ -442,9 +386,9 @@ def denied_results(response: Response) -> Iterator[Finding]:
             names, value = _stems(" ".join(key_words(leaf.key))), leaf.value
             above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
             wanted = []
-            if (names and _meet(topics, above)) or (names and both and names <= own):
+            if names and _meet(both, above):
                 wanted = [leaf] if keys.NAME_KEYS.isdisjoint(key_words(leaf.key)) else []
-            elif isinstance(value, str) and _meet(topics, _stems(value[:2000])):
+            elif isinstance(value, str) and _meet(both, _stems(value[:2000])):
                 row = [one for one in response.ledger.records[leaf.record].leaves if one is not leaf]
                 wanted = [leaf] if len(value) > _LONGEST_VALUE else row
             wanted = [other for other in wanted if other.value not in (None, False, "", 0)]

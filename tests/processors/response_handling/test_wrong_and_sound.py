@@ -13,8 +13,6 @@ COACH = call({"coach": "Ida Brandt", "home_address": "Quay 4, Vejle", "slot": "T
 PERMIT = call(
     {"code": "P-77", "stage": "hearing set", "hearing": {"on": "2026-10-06"}}, name="permit", code="P-77"
 )
-MAILS = call({"recipients": 18400, "sent": 11250, "queued": 7150, "opens": 2025})
-VISIT = call({"day": "2026-07-21", "time": None, "fee": 143})
 TUNNEL = call({"name": "Skell", "length_m": 5470})
 DRIVE = call([{"site": "A", "units": 184}, {"site": "B", "units": 57}, {"site": "C", "units": 126}])
 BUSES = call("Line 27\n     first   last    every\nSat  06:27   23:57   20 min\nSun  07:48   22:18   30 min")
@@ -36,7 +34,6 @@ PLAYER = call({"name": "Leo", "registered": True, "medical": "epilepsy, takes va
 SCAN = call("Drink water. Do not take metformin on the day of the scan or for 48 hours afterwards.")
 TRAIN = call({"train": "T 52", "duree_min": 205})
 CRATE = call({"crate": 14, "weight": {"gross_kg": 486.0, "tare_kg": 42.0, "net_kg": 444.0}})
-POOL = call({"pool": "Pool", "town": "Alba di Sotto", "lanes": 6})
 REPORTS = call({"strona": 1, "stron": 28, "razem": 139, "zgloszenia": [{"nr": "Z-1"}, {"nr": "Z-2"}]})
 QUEUED = call({"node": 3, "status": "needs_signoff"}, name="restart", node=3)
 WEBINAR = [
@@ -66,10 +63,6 @@ OSLO = call({"moves": [
          "Ida Brandt."),
         ("RH13", "How far is my permit P-77?", [PERMIT], "There is no information on permit P-77 yet.",
          "The hearing for permit P-77 is on 6 October 2026."),
-        ("RH12.1", "Is it out?", [MAILS], "Yes, it has gone out to all 18,400 recipients.",
-         "Not yet to all 18,400 recipients: 7,150 are still queued."),
-        ("RH12.5", "いつ来ますか?", [VISIT], "7月21日の午前10時に伺います。",
-         "7月21日に伺います。時刻は未定です。"),
         ("RH1.7", "How long is it?", [TUNNEL], "It is 5,470 m long, or about 5.1 miles.",
          "It is 5,470 m long, or about 3.4 miles."),
         ("RH1.7", "How many?", [DRIVE], "It collected 357 units: 184 at A, 57 at B and 126 at C.",
@@ -99,8 +92,6 @@ OSLO = call({"moves": [
         ("RH2.2", "Combien dure le trajet ?", [TRAIN], "Le train met 2 h 05.", "Le train met 3 h 25."),
         ("RH10.3", "What is the net weight?", [CRATE], "It has a net weight of 486 kg.",
          "It has a net weight of 444 kg, 486 gross."),
-        ("RH3.4", "When is Alba di Sopra open?", [POOL], "The pool of Alba di Sopra has six lanes.",
-         "I only have the pool of Alba di Sotto, which has six lanes."),
         ("RH12.2", "Ile zgłoszeń?", [REPORTS], "Wpłynęły dwa zgłoszenia.",
          "Na pierwszej z 28 stron są dwa zgłoszenia."),
         ("RH9.b", "Restart it on node 3.", [QUEUED],
