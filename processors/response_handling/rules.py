@@ -12,6 +12,7 @@ from processors.response_handling import (
     disclosure,
     errors,
     fields,
+    limits,
     numbers,
     reckoning,
     rows,
@@ -74,6 +75,7 @@ RULES: Final = (
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
     Rule("RH13", "told as not known though a result has it", is_gating=True),
+    Rule("RH14", "what was asked is affirmed, though a result gives a limit that forbids it", is_gating=True),
 )
 """All rules in the order of their ids."""
 
@@ -87,7 +89,20 @@ _SHORTEST_PART, _PIECE = 3, 4
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 _OF_WORDS: Final = frozenset(
-    {"RH1.5", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
+    {
+        "RH1.5",
+        "RH9.a",
+        "RH9.b",
+        "RH9.c",
+        "RH9.d",
+        "RH9.e",
+        "RH12.1",
+        "RH12.3",
+        "RH12.7",
+        "RH12.8",
+        "RH13",
+        "RH14",
+    }
 )
 """Rules that read the words of an answer, and so need a lexicon."""
 
@@ -128,6 +143,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.7", _plain(completeness.all_for_some)),
     ("RH12.8", _plain(completeness.empty_results)),
     ("RH13", _plain(completeness.denied_results)),
+    ("RH14", _plain(limits.ignored_limits)),
 )
 
 

@@ -409,3 +409,60 @@ EXCEPTIONS: Final = (
     " tenzij ", " behalve ", " bez ", " chyba ", " oprócz ", " z wyjątkiem", "除き", "除く", "除いて", "以外", "除非", "除外", "除了",
 )  # fmt: skip
 """What makes an exception from a prohibition, or turns it round: not without a permit."""
+MOST_WORDS: Final = frozenset(
+    """
+    max maxi maximum maximal maximale maximaler maximales maximalen maximaal maximo máximo maxima máxima massimo massima massimi maks maksimum maksymalny
+    maksymalna maksymalne maksymalnie maksimal höchst hoechst höchstens hoechstens höchstgrenze obergrenze oberst limit limits limite límite limiet limitu limito grenze plafond tope teto
+    tetto bovengrens górny cap ceiling capacity kapazität kapazitaet capacité capacite capacidad capacidade capienza capacità
+    capaciteit pojemność upto 最大 上限 最高 最多 限度 定員 限额 限制 最长 最重
+    """.split()
+)
+"""Words of keys whose number is the most that is allowed or possible."""
+LEAST_WORDS: Final = frozenset(
+    """
+    min minimum minimal minimale minimaal mindest mindestens mínimo minimo mínima minima minimi minimalny minimalna minimalne minimalnie untergrenze
+    least ondergrens 最小 最低 最少 下限 最短
+    """.split()
+)
+"""Words of keys whose number is the least that is allowed or possible."""
+LATEST_WORDS: Final = frozenset(
+    """
+    latest last until closes closing close cutoff deadline expires expiry expiration ends end spätestens spaetestens letzter letzte letztes bis ende schluss schließt
+    schliesst frist ablauf dernier dernière derniere jusqu jusque fin ferme fermeture limite échéance echeance expiration último última ultimo ultima hasta fin cierre
+    cierra vence caducidad fecha fechamento fim até ate validade vencimento prazo entro fino fine chiude chiusura scadenza laatste uiterlijk tot sluit einde sluiting vervalt
+    ostatni ostatnia ostatnie koniec zamknięcie zamkniecie zamyka termin 最終 最晚 最迟 最遅 閉館 閉店 締切 終了 期限 截止 结束 关门 まで
+    """.split()
+)
+"""Words of keys whose time is the latest that is allowed."""
+EARLIEST_WORDS: Final = frozenset(
+    """
+    earliest first opens opening open start starts from begin begins frühestens fruehestens ab von beginn öffnet oeffnet öffnung erste premier première ouvre ouverture
+    début debut dès depuis primero primera desde inicio apertura abre primeiro primeira início abertura prima primo dalle inizio apre eerste vanaf begin opent opening
+    pierwszy pierwsza od początek poczatek otwarcie otwiera 最早 開館 開店 開始 开始 开门 から
+    """.split()
+)
+"""Words of keys whose time is the earliest that is allowed."""
+ALLOWED_WORDS: Final = frozenset(
+    """
+    allowed permitted hours opening open opens close closes valid validity access quiet window erlaubt erlaubte zulässig zulaessig öffnungszeiten oeffnungszeiten öffnungszeit
+    zeiten gültig gueltig ruhezeit horaires horaire heures ouverture autorisé autorise autorisées valable validité horario horarios permitido permitidas apertura
+    válido vigencia horário horários permitidos funcionamento validade orario orari consentito consentiti valido openingstijden toegestaan geldig openingsuren godziny dozwolone otwarcia
+    ważność waznosc 営業時間 利用時間 開館時間 許可 可能時間 有効 营业时间 开放时间 允许 有效期
+    """.split()
+)
+"""Words of keys of times between which something is allowed."""
+LIMITS_IN_TEXT: Final = re.compile(
+    r"(?:(?P<most>\b(?:max(?:\.|imum|imal|imale|imaal)?|at most|up to|(?:no|not) more than|not exceed|limit(?:ed)? (?:of|is|to)|höchstens|bis zu|maximal|au (?:plus|maximum)|jusqu'à"
+    r"|como máximo|(?:un )?máximo(?: de)?|hasta|no máximo|até|al massimo|massimo|fino a|hoogstens|ten hoogste|tot(?: en met)?|maksymalnie|najwyżej|maks\.?|do)\s|最大|最多|不超过|不得超过|上限)"
+    r"|(?P<least>\b(?:min(?:\.|imum|imal|destens)?|at least|mindestens|au (?:moins|minimum)|como mínimo|al menos|mínimo|no mínimo|pelo menos|almeno|minimo|minstens|ten minste"
+    r"|minimaal|co najmniej|minimum)\s|最少|至少|最低))[^\d.]{0,12}$",
+    re.IGNORECASE,
+)
+"""What stands before the most or the least that a text allows."""
+QUANTITY_KEYS: Final = frozenset(
+    """
+    qty quantity amount count people persons pax guests adults party size seats number days nights hours weight length anzahl menge personen gäste gewicht dauer
+    cantidad personas quantidade pessoas nombre personnes quantità persone aantal personen ilość osób liczba 人数 数量 件数
+    """.split()
+)
+"""Keys of arguments that are what somebody wants, and not a name."""
