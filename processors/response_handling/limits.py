@@ -1,20 +1,23 @@
 """Rule RH14: what the user asks for is affirmed, though a result gives a limit that forbids it."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
+from itertools import islice
 from typing import Final, NamedTuple
 
-from processors.response_handling.ledger import FROM_USER, Moment, Quantity
+from processors.response_handling.ledger import FROM_USER, Moment
 from processors.response_handling.lexicons import keys
-from processors.response_handling.lexicons.units import Unit, key_words
+from processors.response_handling.lexicons.units import UNITS, Unit, key_words
 from processors.response_handling.reading import CalendarDay, Token
 from processors.response_handling.response import Finding, Response, shown, words_of
 
 _STEM: Final = 5
-_MOST_LIMITS, _MOST_TEXTS, _LONGEST_TEXT = 60, 40, 2_000
-_BEFORE: Final = 40
-_DAY: Final = "date"
+_MOST_LIMITS, _MOST_LEAVES, _LONGEST_TEXT = 60, 400, 2_000
+_MOST_MARKS, _BEHIND = 4, 44
+_END = re.compile(r"[.;,\n](?!\d)")
+_DAY, _TIME = "date", "time of day"
 
 
 class Limit(NamedTuple):
@@ -28,11 +31,11 @@ class Limit(NamedTuple):
 
     def forbids(self, value: float) -> bool:
         """Whether a value is beyond the limit."""
-        least = self.least if self.least is not None else value
-        most = self.most if self.most is not None else value
-        if least > most and self.dimension == "time of day":  # over midnight
-            return most < value < least
-        return value < least * 0.9999 or value > most * 1.0001
+        is_less = self.least is not None and value < self.least - abs(self.least) * 1e-9
+        is_more = self.most is not None and value > self.most + abs(self.most) * 1e-9
+        if self.least is not None and self.most is not None and self.least > self.most:  # over midnight
+            return is_less and is_more
+        return is_less or is_more
 
 
 def ignored_limits(response: Response) -> Iterator[Finding]:
@@ -50,27 +53,40 @@ def ignored_limits(response: Response) -> Iterator[Finding]:
     for limit in _limits(response, {dimension for dimension, _ in asked}, year) if asked else ():
         found[limit.dimension].append(limit)
     told = _measures(response.tokens, year)
-    known = {quantity.value for quantity in response.ledger.quantities if _is_known(quantity)}
+    known = _known(response, year)
     words = {word[:_STEM] for word in response.asked | words_of(first.text)}
     for dimension, value in asked:
         limits = found[dimension][:_MOST_LIMITS]
         named = [len({word[:_STEM] for word in key_words(limit.path)} & words) for limit in limits]
         limits = [limit for limit, size in zip(limits, named, strict=True) if size == max(named)]
         ends = [end for limit in limits for end in (limit.least, limit.most) if end is not None]
+        slack = 0.0 if dimension in (_DAY, _TIME) else 0.005
         is_told = any(
-            kind == dimension and abs(end - own) <= abs(end) / 200 for kind, own in told for end in ends
+            kind == dimension and abs(end - own) <= abs(end) * slack for kind, own in told for end in ends
         )
-        is_name = dimension == "" and value in known
-        if limits and not is_told and not is_name and all(limit.forbids(value) for limit in limits):
+        if (
+            limits
+            and not is_told
+            and (dimension, value) not in known
+            and all(one.forbids(value) for one in limits)
+        ):
             what = f"{limits[0].path}: {_written(limits[0])}"
             yield Finding("RH14", shown(first.text), what, limits[0].path, limits[0].call)
             return
 
 
-def _is_known(quantity: Quantity) -> bool:
-    """Whether a number stands in a result, or names what a call was made for."""
-    is_wanted = not keys.QUANTITY_KEYS.isdisjoint(key_words(quantity.key))
-    return quantity.call != FROM_USER or (quantity.made_for >= 0 and not is_wanted)
+def _known(response: Response, year: int | None) -> set[tuple[str, float]]:
+    """What stands in a result as it was asked, and numbers that name what a call was made for."""
+    found = set[tuple[str, float]]()
+    for one in response.ledger.quantities:
+        is_wanted = one.made_for < 0 or _is_one_of(key_words(one.key), keys.QUANTITY_KEYS)
+        if one.call != FROM_USER or not is_wanted:
+            found.add((_dimension(one.unit, one.currencies), one.base))
+    for moment in response.ledger.moments:
+        if moment.call != FROM_USER:
+            found |= {(_DAY, _ordinal(day, year) or 0) for day in moment.dates}
+            found |= {(_TIME, moment.minutes)} if moment.minutes is not None else set()
+    return found
 
 
 def _measures(tokens: list[Token], year: int | None) -> list[tuple[str, float]]:
@@ -78,7 +94,7 @@ def _measures(tokens: list[Token], year: int | None) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
     for token in tokens:
         if token.kind == "time" and token.is_exact:
-            found.append(("time of day", token.minutes))
+            found.append((_TIME, token.minutes))
         elif token.kind == "date" and (day := _ordinal(token.dates[0], year)) is not None:
             found.append((_DAY, day))
         elif token.kind == "number" and not token.is_approximate:
@@ -102,72 +118,56 @@ def _ordinal(day: CalendarDay, year: int | None) -> float | None:
 
 def _limits(response: Response, dimensions: set[str], year: int | None) -> Iterator[Limit]:
     """What the results allow of some dimensions."""
+    is_paged = any(leaf.key.lower() in keys.MORE_KEYS for leaf in response.current)
     for one in response.ledger.quantities:
-        if one.call in response.last_calls and one.is_whole and one.is_operand:
+        dimension = _dimension(one.unit, one.currencies)
+        is_plain = one.is_whole and one.is_operand and not (is_paged and one.key == "limit")
+        if dimension in dimensions and is_plain and one.call in response.last_calls:
             value = one.base / (100 if one.is_minor else 1)
             words = key_words(one.path.rpartition(".")[2] if len(key_words(one.key)) > 1 else one.path)
-            is_paged = (
-                not keys.MORE_KEYS.isdisjoint({leaf.key for leaf in response.current}) and one.key == "limit"
-            )
-            most, least = _directions(words, one.unit)
-            if (most or least) and not is_paged and _dimension(one.unit, one.currencies) in dimensions:
-                yield Limit(
-                    _dimension(one.unit, one.currencies),
-                    value if least else None,
-                    value if most else None,
-                    one.path,
-                    one.call,
-                )
-    if not dimensions.isdisjoint({"time of day", _DAY}):
+            named = [word for word in words if word != "min" or one.unit is not UNITS["min"]]
+            least = value if _is_one_of(named, keys.LEAST_WORDS) else None
+            most = value if _is_one_of(named, keys.MOST_WORDS) else None
+            if least is not None or most is not None:
+                yield Limit(dimension, least, most, one.path, one.call)
+    if not dimensions.isdisjoint({_TIME, _DAY}):
         yield from _limits_in_time(response, year)
-    texts = [leaf for leaf in response.current if isinstance(leaf.value, str) and " " in leaf.value.strip()]
-    for leaf in texts[:_MOST_TEXTS]:
-        text = str(leaf.value)[:_LONGEST_TEXT]
-        for token in response.reader.read(text) if any(map(str.isdigit, text)) else ():
-            mark = keys.LIMITS_IN_TEXT.search(text, max(0, token.start - _BEFORE), token.start)
-            for dimension, value in _measures([token], year) if mark else ():
-                if mark and dimension:
-                    yield Limit(
-                        dimension,
-                        None if mark["most"] else value,
-                        value if mark["most"] else None,
-                        leaf.path,
-                        leaf.call,
-                    )
+    for leaf in response.current[:_MOST_LEAVES]:
+        text = leaf.value[:_LONGEST_TEXT] if isinstance(leaf.value, str) and " " in leaf.value else ""
+        for mark in islice(keys.LIMITS_IN_TEXT.finditer(text), _MOST_MARKS):
+            behind = _END.split(text[mark.end() : mark.end() + _BEHIND])[0]
+            tokens = sorted(response.reader.read(behind), key=lambda token: token.start)
+            for dimension, value in _measures(tokens, year)[:1]:
+                if dimension:
+                    least, most = (None, value) if mark["most"] else (value, None)
+                    yield Limit(dimension, least, most, leaf.path, leaf.call)
 
 
-def _directions(words: tuple[str, ...], unit: Unit | None) -> tuple[bool, bool]:
-    """Whether a key says that its number is the most, and the least, that is allowed."""
-    named = {*words} - (
-        {"min"} if unit is not None and words[-1] == "min" and unit.symbol == "min" else set()
+def _is_one_of(words: Iterable[str], wanted: frozenset[str]) -> bool:
+    """Whether a word is wanted, or has a wanted word in it where nothing parts words."""
+    return any(
+        word in wanted or (not word.isascii() and any(sign in word for sign in wanted if sign >= "ぁ"))
+        for word in words
     )
-    return not keys.MOST_WORDS.isdisjoint(named), not keys.LEAST_WORDS.isdisjoint(named)
 
 
 def _limits_in_time(response: Response, year: int | None) -> Iterator[Limit]:
-    """The earliest and latest times and dates that results allow: by their keys, or as two of one range."""
+    """The latest times and dates that results allow, and ranges of them: two values of a member or a record."""
     ranges: dict[tuple[int, str], list[Moment]] = defaultdict(list)
-    for moment in response.ledger.moments:
-        if moment.call in response.last_calls:
-            words = {*key_words(moment.key)}
-            is_end, is_start = (
-                not keys.LATEST_WORDS.isdisjoint(words),
-                not keys.EARLIEST_WORDS.isdisjoint(words),
-            )
-            if not keys.ALLOWED_WORDS.isdisjoint(key_words(moment.path)):
-                is_one = is_end != is_start
-                ranges[moment.call, moment.path.rpartition(".")[0] if is_one else moment.path].append(moment)
-            elif is_end and not is_start:
-                ranges[moment.call, moment.path].append(moment)
+    for moment in (one for one in response.ledger.moments if one.call in response.last_calls):
+        words = key_words(moment.key)
+        is_end = _is_one_of(words, keys.LATEST_WORDS | keys.END_WORDS)
+        if _is_one_of(key_words(moment.path), keys.ALLOWED_WORDS):
+            is_one = is_end != _is_one_of(words, keys.EARLIEST_WORDS)
+            ranges[moment.call, moment.path.rpartition(".")[0] if is_one else moment.path].append(moment)
+        elif is_end:
+            ranges[moment.call, moment.path].append(moment)
     for (call, path), moments in ranges.items():
-        dates = [day for one in moments for day in one.dates[:1]]
-        kind, values = _DAY, [_ordinal(day, year) for day in dates]
-        if not dates:
-            kind, values = "time of day", [float(one.minutes) for one in moments if one.minutes is not None]
-        if len(values) == 2 == len(moments):
-            yield Limit(kind, values[0], values[1], path, call)
-        elif len(values) == 1 == len(moments) and not keys.LATEST_WORDS.isdisjoint(key_words(moments[0].key)):
-            yield Limit(kind, None, values[0], path, call)
+        days = [_ordinal(day, year) for one in moments for day in one.dates[:1]]
+        values = days or [one.minutes for one in moments]
+        is_latest = len(values) == 1 and _is_one_of(key_words(moments[0].key), keys.LATEST_WORDS)
+        if len(values) == len(moments) and None not in values and (is_latest or len(values) == 2):
+            yield Limit(_DAY if days else _TIME, None if is_latest else values[0], values[-1], path, call)
 
 
 def _written(limit: Limit) -> str:

@@ -427,13 +427,17 @@ LEAST_WORDS: Final = frozenset(
 """Words of keys whose number is the least that is allowed or possible."""
 LATEST_WORDS: Final = frozenset(
     """
-    latest last until closes closing close cutoff deadline expires expiry expiration ends end spätestens spaetestens letzter letzte letztes bis ende schluss schließt
-    schliesst frist ablauf dernier dernière derniere jusqu jusque fin ferme fermeture limite échéance echeance expiration último última ultimo ultima hasta fin cierre
-    cierra vence caducidad fecha fechamento fim até ate validade vencimento prazo entro fino fine chiude chiusura scadenza laatste uiterlijk tot sluit einde sluiting vervalt
-    ostatni ostatnia ostatnie koniec zamknięcie zamkniecie zamyka termin 最終 最晚 最迟 最遅 閉館 閉店 締切 終了 期限 截止 结束 关门 まで
+    latest last until closes closing close cutoff deadline expires expiry expiration spätestens spaetestens letzter letzte letztes bis schließt
+    schliesst frist ablauf dernier dernière derniere jusqu jusque ferme fermeture limite échéance echeance expiration último última ultimo ultima hasta cierre
+    cierra vence caducidad fechamento até ate validade vencimento prazo entro chiude chiusura scadenza laatste uiterlijk tot sluit sluiting vervalt
+    ostatni ostatnia ostatnie zamknięcie zamkniecie zamyka 最終 最晚 最迟 最遅 閉館 閉店 締切 期限 截止 关门 まで
     """.split()
 )
 """Words of keys whose time is the latest that is allowed."""
+END_WORDS: Final = frozenset(
+    "end ends to ende schluss an fin fim fine einde koniec termin do fecha à al 終了 结束".split()
+)
+"""Words of keys whose time is the end of a range."""
 EARLIEST_WORDS: Final = frozenset(
     """
     earliest first opens opening open start starts from begin begins frühestens fruehestens ab von beginn öffnet oeffnet öffnung erste premier première ouvre ouverture
@@ -455,7 +459,7 @@ LIMITS_IN_TEXT: Final = re.compile(
     r"(?:(?P<most>\b(?:max(?:\.|imum|imal|imale|imaal)?|at most|up to|(?:no|not) more than|not exceed|limit(?:ed)? (?:of|is|to)|höchstens|bis zu|maximal|au (?:plus|maximum)|jusqu'à"
     r"|como máximo|(?:un )?máximo(?: de)?|hasta|no máximo|até|al massimo|massimo|fino a|hoogstens|ten hoogste|tot(?: en met)?|maksymalnie|najwyżej|maks\.?|do)\s|最大|最多|不超过|不得超过|上限)"
     r"|(?P<least>\b(?:min(?:\.|imum|imal|destens)?|at least|mindestens|au (?:moins|minimum)|como mínimo|al menos|mínimo|no mínimo|pelo menos|almeno|minimo|minstens|ten minste"
-    r"|minimaal|co najmniej|minimum)\s|最少|至少|最低))[^\d.]{0,12}$",
+    r"|minimaal|co najmniej|minimum)\s|最少|至少|最低))",
     re.IGNORECASE,
 )
 """What stands before the most or the least that a text allows."""
