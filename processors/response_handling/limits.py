@@ -152,7 +152,7 @@ def _is_one_of(words: Iterable[str], wanted: frozenset[str]) -> bool:
 
 
 def _limits_in_time(response: Response, year: int | None) -> Iterator[Limit]:
-    """The latest times and dates that results allow, and ranges of them: two values of a member or a record."""
+    """The latest times and dates that results allow, and ranges: two values of a member or a record."""
     ranges: dict[tuple[int, str], list[Moment]] = defaultdict(list)
     for moment in (one for one in response.ledger.moments if one.call in response.last_calls):
         words = key_words(moment.key)

@@ -44,11 +44,26 @@ OSLO = call({"moves": [
     {"date": "2025-09-02", "to": "Oslo", "type": "out"},
     {"date": "2026-02-11", "to": "Store", "type": "back"},
 ]})  # fmt: skip
+HALL = call({"nom": "Salle Verte", "capacite_max": 45, "prix_eur": 120})
+LIFT = call("Der Aufzug trägt höchstens 630 kg. Er hält auf allen Etagen.")
+POOL_HOURS = call({"horario": {"lun_vie": "07:00-21:30", "sab": "09:00-14:00"}, "aforo_maximo": 80})
+ESSAY = call({"taak": "Essay", "inleveren_uiterlijk": "2026-05-15", "punten": 10})
+DRONE = call({"許可": True, "最大重量_kg": 25, "届出": "不要"})
 
 
 @pytest.mark.parametrize(
     ("rule", "question", "calls", "wrong", "sound"),
     [
+        ("RH14", "Puis-je louer la salle pour 60 personnes ?", [HALL], "Oui, elle est libre, pour 120 €.",
+         "Non, la Salle Verte a 45 places au plus."),
+        ("RH14", "Trägt der Aufzug 700 kg?", [LIFT], "Ja, das geht, er hält auf allen Etagen.",
+         "Nein, er trägt höchstens 630 kg."),
+        ("RH14", "¿Puedo nadar el lunes a las 22:00?", [POOL_HOURS], "Sí, claro, la piscina está abierta.",
+         "No, los lunes cierra a las 21:30."),
+        ("RH14", "Mag ik het essay op 20 mei inleveren?", [ESSAY], "Ja, dat kan. Er zijn 10 punten te halen.",
+         "Nee, het moet uiterlijk op 15 mei binnen zijn."),
+        ("RH14", "30kgのドローンを飛ばせますか?", [DRONE], "はい、届出なしで飛ばせます。",
+         "いいえ、25kgまでです。"),
         ("RH9.d", "Which kiln has the most firings?", [KILNS], "K2 has the most firings, 12.",
          "K3 has the most firings, 44. K2 has 12, the fewest."),
         ("RH9.d", "How did loans go?", [LOANS],
@@ -131,3 +146,19 @@ def test_a_call_that_a_server_failed_may_be_made_again() -> None:
     run = answered("I could not read the permissions, the service failed twice.", failed, failed)
 
     assert "RH5" not in parts_of(run)
+
+
+@pytest.mark.parametrize(
+    ("question", "result", "output"),
+    [
+        ("Are you open at 5 pm on a Monday?",
+         {"hours": {"mon": "09:00-18:30", "sat": "10:00-16:00"}}, "Yes, we are."),
+        ("Is room 12 free at 15:00?", {"room": 12, "max_people": 8, "booked": [{"start": "9:00", "end": "9:30"}]},
+         "Yes, room 12 is free then."),
+        ("Can my 8 year old join at 10:30?", {"start": "10:30", "end": "11:15", "min_age": 6, "max_age": 10},
+         "Yes, sure."),
+        ("Est-ce que 12 kg vont ?", {"poids_max_kg": 30}, "Oui, bien sûr."),
+    ],
+)  # fmt: skip
+def test_what_keeps_within_its_limits_is_left_alone(question: str, result: object, output: str) -> None:
+    assert "RH14" not in parts_of(answered(output, call(result), user=question))  # type: ignore[arg-type]  # JSON
