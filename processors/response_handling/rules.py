@@ -129,6 +129,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH8", _plain(completeness.ignored_results)),
     ("RH9.b RH12.1", _plain(states.reversed_states)),
     ("RH9.c", _plain(states.reversed_flags)),
+    ("RH9.c", _plain(states.denied_things)),
     ("RH9.d", _plain(states.reversed_trends)),
     ("RH9.d", _plain(states.reversed_extremes)),
     ("RH9.e", _plain(states.unheard_negations)),

@@ -14,12 +14,14 @@ from processors.response_handling.errors import acts, is_dry
 from processors.response_handling.ledger import Leaf, Quantity, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys
+from processors.response_handling.lexicons.concepts import concepts_of
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token
 from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
 
 _MOST_LEAVES: Final = 400
+_MOST_FLAGS: Final = 60
 _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
@@ -157,7 +159,7 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
             is_said = words[-1][:_STEM] in said and words[-1] not in true
             is_told = (is_done or is_yes) and not stems.isdisjoint(said | asked if is_yes else said)
             is_own = is_top and acts(response.calls[leaf.call].name) and bool(keys.ACTIONS & {*words})
-            is_hit = is_said or is_told or is_own or is_lone or (is_yes and not true)
+            is_hit = is_said or is_told or is_own or is_lone
             is_hit |= is_done and len(words) == 1
         elif leaf.value is False or (leaf.value is None and is_yes and stems <= asked):
             is_hit = is_yes and bool(stems) and stems <= said
@@ -168,6 +170,30 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
         if is_hit and (is_clean or (leaf.value is False and is_good and is_top)):
             what = f"{leaf.key}: {'null' if leaf.value is None else str(leaf.value).lower()}"
             yield Finding("RH9.c", shown(response.output), what, leaf.path, leaf.call)
+            return
+
+
+def denied_things(response: Response) -> Iterator[Finding]:
+    """RH9.c: a yes to a question about a thing that a flag denies, by the words for it in any language.
+
+    No other flag says that there is such a thing, and no sentence of the answer denies it.
+    """
+    first = response.sentences[0].kinds if response.sentences else TROUBLE
+    is_turned = keys.FORBIDDEN.search(response.question.lower()) is not None
+    if not response.starts_with_yes or is_turned or first & {*TROUBLE, "contrast"}:
+        return
+    flags = [(leaf, key_words(leaf.key)) for leaf in response.current if isinstance(leaf.value, bool)][
+        :_MOST_FLAGS
+    ]
+    denied = [word for one in response.sentences if one.kinds & {*TROUBLE, "contrast"} for word in one.words]
+    true = [word for leaf, words in flags if leaf.value for word in words]
+    things = concepts_of(response.asked) - concepts_of([*denied, *true]) if flags else set[int]()
+    for leaf, words in flags if things else ():
+        is_plain = not leaf.value and not is_dry(leaf.key) and keys.OPEN_FLAGS.isdisjoint(words)
+        if is_plain and not things.isdisjoint(concepts_of((*words, "".join(words)))):
+            yield Finding(
+                "RH9.c", shown(response.sentences[0].text), f"{leaf.key}: false", leaf.path, leaf.call
+            )
             return
 
 

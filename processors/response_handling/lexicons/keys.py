@@ -470,3 +470,12 @@ QUANTITY_KEYS: Final = frozenset(
     """.split()
 )
 """Keys of arguments that are what somebody wants, and not a name."""
+OPEN_FLAGS: Final = frozenset(
+    "required needed mandatory obligatory free paid only extra separate exempt verpflichtend requis obligatorio".split()
+)
+"""Words of flags that say less than whether a thing is there or allowed."""
+FORBIDDEN: Final = re.compile(
+    r"banned|prohibit|forbidden|unpaid|without|out of order|verboten|untersagt|unbezahlt|ohne|defekt|interdit|impayé|sans\b|prohibid|impagad|sin\b"
+    r"|proibid|sem\b|vietat|senza|guasto|verboden|zonder|kapot|zabronion|zakaz|bez\b|禁止|故障"
+)
+"""What turns the sense of a question round."""

@@ -49,11 +49,17 @@ LIFT = call("Der Aufzug trägt höchstens 630 kg. Er hält auf allen Etagen.")
 POOL_HOURS = call({"horario": {"lun_vie": "07:00-21:30", "sab": "09:00-14:00"}, "aforo_maximo": 80})
 ESSAY = call({"taak": "Essay", "inleveren_uiterlijk": "2026-05-15", "punten": 10})
 DRONE = call({"許可": True, "最大重量_kg": 25, "届出": "不要"})
+INN = call({"inn": "Sol", "parking": False, "pool": True, "pets": False})
+WATCH = call({"model": "W1", "waterproof": False, "gps": True})
 
 
 @pytest.mark.parametrize(
     ("rule", "question", "calls", "wrong", "sound"),
     [
+        ("RH9.c", "¿Hay aparcamiento en el hotel?", [INN], "Sí, el hotel Sol tiene uno para sus clientes.",
+         "Sí, hay piscina, pero no hay aparcamiento."),
+        ("RH9.c", "Darf mein Hund mit ins Haus?", [INN], "Ja, er ist willkommen.", "Nein, das darf er nicht."),
+        ("RH9.c", "这款手表防水吗？", [WATCH], "是的，这款手表可以戴着游泳。", "这款手表不防水。"),
         ("RH14", "Puis-je louer la salle pour 60 personnes ?", [HALL], "Oui, elle est libre, pour 120 €.",
          "Non, la Salle Verte a 45 places au plus."),
         ("RH14", "Trägt der Aufzug 700 kg?", [LIFT], "Ja, das geht, er hält auf allen Etagen.",
@@ -153,7 +159,7 @@ def test_a_call_that_a_server_failed_may_be_made_again() -> None:
     [
         ("Are you open at 5 pm on a Monday?",
          {"hours": {"mon": "09:00-18:30", "sat": "10:00-16:00"}}, "Yes, we are."),
-        ("Is room 12 free at 15:00?", {"room": 12, "max_people": 8, "booked": [{"start": "9:00", "end": "9:30"}]},
+        ("Is room 12 free at 15:00?", {"room": 12, "max": 8, "booked": [{"start": "9:00", "end": "9:30"}]},
          "Yes, room 12 is free then."),
         ("Can my 8 year old join at 10:30?", {"start": "10:30", "end": "11:15", "min_age": 6, "max_age": 10},
          "Yes, sure."),
