@@ -21,6 +21,7 @@ from processors.response_handling.response import (
     Finding,
     Response,
     Sentence,
+    around,
     shown,
     target_of,
     words_of,
@@ -91,12 +92,15 @@ def _is_count(number: Quantity) -> bool:
 
 def first_pages(response: Response) -> Iterator[Finding]:
     """RH12.2: there are more rows than were read, and the answer tells of those as if they were all."""
-    low = response.output.lower()
+    low, supports = response.output.lower(), response.once(Numbers).supports
     if any(word in low for word in keys.FIRST_PAGE) or "approx" in response.kinds:
         return
     is_asked = "all" in response.words.categories(response.question)
     is_all = "all" in response.told or (is_asked and not any(word in low for word in keys.SAYS_MORE))
-    said = {value for support in response.once(Numbers).supports for value in support.token.values}
+    is_all = is_all and not any(word in low for word in keys.OF_SOME)
+    said = {value for support in supports for value in support.token.values}
+    clauses = ((s, slice(*around(response.clauses, s.token.start))) for s in supports)
+    counts = {s.token.value for s, clause in clauses if not any(word in low[clause] for word in keys.OF_SOME)}
     plain = (leaf for leaf in response.current if leaf.path.count(".") < 2)
     tops = [leaf for leaf in plain if "[" not in leaf.path or leaf.path.endswith("[0]")]
     for entry in response.ledger.lists:
@@ -109,7 +113,7 @@ def first_pages(response: Response) -> Iterator[Finding]:
             is_total = not keys.TOTAL_KEYS.isdisjoint((leaf.key.lower(), *key_words(leaf.key)))
             is_total = is_total and isinstance(value, int) and value > entry.length
             is_told = isinstance(value, int) and not isinstance(value, bool) and value in said
-            is_claimed = leaf.call == entry.call and (is_all or entry.length in said)
+            is_claimed = leaf.call == entry.call and (is_all or entry.length in counts)
             if is_claimed and (is_more or is_total) and not is_told:
                 what = f"{leaf.key}: {shown(value)}"
                 yield Finding("RH12.2", shown(response.output), what, leaf.path, entry.call)

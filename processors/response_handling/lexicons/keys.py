@@ -266,10 +266,15 @@ FAILED_LISTS: Final = frozenset(
 )
 """Keys of what failed of a whole."""
 FIRST_PAGE: Final = (
-    "first", "at least", "so far", "page", "erste", "premi", "primer", "prim", "eerste", "pierwsz", "前", "最初", "最近", "latest",
-    "recent", "top", "mindestens", "au moins", "al menos", "pelo menos", "almeno", "minstens", "co najmniej", "seite", "pagin", "página", "stron", "頁", "页",
+    "first page", "at least", "so far", "page", "premiers", "primeros", "primeiros", "primi ", "ersten", "eerste ", "pierwsz", "前", "最初", "最近", "mindestens", "au moins", "al menos",
+    "pelo menos", "almeno", "minstens", "co najmniej", "seite", "pagin", "página", "stron", "頁", "页",
 )  # fmt: skip
 """What says that there may be more than is told."""
+OF_SOME: Final = (
+    "first", "latest", "recent", "top", "erste", "neuest", "letzte", "premi", "derni", "récent", "primer", "últim", "recient", "prim", "recent", "ultim", "eerste",
+    "laatste", "nieuwste", "pierwsz", "ostatni", "najnowsz",
+)  # fmt: skip
+"""What says, right beside a count, that it is of some."""
 WEEK_KEYS: Final = frozenset(
     "kw week woche isoweek kalenderwoche semaine semana settimana tydzień tydzien 週 周".split()
 )

@@ -58,7 +58,7 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
     [
         ("RH9.c", "¿Hay aparcamiento en el hotel?", [INN], "Sí, el hotel Sol tiene uno para sus clientes.",
          "Sí, hay piscina, pero no hay aparcamiento."),
-        ("RH9.c", "Darf mein Hund mit ins Haus?", [INN], "Ja, er ist willkommen.", "Nein, das darf er nicht."),
+        ("RH9.c", "Darf mein Hund mit?", [INN], "Ja, er ist willkommen.", "Nein, das darf er nicht."),
         ("RH9.c", "这款手表防水吗？", [WATCH], "是的，这款手表可以戴着游泳。", "这款手表不防水。"),
         ("RH14", "Puis-je louer la salle pour 60 personnes ?", [HALL], "Oui, elle est libre, pour 120 €.",
          "Non, la Salle Verte a 45 places au plus."),
