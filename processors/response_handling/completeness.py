@@ -38,7 +38,6 @@ _MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
 """Kinds of words by which an answer tells that something is not done, or not yet."""
-_WORDS = re.compile(r"[^\W_]{1,40}|[\W_]{1,40}")
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
 
@@ -133,10 +132,8 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     planned = (leaf for leaf in response.ledger.leaves if _is_plan(leaf))
     leaf = next((leaf for leaf in planned if max(leaf.call, leaf.made_for) in response.last_calls), None)
     low = response.output.lower() if leaf is not None else ""
-    asked = (" " if word in response.asked else word for word in _WORDS.findall(low))
-    is_told = not is_claimed and "failure" in response.words.said("".join(asked))
-    is_told |= any(text in low for text in keys.DRY_TEXTS)
-    if leaf is not None and not is_told and not patterns.CONDITIONAL.search(low):
+    is_told = any(text in low for text in keys.DRY_TEXTS) or patterns.CONDITIONAL.search(low) is not None
+    if leaf is not None and not is_told:
         call, what = max(leaf.call, leaf.made_for), f"{leaf.key}: {shown(leaf.value)}"
         yield Finding("RH12.3", shown(response.output), what, leaf.path, call)
 
@@ -144,15 +141,14 @@ def dry_runs(response: Response) -> Iterator[Finding]:
 def _is_plan(leaf: Leaf) -> bool:
     """Whether a value says that nothing was done: by its key, as a mode, or in words."""
     value = leaf.value
-    if not isinstance(value, str):
-        is_left = value is False and not (set(".[") & {*leaf.path})
-        return (bool(value) and is_dry(leaf.key)) or (
-            is_left and not keys.DO_WORDS.isdisjoint(key_words(leaf.key))
-        )
-    low = value[:_CONTENT].lower()
-    is_mode = leaf.key.lower() in keys.MODE_KEYS and (low in keys.DRY_MODES or is_dry(low[:_LONGEST_VALUE]))
-    is_named = low not in ("", "false", "no") and is_dry(leaf.key)
-    return is_mode or is_named or any(text in low for text in keys.DRY_TEXTS)
+    if isinstance(value, str):
+        low, is_mode = value[:_CONTENT].lower(), leaf.key.lower() in keys.MODE_KEYS
+        is_mode = is_mode and (low in keys.DRY_MODES or is_dry(low[:_LONGEST_VALUE]))
+        return is_mode or any(text in low for text in keys.DRY_TEXTS)
+    is_left = (
+        value is False and not set(".[") & {*leaf.path} and not keys.DO_WORDS.isdisjoint(key_words(leaf.key))
+    )
+    return is_left or (bool(value) and is_dry(leaf.key))
 
 
 class Told:
@@ -250,10 +246,10 @@ def empty_results(response: Response) -> Iterator[Finding]:
     for entry in lists:
         if entry.call in filled or (not entry.path and entry.call in written):
             continue
-        stems = [word[:5] for word in key_words(entry.key) if len(word) > 4]
-        about = [one for one in response.sentences if any(w.startswith(s) for s in stems for w in one.words)]
-        is_asked = any(word.startswith(stem) for stem in stems for word in response.asked)
-        is_told = is_asked and about and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
+        stems = tuple(word[:_STEM] for word in key_words(entry.key) if len(word) > 4)
+        about = [one for one in response.sentences if any(word.startswith(stems) for word in one.words)]
+        is_told = any(word.startswith(stems) for word in response.asked) and about
+        is_told = is_told and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
         is_counted = any(
             leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS and leaf.call == entry.call
             for leaf in response.current
@@ -312,25 +308,14 @@ def all_for_some(response: Response) -> Iterator[Finding]:
         for leaf in (leaf for record in records for leaf in record.leaves):
             if isinstance(leaf.value, (bool, str)) and len(str(leaf.value)) <= _LONGEST_VALUE:
                 values[leaf.key][str(leaf.value)] += 1
-        mixed = [
-            (key, spread)
-            for key, spread in values.items()
-            if 1 < len(spread) < size == spread.total() or {"True", "False"} == {*spread}
-        ]
+        mixed = [(key, spread) for key, spread in values.items() if 1 < len(spread) < size == spread.total()]
         for one in response.sentences if mixed else ():
             inside = {s.token.value for s in response.once(Numbers).within(one.start, one.end)}
-            is_all = "all" in one.kinds or (size > 2 and float(size) in inside)
-            is_all &= not one.kinds & {*TROUBLE, "contrast", "approx"} and (
-                size == 2 or keys.BOTH.isdisjoint(one.words)
-            )
-            if not is_all or any(value < size and value == int(value) for value in inside):
+            is_all = "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast", "approx"}
+            is_both = size != 2 and not keys.BOTH.isdisjoint(one.words)
+            if not is_all or is_both or any(value < size and value == int(value) for value in inside):
                 continue
-            hits = [
-                (key, value, spread)
-                for key, spread in mixed
-                for value in spread
-                if _is_said(key, value, one.text)
-            ]
+            hits = [(k, v, spread) for k, spread in mixed for v in spread if _is_said(k, v, one.text)]
             key, value, spread = hits[0] if len(hits) == 1 else ("", "", Counter[str]())
             others = [other for other in spread if other != value]
             if spread[value] * 2 >= size and not any(_is_said(key, o, response.output) for o in others):
