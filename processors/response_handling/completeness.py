@@ -157,7 +157,6 @@ class Told:
     def __init__(self, response: Response) -> None:
         supports = response.once(Numbers).supports
         self._numbers = {_place(quantity) for support in supports for quantity in support.direct}
-        self.operands = {part for support in supports for part in support.how.split(" and ")}
         self._moments: dict[tuple[int, int, str], list[Moment]] = {}
         for moment in response.ledger.moments:
             self._moments.setdefault(_place(moment), []).append(moment)
@@ -194,7 +193,7 @@ def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
 def replaced_values(response: Response) -> Iterator[Finding]:
     """RH12.4: told is what a later call replaced, or was asked for and not given, and not the new value."""
     told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
-    later, is_past = _later(response), any(word in response.output.lower() for word in keys.BEFORE)
+    later = _later(response)
     for old in response.ledger.leaves:
         asked = [] if old.made_for < 0 or set(".[") & {*old.path} else [old.made_for]
         places = later.get(old.call, asked)
@@ -202,10 +201,9 @@ def replaced_values(response: Response) -> Iterator[Finding]:
         if not news or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
             continue
         is_act = old.call >= 0 and acts(response.calls[max(places)].name)
-        if is_act and (is_past or not keys.STATE_KEYS.isdisjoint(key_words(old.key))):
+        if is_act and not keys.STATE_KEYS.isdisjoint(key_words(old.key)):
             continue
-        is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
-        for new in news if is_used else ():
+        for new in news if told.has(old) else ():
             if _is_alike(old, new) and not told.has(new):
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
@@ -218,9 +216,8 @@ def _later(response: Response) -> dict[int, list[int]]:
     last = {(call.name, target_of(call)): n for call, n in made}
     names: dict[int, set[str]] = defaultdict(set)
     for leaf in response.ledger.leaves:
-        is_name = leaf.made_for >= 0 or keys.LABEL_KEYS & {*key_words(leaf.key)[-1:]}
-        if is_name and not set(".[") & {*leaf.path}:
-            names[max(leaf.call, leaf.made_for)].add(str(leaf.value))
+        if leaf.made_for >= 0 and not set(".[") & {*leaf.path}:
+            names[leaf.made_for].add(str(leaf.value))
     actions = [n for call, n in made if acts(call.name)][-_MOST_ROWS:]
     found: dict[int, list[int]] = {}
     for call, n in made:
@@ -248,8 +245,8 @@ def empty_results(response: Response) -> Iterator[Finding]:
             continue
         stems = tuple(word[:_STEM] for word in key_words(entry.key) if len(word) > 4)
         about = [one for one in response.sentences if any(word.startswith(stems) for word in one.words)]
-        is_told = any(word.startswith(stems) for word in response.asked) and about
-        is_told = is_told and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
+        is_asked = any(word.startswith(stems) for word in response.asked)
+        is_told = is_asked and about and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
         is_counted = any(
             leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS and leaf.call == entry.call
             for leaf in response.current
@@ -376,7 +373,7 @@ def denied_results(response: Response) -> Iterator[Finding]:
             above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
             wanted = []
             if names and _meet(both, above):
-                wanted = [leaf] if keys.NAME_KEYS.isdisjoint(key_words(leaf.key)) else []
+                wanted = [leaf]
             elif isinstance(value, str) and _meet(both, _stems(value[:2000])):
                 row = [one for one in response.ledger.records[leaf.record].leaves if one is not leaf]
                 wanted = [leaf] if len(value) > _LONGEST_VALUE else row

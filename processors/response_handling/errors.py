@@ -25,7 +25,6 @@ from processors.response_handling.response import (
 _MOST_SHOWN: Final = 5
 _LONGEST: Final = 2_000
 _FUTILE: Final = 2
-_STEM: Final = 5
 
 
 @lru_cache(maxsize=1024)

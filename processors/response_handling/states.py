@@ -28,7 +28,6 @@ _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
 _OF_TIMES: Final = keys.PREVIOUS | keys.PERIODS | keys.PRESENT
 _CLAIM: Final = frozenset({"done", "yes", "all"})
 _MOST_SERIES: Final = 24
-_WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
 _SIGNS = re.compile(r"(?:(?![不没未无否])[\u4e00-\u9fff\u30a1-\u30fc]){2,40}")
 _CLAUSE_MARK = re.compile(r"[。、，,；;：:\n()]|[.!?](?=\s)")
 _DIGITS = re.compile(r"\d{1,20}")

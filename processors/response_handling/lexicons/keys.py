@@ -13,17 +13,6 @@ CURRENCY_KEYS: Final = frozenset(
     ccy cur currency devise moeda moneda valuta waehrung waluta währung 货币 通貨
     """.split()
 )
-LABEL_KEYS: Final = frozenset(
-    """
-    code email id key label name no nr number ref sku slug symbol tag title
-    """.split()
-)
-NAME_KEYS: Final = frozenset(
-    """
-    carrier cidade città city ciudad hotel id item label lender miasto naam name nazwa nom nombre nome
-    product ref sku stad stadt station symbol ticker titel title titolo titre titulo título ville 名前 名称 商品
-    """.split()
-)
 NO_OPERANDS: Final = frozenset(
     """
     account binario build code  epoch fax gate gleis hash iban id index lat latitude limit line lng lon
@@ -384,14 +373,6 @@ IN_SYSTEM: Final = (
     "en el sistema", "no sistema", "nel sistema", "in het systeem", "w systemie", "登録され", "システム上", "系统里", "系统中", "没有查到", "未查到",
 )  # fmt: skip
 """Where people say that something is not."""
-BEFORE: Final = (
-    " was ", " were ", " had ", "previous", "before", "instead of", "used to", "vorher", "zuvor", "bisher", "statt ", " war ", "waren ", "était",
-    "avait", "auparavant", "avant", "au lieu", "antes", "había", "estaba", "en vez", "tinha", "estava", "em vez", "prima", "aveva", "invece",
-    "eerder", "in plaats", "voorheen", "wcześniej", "zamiast", "poprzedni", "był", "以前", "元の", "原来", "之前", "此前",
-)  # fmt: skip
-"""What says that something was so and is no more."""
-CLOCK_WORDS: Final = frozenset("time hora heure uhrzei zeit orario ora tijd godzin 時刻 時間 时间".split())
-"""Words of keys, cut to six letters, that stand for a time of day."""
 EXTREMES: Final = {
     1: re.compile(
         r"\b(?:most|highest|largest|biggest|greatest|deepest|longest|tallest|heaviest|maximum|höchste|größte|meisten|(?:le|la|les)\splus\s(?:de|grand|haut|élevé)|plus\sélevé"
