@@ -1,15 +1,15 @@
 """Rule RH14: what the user asks for is affirmed, though a result gives a limit that forbids it."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import date
 from itertools import islice
 from typing import Final, NamedTuple
 
-from processors.response_handling.ledger import FROM_USER, Moment
+from processors.response_handling.ledger import FROM_USER, Moment, Quantity
 from processors.response_handling.lexicons import keys
-from processors.response_handling.lexicons.units import UNITS, Unit, key_words
+from processors.response_handling.lexicons.units import UNITS, Unit, key_words, unit_of_key
 from processors.response_handling.reading import CalendarDay, Token
 from processors.response_handling.response import Finding, Response, shown, words_of
 
@@ -41,21 +41,23 @@ class Limit(NamedTuple):
 def ignored_limits(response: Response) -> Iterator[Finding]:
     """RH14: the answer affirms what was asked, of which a result allows less, or more, or no such time.
 
-    The limit is told nowhere. Of several for one dimension those count whose path the question names best,
-    and all of these have to be broken.
+    The limit is told nowhere, and nothing else of its dimension is asked. Of several limits those count whose
+    path the question names best, and all of these have to be broken.
     """
     first = next(iter(response.sentences), None)
     if first is None or not response.starts_with_yes or "contrast" in first.kinds:
         return
-    year = next((day[0] for one in response.ledger.moments for day in one.dates if day[0]), None)
-    asked = _measures(response.reader.read(response.question), year)
+    years = {day[0] for one in response.ledger.moments for day in one.dates} - {None}
+    year = years.pop() if len(years) == 1 else None
+    asked = {*_measures(response.reader.read(response.question), year)}
+    sizes = Counter(dimension for dimension, _ in asked)
     found: dict[str, list[Limit]] = defaultdict(list)
-    for limit in _limits(response, {dimension for dimension, _ in asked}, year) if asked else ():
+    for limit in _limits(response, {*sizes}, year) if asked else ():
         found[limit.dimension].append(limit)
     told = _measures(response.tokens, year)
     known = _known(response, year)
     words = {word[:_STEM] for word in response.asked | words_of(first.text)}
-    for dimension, value in asked:
+    for dimension, value in sorted(one for one in asked if sizes[one[0]] == 1):
         limits = found[dimension][:_MOST_LIMITS]
         named = [len({word[:_STEM] for word in key_words(limit.path)} & words) for limit in limits]
         limits = [limit for limit, size in zip(limits, named, strict=True) if size == max(named)]
@@ -64,13 +66,9 @@ def ignored_limits(response: Response) -> Iterator[Finding]:
         is_told = any(
             kind == dimension and abs(end - own) <= abs(end) * slack for kind, own in told for end in ends
         )
-        if (
-            limits
-            and not is_told
-            and (dimension, value) not in known
-            and all(one.forbids(value) for one in limits)
-        ):
-            what = f"{limits[0].path}: {_written(limits[0])}"
+        is_open = is_told or (dimension, value) in known
+        if limits and not is_open and all(limit.forbids(value) for limit in limits):
+            what = f"{limits[0].path}: {' to '.join(f'{end:.10g}' for end in ends[:2])} {dimension}".rstrip()
             yield Finding("RH14", shown(first.text), what, limits[0].path, limits[0].call)
             return
 
@@ -81,7 +79,7 @@ def _known(response: Response, year: int | None) -> set[tuple[str, float]]:
     for one in response.ledger.quantities:
         is_wanted = one.made_for < 0 or _is_one_of(key_words(one.key), keys.QUANTITY_KEYS)
         if one.call != FROM_USER or not is_wanted:
-            found.add((_dimension(one.unit, one.currencies), one.base))
+            found.add((_dimension(one.unit, one.currencies), _value(one)))
     for moment in response.ledger.moments:
         if moment.call != FROM_USER:
             found |= {(_DAY, _ordinal(day, year) or 0) for day in moment.dates}
@@ -103,6 +101,10 @@ def _measures(tokens: list[Token], year: int | None) -> list[tuple[str, float]]:
     return found
 
 
+def _value(quantity: Quantity) -> float:
+    return quantity.base / (100 if quantity.is_minor else 1)
+
+
 def _dimension(unit: Unit | None, currencies: frozenset[str]) -> str:
     if currencies:
         return "money"
@@ -120,10 +122,11 @@ def _limits(response: Response, dimensions: set[str], year: int | None) -> Itera
     """What the results allow of some dimensions."""
     is_paged = any(leaf.key.lower() in keys.MORE_KEYS for leaf in response.current)
     for one in response.ledger.quantities:
-        dimension = _dimension(one.unit, one.currencies)
+        unit = one.unit or unit_of_key(response.ledger.records[one.record].key)
+        dimension = _dimension(unit, one.currencies)
         is_plain = one.is_whole and one.is_operand and not (is_paged and one.key == "limit")
         if dimension in dimensions and is_plain and one.call in response.last_calls:
-            value = one.base / (100 if one.is_minor else 1)
+            value = _value(one) * (unit.factors[0] if unit and one.unit is None else 1)
             words = key_words(one.path.rpartition(".")[2] if len(key_words(one.key)) > 1 else one.path)
             named = [word for word in words if word != "min" or one.unit is not UNITS["min"]]
             least = value if _is_one_of(named, keys.LEAST_WORDS) else None
@@ -168,8 +171,3 @@ def _limits_in_time(response: Response, year: int | None) -> Iterator[Limit]:
         is_latest = len(values) == 1 and _is_one_of(key_words(moments[0].key), keys.LATEST_WORDS)
         if len(values) == len(moments) and None not in values and (is_latest or len(values) == 2):
             yield Limit(_DAY if days else _TIME, None if is_latest else values[0], values[-1], path, call)
-
-
-def _written(limit: Limit) -> str:
-    ends = [f"{end:.10g}" for end in (limit.least, limit.most) if end is not None]
-    return f"{' to '.join(ends)} {limit.dimension}".strip()
