@@ -14,8 +14,7 @@ from processors.response_handling.reading import CalendarDay, Token
 from processors.response_handling.response import Finding, Response, shown, words_of
 
 _STEM: Final = 5
-_MOST_LIMITS, _MOST_LEAVES, _LONGEST_TEXT = 60, 400, 2_000
-_MOST_MARKS, _BEHIND = 4, 44
+_MOST_LIMITS, _MOST_MARKS, _BEHIND = 60, 40, 36
 _END = re.compile(r"[.;,\n](?!\d)")
 _DAY, _TIME = "date", "time of day"
 
@@ -135,15 +134,17 @@ def _limits(response: Response, dimensions: set[str], year: int | None) -> Itera
                 yield Limit(dimension, least, most, one.path, one.call)
     if not dimensions.isdisjoint({_TIME, _DAY}):
         yield from _limits_in_time(response, year)
-    for leaf in response.current[:_MOST_LEAVES]:
-        text = leaf.value[:_LONGEST_TEXT] if isinstance(leaf.value, str) and " " in leaf.value else ""
-        for mark in islice(keys.LIMITS_IN_TEXT.finditer(text), _MOST_MARKS):
-            behind = _END.split(text[mark.end() : mark.end() + _BEHIND])[0]
-            tokens = sorted(response.reader.read(behind), key=lambda token: token.start)
-            for dimension, value in _measures(tokens, year)[:1]:
-                if dimension:
-                    least, most = (None, value) if mark["most"] else (value, None)
-                    yield Limit(dimension, least, most, leaf.path, leaf.call)
+    texts = (
+        (leaf, leaf.value) for leaf in response.current if isinstance(leaf.value, str) and " " in leaf.value
+    )
+    marks = ((leaf, text, mark) for leaf, text in texts for mark in keys.LIMITS_IN_TEXT.finditer(text))
+    for leaf, text, mark in islice(marks, _MOST_MARKS):
+        behind = _END.split(text[mark.end() : mark.end() + _BEHIND])[0]
+        tokens = sorted(response.reader.read(behind), key=lambda token: token.start)
+        for dimension, value in _measures(tokens, year)[:1]:
+            if dimension:
+                least, most = (None, value) if mark["most"] else (value, None)
+                yield Limit(dimension, least, most, leaf.path, leaf.call)
 
 
 def _is_one_of(words: Iterable[str], wanted: frozenset[str]) -> bool:

@@ -31,7 +31,7 @@ _MOST_SERIES: Final = 24
 _SIGNS = re.compile(r"(?:(?![不没未无否])[\u4e00-\u9fff\u30a1-\u30fc]){2,40}")
 _CLAUSE_MARK = re.compile(r"[。、，,；;：:\n()]|[.!?](?=\s)")
 _DIGITS = re.compile(r"\d{1,20}")
-_FEWEST_PIECES: Final = 3
+_FEWEST_PIECES, _FEWEST_SIGNS = 3, 6
 _INDEX = re.compile(r"\[\d{1,6}\]")
 _PERIOD = re.compile(r"(?:((?:19|20)\d\d)[-/ ]?)?([QWTKHSMP]W?)?-?(\d{1,2})?(?:-\d\d)?", re.IGNORECASE)
 
@@ -97,12 +97,13 @@ def reversed_states(response: Response) -> Iterator[Finding]:
 
 def _waits(response: Response) -> bool:
     """Whether the answer says that something is yet to come, in words that do not also say that it came."""
-    kinds = {word: response.words.categories(word) for one in response.sentences for word in one.words}
     return any(
         "pending" in one.kinds
         and (
             "done" not in one.kinds
-            or any({"pending"} == kinds[word] & {"pending", "done"} for word in one.words)
+            or any(
+                "pending" in own and "done" not in own for own in map(response.words.categories, one.words)
+            )
         )
         for one in response.sentences
     )
@@ -148,10 +149,11 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     asked = {word[:_STEM] for word in response.asked}
     is_done = "done" in response.told and (is_yes or not _waits(response))
     for leaf in leaves:
-        words = key_words(leaf.key)
+        if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
+            continue
+        words, is_top = key_words(leaf.key), not set(".[") & {*leaf.path}
         is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done((*words[:1], *words[-1:]), response)
-        is_top, is_bad = not set(".[") & {*leaf.path}, bool(keys.BAD_FLAGS & {*words}) and not is_good
-        if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0) or is_bad:
+        if keys.BAD_FLAGS & {*words} and not is_good:
             continue
         stems = {word[:_STEM] for word in words if len(word) > 3 and word not in true}
         if leaf.value is False and is_good:
@@ -314,8 +316,9 @@ def unheard_negations(response: Response) -> Iterator[Finding]:
     plain = [one for one in response.sentences if not one.kinds & {*TROUBLE, "contrast"}]
     told = [(one, _pieces(one.text, response)) for one in plain]
     for leaf in response.current[:_MOST_LEAVES] if plain else ():
-        for clause in _CLAUSE_MARK.split(leaf.value[:4000]) if isinstance(leaf.value, str) else ():
-            if not _is_negated(clause, response):
+        text = leaf.value[:4000] if isinstance(leaf.value, str) and len(leaf.value) > _FEWEST_SIGNS else ""
+        for clause in _CLAUSE_MARK.split(text):
+            if len(clause) < _FEWEST_SIGNS or not _is_negated(clause, response):
                 continue
             own = _pieces(clause, response)
             for one, said in told:

@@ -79,17 +79,18 @@ CONCEPTS: Final = tuple(
 """Rows of words for one thing; keys are often English where the talk is not."""
 
 
+_ROWS: Final = [(start, number) for number, starts in enumerate(CONCEPTS) for start in starts]
+_SIGNS: Final = [(start, number) for start, number in _ROWS if start >= "\u3040"]
+_STARTS: Final = {start: {number for other, number in _ROWS if other == start} for start, _ in _ROWS}
+_SHORTEST, _LONGEST = 4, max(map(len, _STARTS))
+
+
 def concepts_of(words: Iterable[str]) -> set[int]:
     """Which of those things words name: as they are, by how longer ones begin, or by signs in them."""
-    found = [*words]
-    return {
-        number
-        for number, starts in enumerate(CONCEPTS)
-        if any(_is_named(start, word) for word in found for start in starts)
-    }
-
-
-def _is_named(start: str, word: str) -> bool:
-    if start >= "\u3040":
-        return start in word
-    return word == start or (len(start) > 3 and word.startswith(start))
+    found = set[int]()
+    for word in words:
+        if word >= "\u3040":
+            found |= {number for sign, number in _SIGNS if sign in word}
+        starts = (word[:size] for size in range(_SHORTEST, min(len(word), _LONGEST + 1)))
+        found = found.union(*(_STARTS[start] for start in (*starts, word) if start in _STARTS))
+    return found

@@ -443,7 +443,7 @@ ALLOWED_WORDS: Final = frozenset(
 """Words of keys of times between which something is allowed."""
 LIMITS_IN_TEXT: Final = re.compile(
     r"(?:(?P<most>\b(?:max(?:\.|imum|imal|imale|imaal)?|at most|up to|(?:no|not) more than|not exceed|limit(?:ed)? (?:of|is|to)|höchstens|bis zu|maximal|au (?:plus|maximum)|jusqu'à"
-    r"|como máximo|(?:un )?máximo(?: de)?|hasta|no máximo|até|al massimo|massimo|fino a|hoogstens|ten hoogste|tot(?: en met)?|maksymalnie|najwyżej|maks\.?|do)\s|最大|最多|不超过|不得超过|上限)"
+    r"|como máximo|(?:un )?máximo(?: de)?|hasta|no máximo|até|al massimo|massimo|fino a|hoogstens|ten hoogste|tot(?: en met)?|maksymalnie|najwyżej|maks\.?)\s|最大|最多|不超过|不得超过|上限)"
     r"|(?P<least>\b(?:min(?:\.|imum|imal|destens)?|at least|mindestens|au (?:moins|minimum)|como mínimo|al menos|mínimo|no mínimo|pelo menos|almeno|minimo|minstens|ten minste"
     r"|minimaal|co najmniej|minimum)\s|最少|至少|最低))",
     re.IGNORECASE,
