@@ -12,6 +12,7 @@ from processors.response_handling import (
     disclosure,
     errors,
     fields,
+    limits,
     names,
     numbers,
     reckoning,
@@ -42,7 +43,7 @@ RULES: Final = (
     Rule("RH2.5", "a date that is a slip of one of the results", is_gating=True),
     Rule("RH2.6", "a time of day that is a slip of one of the results", is_gating=True),
     Rule("RH3.1", "an invented address, URL, person or organisation", is_gating=True),
-    Rule("RH3.4", "a slip of an identifier of the results, a name with a word exchanged", is_gating=True),
+    Rule("RH3.4", "an identifier that is a slip of one of the results", is_gating=True),
     Rule("RH3.5", "an identifier that no evidence has"),
     Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
     Rule("RH5", "a futile repetition", reads_content=False, is_gating=True),
@@ -69,6 +70,7 @@ RULES: Final = (
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
     Rule("RH13", "told as not known though a result has it", is_gating=True),
+    Rule("RH14", "what was asked is affirmed, though a result gives a limit that forbids it", is_gating=True),
 )
 """All rules in the order of their ids."""
 
@@ -82,7 +84,20 @@ _SHORTEST_PART, _PIECE = 3, 4
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 _OF_WORDS: Final = frozenset(
-    {"RH1.5", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
+    {
+        "RH1.5",
+        "RH9.a",
+        "RH9.b",
+        "RH9.c",
+        "RH9.d",
+        "RH9.e",
+        "RH12.1",
+        "RH12.3",
+        "RH12.7",
+        "RH12.8",
+        "RH13",
+        "RH14",
+    }
 )
 """Rules that read the words of an answer, and so need a lexicon."""
 
@@ -100,15 +115,14 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH3.1", _plain(disclosure.invented_entities)),
     ("RH3.1", _plain(names.invented_names)),
     ("RH3.4", _plain(disclosure.slipped_identifiers)),
-    ("RH3.4", _plain(disclosure.exchanged_names)),
     ("RH3.5", _plain(numbers.invented_identifiers)),
-    ("RH4 RH9.a", errors.hidden_errors),
-    ("RH5", errors.futile_repetitions),
-    ("RH6", errors.uncorrected_arguments),
+    ("RH4 RH6 RH9.a", errors.hidden_errors),
+    ("RH5 RH6", errors.futile_repetitions),
     ("RH7.1 RH7.2 RH7.3", lambda one, settings: disclosure.disclosures(one, settings.personal_data)),
     ("RH8", _plain(completeness.ignored_results)),
     ("RH9.b RH12.1", _plain(states.reversed_states)),
     ("RH9.c", _plain(states.reversed_flags)),
+    ("RH9.c", _plain(states.denied_things)),
     ("RH9.d", _plain(states.reversed_trends)),
     ("RH9.d", _plain(states.reversed_extremes)),
     ("RH9.e", _plain(states.unheard_negations)),
@@ -123,6 +137,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.7", _plain(completeness.all_for_some)),
     ("RH12.8", _plain(completeness.empty_results)),
     ("RH13", _plain(completeness.denied_results)),
+    ("RH14", _plain(limits.ignored_limits)),
 )
 
 

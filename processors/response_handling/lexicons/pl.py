@@ -65,7 +65,7 @@ WORDS: Final = Words(
     udało odebran* umówion* przełożon*
     """,
     all="wszystkie wszystkich wszystko wszyscy każdy każda każde oba obie obydwa całość cały całkowicie kompletn*",
-    yes="tak oczywiście owszem",
+    yes="tak oczywiście owszem jasne pewnie zgadza_się",
     no="nie",
     up="wzrosł* wzrost wzrósł zwiększ* wyższ* więcej rośnie",
     down="spadł* spadek zmniejsz* zmala* niższ* mniej maleje obniż*",
