@@ -95,17 +95,30 @@ def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
         later = [other for other in same if other > position]
         if call.failure is None or (not later and position < last_success and not acts(call.name)):
             continue
-        is_series = len(later) < len(same)
+        is_series = len(later) < len(same) or (acts(call.name) and _is_named_alone(position, later, response))
         is_other = call.arguments is not None and all(target_of(calls[n]) != target_of(call) for n in later)
         if not later or (is_series and is_other):
             yield position, call.failure
 
 
+def _is_named_alone(position: int, later: list[int], response: Response) -> bool:
+    """Whether the answer names what a failed action was for, and no later success was for the same."""
+    call, output = response.calls[position], folded(response.output)
+    own = {folded(text) for text in (call.arguments or {}).values() if isinstance(text, str)}
+    done = {folded(str(text)) for other in later for text in (response.calls[other].arguments or {}).values()}
+    is_argument = call.failure is not None and call.failure.error_class is ErrorClass.ARGUMENT
+    return not is_argument and any(len(text) > 3 and text in output for text in own - done)
+
+
 def _tells_of(position: int, response: Response) -> bool:
-    """Whether the answer repeats a time that a refusal came with and that nobody had said."""
+    """Whether the answer repeats what a refusal came with and nobody had said: times, dates, names."""
     known = {moment.minutes for moment in response.ledger.moments if moment.call < 0}
     offered = {moment.minutes for moment in response.ledger.moments if moment.call == position} - known
-    return any(token.kind == "time" and token.minutes in offered for token in response.tokens)
+    if any(token.kind == "time" and token.minutes in offered for token in response.tokens):
+        return True
+    texts = (folded(str(leaf.value)) for leaf in response.ledger.leaves if leaf.call == position)
+    output, user = folded(response.output), response.user_text
+    return any(len(text) > 4 and text in output and text not in user for text in texts)
 
 
 def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:

@@ -73,6 +73,10 @@ CONCEPTS: Final = tuple(
     backup sicherung sauvegarde respaldo kopia バックアップ 备份
     certif zertifik certyfik 証明 证书
     repair reparatur répar repar riparaz herstel napraw 修理 维修
+    available verfügbar frei disponib libre libero livre disponív beschikbaar vrij dostępn woln 空いて 空き 利用でき 可用 有空
+    open geöffnet offen ouvert abiert abert apert otwart 営業 開いて 营业 开放
+    valid gültig valable válid valid geldig ważn 有効 有效
+    included inbegriffen enthalten inclus compris incluid incluíd incluso inbegrepen wliczon zawart 含まれ 包含
     rent miet louer loc alquil alug affitt noleg huur wynaj レンタル 租
     """.strip().splitlines()
 )
