@@ -216,7 +216,9 @@ def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
     ) -> None:
         if not optional.issuperset(given):
             raise TypeError(f"{cls.__name__} has no {', '.join(sorted(given.keys() - optional))}")
-        self.__dict__.update(given, trace_id=trace_id, span_id=span_id, agent=agent, resource=resource)
+        given["trace_id"], given["span_id"], given["agent"] = trace_id, span_id, agent
+        given["resource"] = resource
+        self.__dict__ = given
 
     setattr(made, "__init__", take)  # noqa: B010  # storing thirty defaults costs three times as much
     return made
