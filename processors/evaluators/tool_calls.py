@@ -573,15 +573,11 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
 
     def _assigned(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Assignment:
         names = canonical_tool_names(calls)
-        free_by_name: dict[str, list[int]] = {}
-        for position, name in enumerate(names):
-            if name in free_by_name:
-                free_by_name[name].append(position)
-            else:
-                free_by_name[name] = [position]
         ids = self._ids
+        free_by_name: dict[str, list[int]] = {}
         by_id: dict[str, list[int]] = {}
         for position, call in enumerate(calls):
+            free_by_name.setdefault(names[position], []).append(position)
             if call.call_id in ids:
                 by_id.setdefault(call.call_id or "", []).append(position)
 

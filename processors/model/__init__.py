@@ -60,7 +60,7 @@ from processors.model.model_usage import (
 from processors.model.python_literal import parse_python_literal
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 from processors.model.unix_time import time_text, unix_nano_of
-from processors.model.value_type import late, value_type
+from processors.model.value_types import late, value_type
 from processors.model.values import (
     ABSENT,
     MAX_DEPTH,

@@ -427,19 +427,21 @@ class RunCalls:
         To search it costs less than to search each.
         """
         answers: list[bytes] = []
-        for turn, held in enumerate(self._answers, 1):
+        asked = 0
+        for turn, reading in enumerate(self._trace.told(self.turns), 1):
+            held = reading.answer()
             if held is None:
                 return None
+            count = held.count(b"tool_call")
             # An answer without a call may leave it to the next turn's history.
-            if held.find(b"tool_call") < 0 and (turn < len(self.turns) or _holds(held, _ASKS)):
+            if not count and (turn < len(self.turns) or _holds(held, _ASKS)):
                 return None
+            asked += count
             answers.append(held)
-        told = b"\n".join(answers)
-        if not answers or told.count(b"tool_call") != len(self._merged):
-            return None
         ids = {call.reading.call_id for call in self._merged}
-        if "" in ids or len(ids) < len(self._merged):
+        if "" in ids or not asked == len(ids) == len(self._merged):
             return None
+        told = b"\n".join(answers)
         for call_id in ids:
             if told.find(call_id.encode()) < 0:
                 return None
@@ -448,7 +450,7 @@ class RunCalls:
     @late
     def _answers(self) -> list[bytes | None]:
         """The text in which a turn's whole answer stands, where that is known; for each turn."""
-        return [reading.answer for reading in self._trace.told(self.turns)]
+        return [reading.answer() for reading in self._trace.told(self.turns)]
 
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
@@ -684,7 +686,7 @@ def error_of(span: Span, fields: ToolReading) -> ToolError | None:
     failed.
     """
     status, has_type = span.message.status.code, "error.type" in span.by_key
-    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.has_events):
+    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.message.events):
         return None
     error_type = (span.attributes.text("error.type") or "") if has_type else ""
     has_exception = False

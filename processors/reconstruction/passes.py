@@ -53,9 +53,7 @@ def reconstruct(
     session_of = sessions(scopes.runs, told)
     refuses_lost = missing_parents == "not_evaluated"
     models = TraceModels(trace, scopes.runs)
-    ending = Ending(
-        trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models=models, prices=prices
-    )
+    ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models, prices)
     runs: list[AgentRun] = []
     for run in scopes.runs:
         telling = told[id(run)]

@@ -89,14 +89,15 @@ def _text_head(size: int) -> bytes:
     return bytes(size + 1)
 
 
-_TEXT_HEADS = [_text_head(size) for size in range(2048)]
+_SHORT = 2048
+_TEXT_HEADS = [_text_head(size) for size in range(_SHORT)]
 """The heads of most texts: asked of every argument and result, and looked up for less than they are made."""
 
 
 def text_in(encoded: bytes) -> bytes | None:
     """The UTF-8 text in an AnyValue message that is nothing but a text of less than 16 KiB; else None."""
     size = len(encoded)
-    text = encoded.removeprefix(_TEXT_HEADS[size] if size < len(_TEXT_HEADS) else _text_head(size))
+    text = encoded.removeprefix(_TEXT_HEADS[size] if size < _SHORT else _text_head(size))
     return text if len(text) < size else None
 
 

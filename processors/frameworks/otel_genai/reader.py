@@ -192,10 +192,11 @@ class _OtelGenAI:
 
         def read(span: Span) -> ToolReading:
             encoded = span.by_key
-            named = encoded["gen_ai.tool.name"], encoded["gen_ai.tool.type"] if tells_type else b""
-            if len(named[0]) + len(named[1]) > _MAX_NAMED:
+            named = encoded["gen_ai.tool.name"]
+            typed = encoded["gen_ai.tool.type"] if tells_type else b""
+            if len(named) + len(typed) > _MAX_NAMED:
                 return self.tool(span)
-            name, category, is_synthetic = _told_by_name(*named)
+            name, category, is_synthetic = _told_by_name(named, typed)
             call_id = short_text(encoded["gen_ai.tool.call.id"]) if tells_id else ""
             arguments = plain_object(encoded[arguments_key] if arguments_key else None)
             if arguments is None:
