@@ -1,10 +1,9 @@
 """Traces on their way through the service."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from processors.model import FinishReason, GradedRun
+from processors.model import FinishReason, GradedRun, value_type
 from processors.spans import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
@@ -105,7 +104,7 @@ class SpanBatch(NamedTuple):
     tenant: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class FinishedTrace:
     """A trace taken out of the buffer, its spans in order of arrival.
 
@@ -130,7 +129,7 @@ class FinishedTrace:
     receipt: RecordReceipt | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class GradedTrace:
     """What exporters get: spans as they are to leave, and the graded runs (none: nothing to grade).
 
