@@ -490,7 +490,7 @@ async def test_large_transactions_do_not_fault_their_memory_in_anew(tmp_path: Pa
     faults = []
 
     def write() -> None:
-        for number in range(10):
+        for _ in range(10):
             before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
             store.write([Change(Table.SEGMENTS, number_key(0), [bytes(4000)] * 500)])
             faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
