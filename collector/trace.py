@@ -1,10 +1,9 @@
 """Traces on their way through the service."""
 
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from processors.model import FinishReason, GradedRun
+from processors.model import FinishReason, GradedRun, value_type
 from processors.spans import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
@@ -34,6 +33,34 @@ class Receipt(Protocol):
     def seal(self) -> None:
         """All who are to get it have been asked for."""
         ...
+
+
+class CountedReceipt:
+    """A receipt that calls `settle` once: when it is sealed, and all who are to get it have got it."""
+
+    __slots__ = ("_is_sealed", "_open", "_settle")
+
+    def __init__(self, settle: Callable[[], None]) -> None:
+        self._settle = settle
+        self._open = 0
+        self._is_sealed = False
+
+    def expects(self, holder: str) -> bool:
+        """See `Receipt`; everybody is to get it."""
+        self._open += 1
+        return True
+
+    def delivered(self, holder: str) -> None:
+        """See `Receipt`."""
+        self._open -= 1
+        if self._is_sealed and not self._open:
+            self._settle()
+
+    def seal(self) -> None:
+        """See `Receipt`."""
+        self._is_sealed = True
+        if not self._open:
+            self._settle()
 
 
 class RecordReceipt(Receipt, Protocol):
@@ -77,7 +104,7 @@ class SpanBatch(NamedTuple):
     tenant: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class FinishedTrace:
     """A trace taken out of the buffer, its spans in order of arrival.
 
@@ -102,7 +129,7 @@ class FinishedTrace:
     receipt: RecordReceipt | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value_type
 class GradedTrace:
     """What exporters get: spans as they are to leave, and the graded runs (none: nothing to grade).
 

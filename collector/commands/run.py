@@ -14,6 +14,10 @@ from collector.page import PageConfig
 from collector.service import Service
 from collector.telemetry import configure_logging
 
+_YOUNG_OBJECTS = 5_000
+"""After how many new objects the garbage collector looks at them. After 700, Python's own, most are in use
+yet, since their traces wait for more spans, and are looked at again in vain."""
+
 
 def _run(options: Namespace, surroundings: Surroundings) -> int:
     config = load_configuration(options.config, surroundings.environment)
@@ -50,6 +54,7 @@ async def _serve(config: ServiceConfig, surroundings: Surroundings, *, plays_dem
 
 
 def _announce(endpoints: str) -> None:
+    gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     gc.collect()
     gc.freeze()  # what was loaded by now stays: later collections need not look at it
     print(f"tracegrade ready: {endpoints}", file=sys.stderr, flush=True)

@@ -39,7 +39,7 @@ from collector.journal.store import Change, JournalFailed, JournalFull, JournalS
 from collector.journal.verdicts import encode_verdicts
 from collector.otlp import EnvelopeRegistry
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch
+from collector.trace import CountedReceipt, FinishedTrace, GradedTrace, Receipt, SpanBatch
 from processors.spans import RawSpan
 
 GATHER_SECONDS = 0.002
@@ -290,7 +290,7 @@ class Journal:
         if not streamed:
             for batch in batches:
                 self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
-        return _LeavingReceipt(self, leaving)
+        return CountedReceipt(partial(self._left, leaving))
 
     def stored(self) -> asyncio.Future[None] | None:
         """Done when all that was added so far is on disk; None if it is. Fails with `Overloaded`."""
@@ -331,7 +331,7 @@ class Journal:
 
     def leaving_receipt(self, place: Place) -> Receipt:
         """Takes note of who has got spans that were found in the journal and leave at once."""
-        return _LeavingReceipt(self, [self._found_leaving.pop(place)])
+        return CountedReceipt(partial(self._left, [self._found_leaving.pop(place)]))
 
     def receipt(self, trace_id: bytes, tenant: str, already: frozenset[str] = frozenset()) -> Receipt:
         """Takes note of who has got a graded trace; `already` those who had before a restart.
@@ -741,32 +741,3 @@ class _TraceReceipt:
         self._is_sealed = True
         if not self._open and self._held is not None:
             self._journal._delivered(self._held)
-
-
-class _LeavingReceipt:
-    """Who has got spans that left at once, and who has yet to."""
-
-    __slots__ = ("_is_sealed", "_journal", "_left", "_open")
-
-    def __init__(self, journal: Journal, left: Sequence[_Leaving]) -> None:
-        self._journal = journal
-        self._left = left
-        self._open = 0
-        self._is_sealed = False
-
-    def expects(self, holder: str) -> bool:
-        """See `Receipt`."""
-        self._open += 1
-        return True
-
-    def delivered(self, holder: str) -> None:
-        """See `Receipt`."""
-        self._open -= 1
-        if self._is_sealed and not self._open:
-            self._journal._left(self._left)
-
-    def seal(self) -> None:
-        """See `Receipt`."""
-        self._is_sealed = True
-        if not self._open:
-            self._journal._left(self._left)

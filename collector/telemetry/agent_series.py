@@ -111,7 +111,7 @@ class FirstSight(Generic[InstrumentT]):
 
     def __init__(self, instrument: InstrumentT, clock: Clock) -> None:
         self.instrument: InstrumentT = instrument
-        self._held: InstrumentT = instrument.twin()
+        self.held: InstrumentT = instrument.twin()
         self._clock = clock
         self._waiting_since: dict[Labels, float] = {}
         self._waiting_for_scrape: list[Labels] = []
@@ -122,7 +122,7 @@ class FirstSight(Generic[InstrumentT]):
         if labels in self.instrument.values:
             return
         self.instrument.begin(labels)
-        self._held.begin(labels)
+        self.held.begin(labels)
         if labels in self._gone:
             self._waiting_for_scrape.append(labels)
         else:
@@ -130,15 +130,13 @@ class FirstSight(Generic[InstrumentT]):
 
     def open(self, labels: Labels) -> InstrumentT:
         """What increments of the series go into now; it is there, and a new series appears."""
-        instrument, held = self.instrument, self._held
+        instrument, held = self.instrument, self.held
         if labels not in instrument.values:
             self.appear(labels)
         return held if held.values and labels in held.values else instrument
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
-        if not self._held.values:
-            return
         due = []
         due_until = self._clock.monotonic() - HOLD_SECONDS
         for labels, first_seen in self._waiting_since.items():
@@ -151,7 +149,7 @@ class FirstSight(Generic[InstrumentT]):
             due += self._waiting_for_scrape
             self._waiting_for_scrape.clear()
         for labels in due:
-            self.instrument.take(self._held, labels)
+            self.instrument.take(self.held, labels)
 
     def show(self) -> None:
         """A scrape shows everything as it stands: which series are there, and which are gone."""
@@ -159,7 +157,7 @@ class FirstSight(Generic[InstrumentT]):
 
     def holds(self, labels: Labels) -> bool:
         """Whether some of what the series counts may be held."""
-        return labels in self._held.values
+        return labels in self.held.values
 
     def remove(self, labels: Labels) -> bool:
         """Let a series disappear of which nothing is held; whether it was there."""
@@ -357,6 +355,10 @@ class KnownAgents:
         self._shadow_results = FirstSight(metrics.shadow_results, clock)
         self._classes = FirstSight(metrics.classifications, clock)
         self._tool_calls = FirstSight(metrics.tool_calls, clock)
+        self._first_sights: tuple[FirstSight[Counter] | FirstSight[Histogram], ...] = (
+            *(self._runs, self._results, self._shadow_results, self._classes, self._tool_calls),
+            *(self._scores, self._shadow_scores, self._durations, *self._amounts),
+        )
 
     def reserve(self, names: Iterable[str]) -> None:
         """Make `names` the agents that have a slot whatever the number of others."""
@@ -433,12 +435,13 @@ class KnownAgents:
 
     def release(self, *, everything: bool) -> None:
         """Apply what was held for 15 s, or everything."""
-        for first_sight in self._first_sights():
-            first_sight.release(everything=everything)
+        for first_sight in self._first_sights:
+            if first_sight.held.values:  # asked for every trace, and mostly nothing is held
+                first_sight.release(everything=everything)
 
     def show(self) -> None:
         """A scrape shows everything as it stands."""
-        for first_sight in self._first_sights():
+        for first_sight in self._first_sights:
             first_sight.show()
 
     def sweep(self) -> int:
@@ -454,12 +457,6 @@ class KnownAgents:
         if expired:
             self._free_unused()
         return expired
-
-    def _first_sights(self) -> tuple[FirstSight[Counter] | FirstSight[Histogram], ...]:
-        return (
-            *(self._runs, self._results, self._shadow_results, self._classes, self._tool_calls),
-            *(self._scores, self._shadow_scores, self._durations, *self._amounts),
-        )
 
     def _sweep_agent(self, agent: AgentSeries, now: float) -> int:
         expired = self._sweep(agent.tools, now)

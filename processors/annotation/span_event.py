@@ -96,7 +96,7 @@ def results_by_carrier(
     if not carried or not spans:
         return {}
     lost = carried.keys() - map(_ID_OF_SPAN, spans)
-    for carrier in [carrier for carrier in carried if carrier in lost]:
+    for carrier in [carrier for carrier in carried if carrier in lost] if lost else ():
         carried.setdefault(spans[0][0], []).extend(carried.pop(carrier))
     return carried
 

@@ -40,9 +40,13 @@ class ToolCallConfig(ToolSelectionConfig):
     )
 
 
-def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
+def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> Sequence[ToolCall]:
     """The calls of `run` of one of `categories`, in order."""
-    return [call for call in run.calls if call.category in categories]
+    calls = run.calls
+    for call in calls:
+        if call.category not in categories:
+            return [call for call in calls if call.category in categories]
+    return calls  # so it mostly is
 
 
 def without_failed(calls: Iterable[ToolCall]) -> list[ToolCall]:
@@ -56,7 +60,12 @@ def without_invented(run: AgentRun, calls: Sequence[ToolCall]) -> Sequence[ToolC
     The framework's word that there is no such tool is no result of one. Where telemetry lists no tools, every
     call stays.
     """
-    if all(call.executed for call in calls) or not run.available_tools:
+    for call in calls:  # asked of every trace: a generator costs twice as much
+        if not call.executed:
+            break
+    else:
+        return calls
+    if not run.available_tools:
         return calls
     known = set(map(canonical_tool_name, run.available_tools))
     return [call for call in calls if call.executed or canonical_tool_name(call.name) in known]

@@ -172,21 +172,22 @@ class ToolCallCount(Evaluator):
             return float(certain == total), float(possible == total)
         return certain / total, possible / total
 
-    def _counted(self, run: AgentRun) -> list[ToolCall]:
+    def _counted(self, run: AgentRun) -> Sequence[ToolCall]:
         calls = self._keys.select(run, self._categories)
         return calls if self._include_failed else without_failed(calls)
 
-    def _counts(self, calls: list[ToolCall]) -> list[int]:
+    def _counts(self, calls: Sequence[ToolCall]) -> list[int]:
         """The number of calls of each criterion."""
         by_name: dict[str, int] = {}
         for name in canonical_tool_names(calls):
             by_name[name] = by_name.get(name, 0) + 1
         counts = [by_name.get(name, 0) for name in self._names]
         positions = self._positions
-        for call in [call for call in calls if call.call_id in positions]:
-            position = positions[call.call_id or ""]
-            # A call that also matches by name was counted already.
-            counts[position] += canonical_tool_name(call.name) != self._names[position]
+        for call in calls:
+            if call.call_id in positions:
+                position = positions[call.call_id or ""]
+                # A call that also matches by name was counted already.
+                counts[position] += canonical_tool_name(call.name) != self._names[position]
         return counts
 
     def _explained(self, keys: Iterable[str], counts: list[int]) -> dict[str, JsonValue]:
@@ -201,7 +202,7 @@ class ToolCallCount(Evaluator):
     def _score(
         self,
         value: float,
-        calls: list[ToolCall],
+        calls: Sequence[ToolCall],
         explain: Callable[[], Mapping[str, JsonValue]],
         lines: tuple[str, ...],
     ) -> Score:
@@ -311,12 +312,13 @@ class ToolCallOrder(Evaluator):
             return 0.0, 1.0
         return lasting_alignment(calls, rows, self._width) / self._width, 1.0
 
-    def _rows(self, calls: list[ToolCall]) -> list[int]:
+    def _rows(self, calls: Sequence[ToolCall]) -> list[int]:
         """For each call the expected keys that it matches, as bits."""
         by_name, by_id = self._rows_by_name, self._rows_by_id
         rows = [by_name.get(name, 0) for name in canonical_tool_names(calls)]
-        for position in [position for position, call in enumerate(calls) if call.call_id in by_id]:
-            rows[position] |= by_id[calls[position].call_id or ""]
+        for position, call in enumerate(calls):
+            if call.call_id in by_id:
+                rows[position] |= by_id[call.call_id or ""]
         return rows
 
     def _score(self, value: float, actual: list[str], lcs: list[str]) -> Score:
@@ -465,7 +467,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     """For each expectation what a character of a call costs to compare with its matchers."""
 
     @abstractmethod
-    def _values(self, calls: list[ToolCall]) -> list[_ValueT | None]:
+    def _values(self, calls: Sequence[ToolCall]) -> list[_ValueT | None]:
         """What of each call is compared; None where it is not known."""
         ...
 
@@ -485,7 +487,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         ...
 
     @abstractmethod
-    def _comparison(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Test:
+    def _comparison(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Test:
         """The test of calls, by position, whose value is known."""
         ...
 
@@ -562,25 +564,22 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             return float(assignment.fitted == len(self._wanted)), 1.0
         return assignment.fitted / len(self._wanted), 1.0
 
-    def _assign(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Assignment:
+    def _assign(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Assignment:
         """Try the calls of each expectation in order, those whose value is not known passed over."""
         try:
             return self._assigned(calls, values)
         except SchemaTooComplexError:
             return _Assignment(over_limit=True)
 
-    def _assigned(self, calls: list[ToolCall], values: list[_ValueT | None]) -> _Assignment:
+    def _assigned(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Assignment:
         names = canonical_tool_names(calls)
-        free_by_name: dict[str, list[int]] = {}
-        for position, name in enumerate(names):
-            if name in free_by_name:
-                free_by_name[name].append(position)
-            else:
-                free_by_name[name] = [position]
         ids = self._ids
+        free_by_name: dict[str, list[int]] = {}
         by_id: dict[str, list[int]] = {}
-        for position in [position for position, call in enumerate(calls) if call.call_id in ids]:
-            by_id.setdefault(calls[position].call_id or "", []).append(position)
+        for position, call in enumerate(calls):
+            free_by_name.setdefault(names[position], []).append(position)
+            if call.call_id in ids:
+                by_id.setdefault(call.call_id or "", []).append(position)
 
         result = _Assignment()
         attempts = result.attempts
@@ -661,14 +660,14 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         return told
 
     def _unassigned(
-        self, value: float, calls: list[ToolCall], values: list[_ValueT | None], text: str
+        self, value: float, calls: Sequence[ToolCall], values: list[_ValueT | None], text: str
     ) -> Score:
         return self._score(value, calls, values, lambda: {"_result": text}, (f"_result: {text}",))
 
     def _score(
         self,
         value: float,
-        calls: list[ToolCall],
+        calls: Sequence[ToolCall],
         values: list[_ValueT | None],
         explain: Callable[[], dict[str, str]],
         lines: tuple[str, ...],
@@ -771,7 +770,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         return 0.0, float(not lost) if self._strict else (len(attempts) - lost) / len(attempts)
 
     def _attempts(
-        self, calls: list[ToolCall], values: list[JsonObject | None]
+        self, calls: Sequence[ToolCall], values: list[JsonObject | None]
     ) -> list[list[tuple[int, bool | None]]] | None:
         """For each expectation the calls that it asks for and whether they fit; None in it: not known.
 
@@ -808,7 +807,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
             found.append(tried)
         return found
 
-    def _values(self, calls: list[ToolCall]) -> list[JsonObject | None]:
+    def _values(self, calls: Sequence[ToolCall]) -> list[JsonObject | None]:
         return all_comparable_arguments(calls)
 
     def _text(self, call: ToolCall, value: JsonObject) -> str | None:
@@ -820,7 +819,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     def _unknown(self, call: ToolCall) -> NotEvaluated:
         return unknown_arguments(call)
 
-    def _comparison(self, calls: list[ToolCall], values: list[JsonObject | None]) -> _Test:
+    def _comparison(self, calls: Sequence[ToolCall], values: list[JsonObject | None]) -> _Test:
         def compare(index: int, position: int) -> bool:
             expected, actual = self._expected[index], values[position]
             if isinstance(expected, dict) and actual is not None:
@@ -935,7 +934,7 @@ class ToolCallOutput(_FirstFit[str]):
             for as_text, option in options[:1]
         ]
 
-    def _values(self, calls: list[ToolCall]) -> list[str | None]:
+    def _values(self, calls: Sequence[ToolCall]) -> list[str | None]:
         return [comparable_result_text(call) for call in calls]
 
     def _text(self, call: ToolCall, value: str) -> str | None:
@@ -947,7 +946,7 @@ class ToolCallOutput(_FirstFit[str]):
     def _unknown(self, call: ToolCall) -> NotEvaluated:
         return unknown_result(call)
 
-    def _comparison(self, calls: list[ToolCall], values: list[str | None]) -> _Test:
+    def _comparison(self, calls: Sequence[ToolCall], values: list[str | None]) -> _Test:
         read: dict[int, JsonValue] = {}
 
         def compare(index: int, position: int) -> bool:

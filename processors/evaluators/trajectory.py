@@ -151,7 +151,7 @@ class _CallRows:
     is the first call whose arguments made a difference.
     """
 
-    calls: list[ToolCall]
+    calls: Sequence[ToolCall]
     certain: list[int]
     possible: list[int]
     unknown: ToolCall | None
@@ -294,7 +294,7 @@ class _Trajectory(Evaluator):
     def _is_reorderable(self, calls: Sequence[ToolCall], _: Sequence[int]) -> bool:
         return self._any_order and any(call.parallel_group is not None for call in calls)
 
-    def _calls(self, run: AgentRun) -> list[ToolCall]:
+    def _calls(self, run: AgentRun) -> Sequence[ToolCall]:
         """The calls of `run` that are compared, in order."""
         calls = self._keys.select(run, self._categories)
         return calls if self._include_failed else without_failed(calls)
@@ -329,7 +329,7 @@ class _Trajectory(Evaluator):
         lasting = ~self._selective
         return _CallRows(calls, [row & lasting for row in found.certain], found.possible, found.unknown)
 
-    def _compare(self, calls: list[ToolCall]) -> _CallRows | NotEvaluated:
+    def _compare(self, calls: Sequence[ToolCall]) -> _CallRows | NotEvaluated:
         certain: list[int] = []
         possible: list[int] = []
         unknown: ToolCall | None = None

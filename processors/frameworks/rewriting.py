@@ -81,7 +81,6 @@ class SpanReading:
         name = self.span.attributes.text(AGENT_NAME_OF_TURN) or ""
         return "" if is_placeholder_agent(name) else name
 
-    @property
     def answer(self) -> bytes | None:
         """The text in which all of the conversation's output stands, where that is known."""
         key, encoded = self.shape.answer_key, self.span.by_key

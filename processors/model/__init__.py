@@ -60,7 +60,7 @@ from processors.model.model_usage import (
 from processors.model.python_literal import parse_python_literal
 from processors.model.tool_name import ToolKeys, canonical_tool_name, canonical_tool_names
 from processors.model.unix_time import time_text, unix_nano_of
-from processors.model.value_type import late
+from processors.model.value_types import late, value_type
 from processors.model.values import (
     ABSENT,
     MAX_DEPTH,
@@ -92,4 +92,5 @@ __all__ = [
     "decode_result", "encode_json", "json_text", "json_value", "late", "looks_at_calls_alone", "name_pattern",
     "over_conversation", "parse_json", "parse_python_literal", "parse_text", "plain_object", "reference_of",
     "seconds_between", "sum_of_usage", "text_value", "time_text", "unix_nano_of", "value_of",
+    "value_type",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transf
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
 from processors.model.model_usage import ModelCall, TokenUsage, seconds_between
-from processors.model.value_type import late, positional_value_type, value_type
+from processors.model.value_types import late, positional_value_type, value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
 """Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
@@ -203,20 +203,15 @@ def _of_content(default: _ValueT) -> _ValueT:
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
     made = dataclass(kw_only=True)(cls)  # without slots, which would take the place of `_of_content`
-    optional = frozenset(told.name for told in fields(cls))  # type: ignore[arg-type]  # made one above
+    names = frozenset(told.name for told in fields(cls))  # type: ignore[arg-type]  # made one above
+    required = {"trace_id", "span_id", "agent"}
 
-    def take(
-        self: object,
-        *,
-        trace_id: bytes,
-        span_id: bytes | None,
-        agent: "AgentIdentity",
-        resource: Mapping[str, JsonValue] = _NO_ATTRIBUTES,
-        **given: object,
-    ) -> None:
-        if not optional.issuperset(given):
-            raise TypeError(f"{cls.__name__} has no {', '.join(sorted(given.keys() - optional))}")
-        self.__dict__.update(given, trace_id=trace_id, span_id=span_id, agent=agent, resource=resource)
+    def take(self: object, **given: object) -> None:
+        if not required <= given.keys() <= names:
+            told = f"lacks {sorted(required - given.keys())} and has no {sorted(given.keys() - names)}"
+            raise TypeError(f"{cls.__name__} {told}")
+        given.setdefault("resource", _NO_ATTRIBUTES)
+        self.__dict__ = given
 
     setattr(made, "__init__", take)  # noqa: B010  # storing thirty defaults costs three times as much
     return made

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from processors.model.conversation import RunReference
 from processors.model.json_values import JsonValue
-from processors.model.value_type import positional_value_type
+from processors.model.value_types import positional_value_type
 
 
 class Outcome(StrEnum):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
-from processors.model.value_type import value_type
+from processors.model.value_types import value_type
 
 
 @value_type

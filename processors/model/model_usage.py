@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
 
-from processors.model.value_type import positional_value_type, value_type
+from processors.model.value_types import positional_value_type, value_type
 
 _MILLION = 1_000_000
 _MAX_KNOWN = 1024

@@ -1,7 +1,7 @@
 """When two spellings mean one tool, and which calls criteria speak of."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from processors.model.agent_run import AgentRun, CallCategory, ToolCall
 
@@ -42,9 +42,13 @@ class ToolKeys:
         """Whether some key is the id of `call` or a spelling of its name."""
         return canonical_tool_name(call.name) in self._names or call.call_id in self._texts
 
-    def select(self, run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
+    def select(self, run: AgentRun, categories: frozenset[CallCategory]) -> Sequence[ToolCall]:
         """The calls of `run` of one of `categories`, and those of any category that a key means, in order."""
-        return [call for call in run.calls if call.category in categories or call in self]
+        calls = run.calls
+        for call in calls:
+            if call.category not in categories:
+                return [call for call in calls if call.category in categories or call in self]
+        return calls  # so it mostly is
 
 
 def _canonical(name: str) -> str:

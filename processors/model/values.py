@@ -37,6 +37,8 @@ _HASHED = re.compile(r'"sha256":"[0-9a-f]{64}","original_bytes":[0-9]{1,20}\}$')
 """How the objects begin and end that a policy of the sender leaves in place of a value that is too long."""
 
 _MORE_ROUNDS = 2
+_SHALLOW = 2 * MAX_DEPTH
+"""Bytes in which nothing can be nested too deep."""
 _PRESENT = ValueState.PRESENT
 _MARKER_BYTES = frozenset(marker.encode() for marker in REDACTION_MARKERS)
 _SCRUBBED_BYTES = _SCRUBBED.encode()
@@ -119,7 +121,7 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
         encoded.translate(DIGITS_TO_ZEROS).find(LONG_NUMBER) >= 0
     ):
         return None
-    if size > 2 * MAX_DEPTH and size - len(encoded.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH:
+    if size > _SHALLOW and size - len(encoded.replace(b"{", b"").replace(b"[", b"")) > MAX_DEPTH:
         return None
     try:
         value = orjson.loads(encoded)

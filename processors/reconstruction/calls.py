@@ -7,7 +7,7 @@ is the call; the others fill in what it leaves out, and an error that any of the
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from processors.frameworks import (
@@ -84,7 +84,7 @@ class RunCalls:
         trace: Trace,
         *,
         call_above: Mapping[int, int],
-        agent_calls: frozenset[int],
+        agent_calls: Set[int],
         nested: Sequence[RunScope],
     ) -> None:
         """What the pass over calls reads.
@@ -229,13 +229,14 @@ class RunCalls:
                 yield position, reading.conversation
 
     def _span_call(self, merged: "MergedCall") -> ToolCall:
-        fields = merged.reading
+        fields, error = merged.reading, merged.error
         first = merged.spans[0]
-        call_id = fields.call_id if fields.lenient_values or is_call_id(fields.call_id) else ""
-        arguments, result, error = fields.arguments, fields.result, merged.error
-        if not fields.lenient_values:
-            doubtful = fields.arguments_are_doubtful
-            if doubtful or arguments.state in _TO_BE_LOOKED_UP:
+        lenient, call_id = fields.lenient_values, fields.call_id
+        arguments, result = fields.arguments, fields.result
+        if not lenient:
+            if not is_call_id(call_id):
+                call_id = ""
+            if fields.arguments_are_doubtful or arguments.state in _TO_BE_LOOKED_UP:
                 asked, asked_id = self._asked(merged, call_id)
                 call_id = call_id or asked_id
                 if asked.state is _PRESENT:
@@ -243,22 +244,23 @@ class RunCalls:
             if result.state in _UNSEEN and error is None and is_call_id(call_id):
                 answered = _opened(self._all_requests().result(call_id))
                 result, error = better(result, answered.result), answered.error
-        lenient = fields.lenient_values
         category = fields.category
         if category is _FUNCTION and self._agent_calls and not self._agent_calls.isdisjoint(merged.spans):
             category = CallCategory.AGENT
         tree = self._trace.tree
+        arguments_value, arguments_text, arguments_state = arguments
+        result_value, result_text, result_state = result
         return ToolCall(  # by position, which costs half of what names cost here
             merged.name,
             call_id or None,
             tree.span_ids[first],
             category,
-            arguments.value if lenient or arguments.state is _PRESENT else None,
-            arguments.text,
-            arguments.state,
-            result.value if lenient or result.state is _PRESENT else None,
-            result.text,
-            result.state,
+            arguments_value if lenient or arguments_state is _PRESENT else None,
+            arguments_text,
+            arguments_state,
+            result_value if lenient or result_state is _PRESENT else None,
+            result_text,
+            result_state,
             error,
             lenient,
             None,  # its group is known when all calls are
@@ -297,8 +299,9 @@ class RunCalls:
 
         It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
         """
-        if self._asks_for_these_alone:
-            return _holds(self._answered, PROVIDER_CALL_MARKERS)
+        asking = self._asking_for_these_alone
+        if asking is not None:
+            return _holds(asking, PROVIDER_CALL_MARKERS)
         answers: list[bytes] = []
         for turn, held in enumerate(self._answers, 1):
             if held is not None and (turn == len(self.turns) or _BEGINS_WITH_CALL.match(held)):
@@ -321,7 +324,11 @@ class RunCalls:
 
     def _handoffs_without_span(self) -> list[ToolCall]:
         """How the last turn passed the conversation on, where the framework does that without a call."""
-        if not self.turns or (reading := self._trace.readings[self.turns[-1]]) is None:
+        if (
+            not self.turns
+            or self._asking_for_these_alone is not None
+            or (reading := self._trace.readings[self.turns[-1]]) is None
+        ):
             return []
         last, held = self.turns[-1], self._answers[-1] or reading.span.raw
         if not _holds(held, _HANDOFF_MARKERS) or any(
@@ -401,7 +408,7 @@ class RunCalls:
         """Whether some turn asked for a call that no span has the id and the name of."""
         if not self._merged:
             return False  # the calls are what models asked for
-        if self._asks_for_these_alone:
+        if self._asking_for_these_alone is not None:
             return False
         known = {(call.reading.call_id, call.name) for call in self._merged}
         for _, told in self._conversations(self.turns):
@@ -414,32 +421,36 @@ class RunCalls:
         return False
 
     @late
-    def _asks_for_these_alone(self) -> bool:
-        """Whether the bytes of all answers tell that they ask for the calls that were made, each once."""
-        answers = [held for held in self._answers if held is not None]
-        if len(answers) < len(self.turns) or not answers:
-            return False
-        counts = [held.count(b"tool_call") for held in answers]
-        if 0 in counts[:-1] or (not counts[-1] and _holds(answers[-1], _ASKS)):
-            return False  # an answer without a call may leave it to the next turn's history
-        ids = {call.reading.call_id for call in self._merged}
-        if "" in ids or not sum(counts) == len(ids) == len(self._merged):
-            return False
-        told = self._answered
-        for call_id in ids:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
-            if told.find(call_id.encode()) < 0:
-                return False
-        return True
+    def _asking_for_these_alone(self) -> bytes | None:
+        """All answers in one, where their bytes tell that they ask for the calls that were made, each once.
 
-    @late
-    def _answered(self) -> bytes:
-        """All answers that are known, in one: to search it costs less than to search each."""
-        return b"\n".join([held for held in self._answers if held is not None])
+        To search it costs less than to search each.
+        """
+        answers: list[bytes] = []
+        asked = 0
+        for turn, reading in enumerate(self._trace.told(self.turns), 1):
+            held = reading.answer()
+            if held is None:
+                return None
+            count = held.count(b"tool_call")
+            # An answer without a call may leave it to the next turn's history.
+            if not count and (turn < len(self.turns) or _holds(held, _ASKS)):
+                return None
+            asked += count
+            answers.append(held)
+        ids = {call.reading.call_id for call in self._merged}
+        if "" in ids or not asked == len(ids) == len(self._merged):
+            return None
+        told = b"\n".join(answers)
+        for call_id in ids:
+            if told.find(call_id.encode()) < 0:
+                return None
+        return told
 
     @late
     def _answers(self) -> list[bytes | None]:
         """The text in which a turn's whole answer stands, where that is known; for each turn."""
-        return [reading.answer for reading in self._trace.told(self.turns)]
+        return [reading.answer() for reading in self._trace.told(self.turns)]
 
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
@@ -674,8 +685,8 @@ def error_of(span: Span, fields: ToolReading) -> ToolError | None:
     make an error; the texts come from wherever there are any. What stops to wait for an answer has not
     failed.
     """
-    status, has_type = span.status_code, "error.type" in span.by_key
-    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.has_events):
+    status, has_type = span.message.status.code, "error.type" in span.by_key
+    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.message.events):
         return None
     error_type = (span.attributes.text("error.type") or "") if has_type else ""
     has_exception = False

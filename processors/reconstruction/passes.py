@@ -4,7 +4,7 @@ Here the passes stand in order; each makes plain values out of those before it. 
 of spans alone, not on the order they came in or how they were batched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -53,9 +53,7 @@ def reconstruct(
     session_of = sessions(scopes.runs, told)
     refuses_lost = missing_parents == "not_evaluated"
     models = TraceModels(trace, scopes.runs)
-    ending = Ending(
-        trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models=models, prices=prices
-    )
+    ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models, prices)
     runs: list[AgentRun] = []
     for run in scopes.runs:
         telling = told[id(run)]
@@ -79,7 +77,7 @@ class Scopes(NamedTuple):
     runs: list[RunScope]
     call_above: dict[int, int]
     """For every call under another call of the same run: the nearest one."""
-    agent_calls: frozenset[int]
+    agent_calls: Set[int]
     """The calls under which an agent ran."""
     nested: dict[int, list[RunScope]]
     """For the identity of a run: the runs that are part of it and lie under no call of it."""
@@ -121,10 +119,12 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
     if len(runs) > 1:
         runs = sorted(runs, key=lambda run: (run.carrier, run.kind is not CarrierKind.AGENT, run.agent_name))
     nested: dict[int, list[RunScope]] = {}
+    agent_calls: set[int] = set()
     for run in runs:
-        if run.parent is not None and run.asked_by < 0:
+        if run.asked_by >= 0:
+            agent_calls.add(run.asked_by)
+        elif run.parent is not None:
             nested.setdefault(id(run.parent), []).append(run)
-    agent_calls = frozenset([run.asked_by for run in runs if run.asked_by >= 0])
     return Scopes(trace, runs, found.call_above, agent_calls, nested)
 
 

@@ -87,7 +87,7 @@ class SpanReader:
             name = span.envelope.scope_name if scope is None else scope[0]
             # One text is hashed and compared for less than half of what every key by itself costs. Whatever
             # else joins to it has more zeros in it, and so fewer keys.
-            joined = "\0".join((name, *encoded))
+            joined = "\0".join([name, *encoded])
             count, present, node = seen(joined, _NEVER_SEEN)
             if count != len(encoded):
                 present = self._keys.intersection(encoded)

@@ -200,9 +200,10 @@ _SERVERS_VIEWS: Final = Rewrite(
 
 
 def _has_two_scopes(trace: Trace, found: Found) -> bool:
-    views = trace.tree.views
-    for position in found.turns:
-        if views[position].envelope is not views[found.turns[0]].envelope:
+    views, turns = trace.tree.views, found.turns
+    envelope = views[turns[0]].envelope if turns else None
+    for position in turns:
+        if views[position].envelope is not envelope:
             return True
     return bool(found.wrappers)
 

@@ -86,7 +86,7 @@ class Telling:
         self.run = run
         self.trace = trace
         self.calls = calls
-        told = [reading.agent for reading in trace.told(run.layers)]
+        told = [reading.agent for at in run.layers if (reading := trace.readings[at]) is not None]
         self.reading = merged_agents(told) if told else _NOTHING_READ
 
     @late

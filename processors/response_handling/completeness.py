@@ -6,7 +6,7 @@ all what holds for some, and a value told as not known.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from processors.response_handling.errors import acts, bare, is_dry
@@ -21,6 +21,7 @@ from processors.response_handling.response import (
     Finding,
     Response,
     Sentence,
+    around,
     shown,
     target_of,
     words_of,
@@ -37,13 +38,8 @@ _MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
 """Kinds of words by which an answer tells that something is not done, or not yet."""
-_WORDS = re.compile(r"[^\W_]{1,40}|[\W_]{1,40}")
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
-_PAGE = re.compile(
-    r"(?:page|pagina|página|seite|strona|页|ページ)\s?1\s?(?:of|von|de|di|van|z|/|sur)\s?(\d{1,6})",
-    re.IGNORECASE,
-)
 
 
 def partial_failures(response: Response) -> Iterator[Finding]:
@@ -51,11 +47,6 @@ def partial_failures(response: Response) -> Iterator[Finding]:
     whole = [
         one for one in response.sentences if "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast"}
     ]
-    for count in _waiting_counts(response, whole) if whole and "pending" not in response.told else ():
-        yield Finding(
-            "RH12.1", shown(whole[0].text), f"{count.key}: {count.value:.10g}", count.path, count.call
-        )
-        return
     for count in _smaller_counts(response) if whole else ():
         stem = key_words(count.key)[-1][:_STEM]
         about = next((one for one in whole if any(word.startswith(stem) for word in one.words)), None)
@@ -66,13 +57,12 @@ def partial_failures(response: Response) -> Iterator[Finding]:
     if response.told & TROUBLE or "contrast" in response.told or not response.told & {"done", "all"}:
         return
     counted = [(one.key, float(one.length), one.path, one.call) for one in response.ledger.lists]
-    for quantity in response.ledger.quantities:
-        if quantity.is_whole and quantity.unit is None and quantity.value == int(quantity.value):
-            counted.append((quantity.key, quantity.value, quantity.path, quantity.call))
-    for leaf in response.current if "all" in response.told else ():
-        if isinstance(leaf.value, str):
-            marks = (word.lower() for word in _MARK.findall(leaf.value[:_CONTENT]))
-            counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
+    whole_numbers = (one for one in response.ledger.quantities if one.is_whole and one.unit is None)
+    counted += [(q.key, q.value, q.path, q.call) for q in whole_numbers if q.value == int(q.value)]
+    texts = [leaf for leaf in response.current if "all" in response.told and isinstance(leaf.value, str)]
+    for leaf in texts:
+        marks = (word.lower() for word in _MARK.findall(str(leaf.value)[:_CONTENT]))
+        counted += [(word, 1, leaf.path, leaf.call) for word in marks if word in keys.FAILED]
     said = {value for support in response.once(Numbers).supports for value in support.token.values}
     for key, value, path, call in counted:
         words = {*key_words(key)}
@@ -94,22 +84,6 @@ def _smaller_counts(response: Response) -> Iterator[Quantity]:
                     yield count
 
 
-def _waiting_counts(response: Response, whole: Sequence[Sentence]) -> Iterator[Quantity]:
-    """Counts of what waits, not told, beside the largest count of their record, which is told of all."""
-    numbers = response.once(Numbers)
-    said = [s for one in whole for s in numbers.within(one.start, one.end)]
-    told = {(quantity.record, quantity.key) for support in said for quantity in support.direct}
-    for index in sorted({index for index, _ in told}):
-        counts = [one for one in response.ledger.records[index].numbers[:12] if _is_count(one)]
-        most = max(counts, key=lambda one: one.value, default=None)
-        for one in counts if most is not None and (index, most.key) in told else ():
-            is_waiting = (
-                one is not most and one.value >= 1 and not keys.PENDING.isdisjoint(key_words(one.key))
-            )
-            if is_waiting and one.call in response.last_calls and not response.once(Told).has_number(one):
-                yield one
-
-
 def _is_count(number: Quantity) -> bool:
     is_bare = number.is_whole and number.is_operand and not (number.unit or number.currencies)
     return is_bare and number.value == int(number.value) and not 1900 <= number.value <= 2100
@@ -117,12 +91,15 @@ def _is_count(number: Quantity) -> bool:
 
 def first_pages(response: Response) -> Iterator[Finding]:
     """RH12.2: there are more rows than were read, and the answer tells of those as if they were all."""
-    low = response.output.lower()
+    low, supports = response.output.lower(), response.once(Numbers).supports
     if any(word in low for word in keys.FIRST_PAGE) or "approx" in response.kinds:
         return
     is_asked = "all" in response.words.categories(response.question)
     is_all = "all" in response.told or (is_asked and not any(word in low for word in keys.SAYS_MORE))
-    said = {value for support in response.once(Numbers).supports for value in support.token.values}
+    is_all = is_all and not any(word in low for word in keys.OF_SOME)
+    said = {value for support in supports for value in support.token.values}
+    clauses = ((s, slice(*around(response.clauses, s.token.start))) for s in supports)
+    counts = {s.token.value for s, clause in clauses if not any(word in low[clause] for word in keys.OF_SOME)}
     plain = (leaf for leaf in response.current if leaf.path.count(".") < 2)
     tops = [leaf for leaf in plain if "[" not in leaf.path or leaf.path.endswith("[0]")]
     for entry in response.ledger.lists:
@@ -132,11 +109,10 @@ def first_pages(response: Response) -> Iterator[Finding]:
             value = leaf.value
             is_more = leaf.key.lower() in keys.MORE_KEYS and value not in (None, False, "", 0)
             is_more |= isinstance(value, int) and value > 1 and leaf.key.lower() in keys.PAGES_KEYS
-            is_more |= isinstance(value, str) and _PAGE.search(value[:400]) is not None
             is_total = not keys.TOTAL_KEYS.isdisjoint((leaf.key.lower(), *key_words(leaf.key)))
             is_total = is_total and isinstance(value, int) and value > entry.length
             is_told = isinstance(value, int) and not isinstance(value, bool) and value in said
-            is_claimed = leaf.call == entry.call and (is_all or entry.length in said)
+            is_claimed = leaf.call == entry.call and (is_all or entry.length in counts)
             if is_claimed and (is_more or is_total) and not is_told:
                 what = f"{leaf.key}: {shown(value)}"
                 yield Finding("RH12.2", shown(response.output), what, leaf.path, entry.call)
@@ -156,10 +132,8 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     planned = (leaf for leaf in response.ledger.leaves if _is_plan(leaf))
     leaf = next((leaf for leaf in planned if max(leaf.call, leaf.made_for) in response.last_calls), None)
     low = response.output.lower() if leaf is not None else ""
-    asked = (" " if word in response.asked else word for word in _WORDS.findall(low))
-    is_told = not is_claimed and "failure" in response.words.said("".join(asked))
-    is_told |= any(text in low for text in keys.DRY_TEXTS)
-    if leaf is not None and not is_told and not patterns.CONDITIONAL.search(low):
+    is_told = any(text in low for text in keys.DRY_TEXTS) or patterns.CONDITIONAL.search(low) is not None
+    if leaf is not None and not is_told:
         call, what = max(leaf.call, leaf.made_for), f"{leaf.key}: {shown(leaf.value)}"
         yield Finding("RH12.3", shown(response.output), what, leaf.path, call)
 
@@ -167,15 +141,14 @@ def dry_runs(response: Response) -> Iterator[Finding]:
 def _is_plan(leaf: Leaf) -> bool:
     """Whether a value says that nothing was done: by its key, as a mode, or in words."""
     value = leaf.value
-    if not isinstance(value, str):
-        is_left = value is False and not (set(".[") & {*leaf.path})
-        return (bool(value) and is_dry(leaf.key)) or (
-            is_left and not keys.DO_WORDS.isdisjoint(key_words(leaf.key))
-        )
-    low = value[:_CONTENT].lower()
-    is_mode = leaf.key.lower() in keys.MODE_KEYS and (low in keys.DRY_MODES or is_dry(low[:_LONGEST_VALUE]))
-    is_named = low not in ("", "false", "no") and is_dry(leaf.key)
-    return is_mode or is_named or any(text in low for text in keys.DRY_TEXTS)
+    if isinstance(value, str):
+        low, is_mode = value[:_CONTENT].lower(), leaf.key.lower() in keys.MODE_KEYS
+        is_mode = is_mode and (low in keys.DRY_MODES or is_dry(low[:_LONGEST_VALUE]))
+        return is_mode or any(text in low for text in keys.DRY_TEXTS)
+    is_left = (
+        value is False and not set(".[") & {*leaf.path} and not keys.DO_WORDS.isdisjoint(key_words(leaf.key))
+    )
+    return is_left or (bool(value) and is_dry(leaf.key))
 
 
 class Told:
@@ -184,7 +157,6 @@ class Told:
     def __init__(self, response: Response) -> None:
         supports = response.once(Numbers).supports
         self._numbers = {_place(quantity) for support in supports for quantity in support.direct}
-        self.operands = {part for support in supports for part in support.how.split(" and ")}
         self._moments: dict[tuple[int, int, str], list[Moment]] = {}
         for moment in response.ledger.moments:
             self._moments.setdefault(_place(moment), []).append(moment)
@@ -213,10 +185,6 @@ class Told:
         """Whether a value is a date or a time."""
         return _place(leaf) in self._moments
 
-    def zones(self, leaf: Leaf) -> set[str]:
-        """In which zones the times of a value are given."""
-        return {moment.zone for moment in self._moments.get(_place(leaf), [])}
-
 
 def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
     return value.call, value.made_for, value.path
@@ -225,7 +193,7 @@ def _place(value: Leaf | Quantity | Moment) -> tuple[int, int, str]:
 def replaced_values(response: Response) -> Iterator[Finding]:
     """RH12.4: told is what a later call replaced, or was asked for and not given, and not the new value."""
     told, current = response.once(Told), {(leaf.call, leaf.path): leaf for leaf in response.current}
-    later, is_past = _later(response), any(word in response.output.lower() for word in keys.BEFORE)
+    later = _later(response)
     for old in response.ledger.leaves:
         asked = [] if old.made_for < 0 or set(".[") & {*old.path} else [old.made_for]
         places = later.get(old.call, asked)
@@ -233,15 +201,10 @@ def replaced_values(response: Response) -> Iterator[Finding]:
         if not news or old.value in (None, True, False) or not keys.CHANGING.isdisjoint(key_words(old.key)):
             continue
         is_act = old.call >= 0 and acts(response.calls[max(places)].name)
-        if is_act and (is_past or not keys.STATE_KEYS.isdisjoint(key_words(old.key))):
+        if is_act and not keys.STATE_KEYS.isdisjoint(key_words(old.key)):
             continue
-        is_used = told.has(old) or (f"{old.value}" in told.operands and old.made_for < 0)
-        for new in news if is_used else ():
-            is_open = _is_alike(old, new) and told.zones(old) == told.zones(new) and not told.has(new)
-            others = {
-                folded(str(leaf.value)) for leaf in response.current if is_open and leaf.call != old.call
-            }
-            if is_open and folded(str(old.value)) not in others:
+        for new in news if told.has(old) else ():
+            if _is_alike(old, new) and not told.has(new):
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
                 return
@@ -253,9 +216,8 @@ def _later(response: Response) -> dict[int, list[int]]:
     last = {(call.name, target_of(call)): n for call, n in made}
     names: dict[int, set[str]] = defaultdict(set)
     for leaf in response.ledger.leaves:
-        is_name = leaf.made_for >= 0 or keys.LABEL_KEYS & {*key_words(leaf.key)[-1:]}
-        if is_name and not set(".[") & {*leaf.path}:
-            names[max(leaf.call, leaf.made_for)].add(str(leaf.value))
+        if leaf.made_for >= 0 and not set(".[") & {*leaf.path}:
+            names[leaf.made_for].add(str(leaf.value))
     actions = [n for call, n in made if acts(call.name)][-_MOST_ROWS:]
     found: dict[int, list[int]] = {}
     for call, n in made:
@@ -270,11 +232,7 @@ def _is_alike(old: Leaf, new: Leaf) -> bool:
     one, other = folded(str(old.value)), folded(str(new.value))
     if type(old.value) is not type(new.value) or one in other or other in one:
         return isinstance(old.value, (int, float)) and old.value != new.value
-    return old.made_for < 0 or (_shape(one) == _shape(other) and any(map(str.isdigit, one)))
-
-
-def _shape(text: str) -> str:
-    return "".join("0" if character.isdigit() else "a" for character in text)
+    return old.made_for < 0 or any(map(str.isdigit, one))
 
 
 def empty_results(response: Response) -> Iterator[Finding]:
@@ -285,9 +243,9 @@ def empty_results(response: Response) -> Iterator[Finding]:
     for entry in lists:
         if entry.call in filled or (not entry.path and entry.call in written):
             continue
-        stems = [word[:5] for word in key_words(entry.key) if len(word) > 4]
-        about = [one for one in response.sentences if any(w.startswith(s) for s in stems for w in one.words)]
-        is_asked = any(word.startswith(stem) for stem in stems for word in response.asked)
+        stems = tuple(word[:_STEM] for word in key_words(entry.key) if len(word) > 4)
+        about = [one for one in response.sentences if any(word.startswith(stems) for word in one.words)]
+        is_asked = any(word.startswith(stems) for word in response.asked)
         is_told = is_asked and about and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
         is_counted = any(
             leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS and leaf.call == entry.call
@@ -315,40 +273,26 @@ def null_values(response: Response) -> Iterator[Finding]:
         for s in response.once(Numbers).supports
         if s.direct or (s.how and s.token.value > _SMALL)
     }
-    times = {moment.minutes for moment in response.ledger.moments}
     new = [t for t in response.tokens if t.kind == "number" and t.start not in made]
-    if not any(q.unit is not None and q.unit.dimension == "time" for q in response.ledger.quantities):
-        new += [t for t in response.tokens if t.kind == "time" and t.minutes not in times]
     said = [(match[0], match.start()) for match in _LETTERS.finditer(bare(response.output))]
     for leaf in nulls:
         words = [bare(word)[:6] for word in key_words(leaf.key) if len(word) > 2]
         words = [word for word in words if word not in keys.VALUE_KEYS]
-        is_of_row, words = bool(words) and "[" in leaf.path, words or _own_words(leaf, response)
         places = [start for word, start in said if words and word.startswith(tuple(words))]
-        if not keys.CLOCK_WORDS.isdisjoint(words):
-            places += [token.start for token in new if token.kind == "time"]
         record = response.ledger.records[leaf.record]
         for start in places[:_MOST_ROWS]:
             one = next((one for one in response.sentences if one.start <= start < one.end), None)
-            if one is None or one.kinds & _OPEN or (is_of_row and not response.names(record, one.text)):
+            if (
+                one is None
+                or one.kinds & _OPEN
+                or ("[" in leaf.path and not response.names(record, one.text))
+            ):
                 continue
             name = _NAME_BEHIND.match(response.output, start) if response.words.language != "de" else None
             is_name = name is not None and folded(name[1]) not in response.ledger.text
             if is_name or any(-4 < t.start - start < 30 and t.start < one.end for t in new):
                 yield Finding("RH12.5", shown(one.text), f"{leaf.key} is null", leaf.path, leaf.call)
                 return
-
-
-def _own_words(leaf: Leaf, response: Response) -> list[str]:
-    """The words by which the row of a value is told from the others."""
-    record = response.ledger.records[leaf.record]
-    found: dict[int, set[str]] = {}
-    for other in response.ledger.records[:_MOST_RECORDS]:
-        texts = [one.value for one in other.leaves if isinstance(one.value, str)][:1]
-        if other.group == record.group and texts:
-            found[other.index] = {word for word in words_of(bare(texts[0][:80])) if word.isalpha()}
-    own = found.pop(record.index, set())
-    return [*own.difference(*found.values())]
 
 
 def all_for_some(response: Response) -> Iterator[Finding]:
@@ -361,25 +305,14 @@ def all_for_some(response: Response) -> Iterator[Finding]:
         for leaf in (leaf for record in records for leaf in record.leaves):
             if isinstance(leaf.value, (bool, str)) and len(str(leaf.value)) <= _LONGEST_VALUE:
                 values[leaf.key][str(leaf.value)] += 1
-        mixed = [
-            (key, spread)
-            for key, spread in values.items()
-            if 1 < len(spread) < size == spread.total() or {"True", "False"} == {*spread}
-        ]
+        mixed = [(key, spread) for key, spread in values.items() if 1 < len(spread) < size == spread.total()]
         for one in response.sentences if mixed else ():
             inside = {s.token.value for s in response.once(Numbers).within(one.start, one.end)}
-            is_all = "all" in one.kinds or (size > 2 and float(size) in inside)
-            is_all &= not one.kinds & {*TROUBLE, "contrast", "approx"} and (
-                size == 2 or keys.BOTH.isdisjoint(one.words)
-            )
-            if not is_all or any(value < size and value == int(value) for value in inside):
+            is_all = "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast", "approx"}
+            is_both = size != 2 and not keys.BOTH.isdisjoint(one.words)
+            if not is_all or is_both or any(value < size and value == int(value) for value in inside):
                 continue
-            hits = [
-                (key, value, spread)
-                for key, spread in mixed
-                for value in spread
-                if _is_said(key, value, one.text)
-            ]
+            hits = [(k, v, spread) for k, spread in mixed for v in spread if _is_said(k, v, one.text)]
             key, value, spread = hits[0] if len(hits) == 1 else ("", "", Counter[str]())
             others = [other for other in spread if other != value]
             if spread[value] * 2 >= size and not any(_is_said(key, o, response.output) for o in others):
@@ -428,13 +361,10 @@ def denied_results(response: Response) -> Iterator[Finding]:
     """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
     denials = [one for one in response.sentences if _is_denial(one)][:_MOST_DENIALS]
     told, asked = response.once(Told), _topics(response.question, response) if denials else set()
-    arguments = (str(leaf.value) for leaf in response.ledger.leaves if leaf.made_for >= 0 and denials)
-    given = {stem for text in arguments for stem in _stems(text)}
     for one in denials:
         own = _topics(one.text, response)
         both = own & asked if asked else own
-        topics = both - given or both
-        for leaf in _unheard(topics, response) if both else ():
+        for leaf in _unheard(both, response) if both else ():
             what = f"{leaf.key}: {shown(leaf.value)}"
             yield Finding("RH13", shown(one.text), what, leaf.path, leaf.call)
             return
@@ -442,9 +372,9 @@ def denied_results(response: Response) -> Iterator[Finding]:
             names, value = _stems(" ".join(key_words(leaf.key))), leaf.value
             above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
             wanted = []
-            if (names and _meet(topics, above)) or (names and both and names <= own):
-                wanted = [leaf] if keys.NAME_KEYS.isdisjoint(key_words(leaf.key)) else []
-            elif isinstance(value, str) and _meet(topics, _stems(value[:2000])):
+            if names and _meet(both, above):
+                wanted = [leaf]
+            elif isinstance(value, str) and _meet(both, _stems(value[:2000])):
                 row = [one for one in response.ledger.records[leaf.record].leaves if one is not leaf]
                 wanted = [leaf] if len(value) > _LONGEST_VALUE else row
             wanted = [other for other in wanted if other.value not in (None, False, "", 0)]

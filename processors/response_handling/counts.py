@@ -2,87 +2,88 @@
 
 A small number counts the rows of a list where it stands before their number (`two of the six`) or before
 the name of the list or of the tool (`two builds`). So many rows have to be of the one state or kind that its
-clause names; where it names none, any count of rows will do.
+clause names. A number of rows that are named one by one leaves none out that nothing tells from them, and
+numbers of rows of all kinds add up.
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
-from processors.response_handling.ledger import FROM_USER, Record
+from processors.response_handling.ledger import Record
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.numbers import Numbers, Support, amount, members
+from processors.response_handling.numbers import Numbers, Support
 from processors.response_handling.reading import Token
 from processors.response_handling.response import UNSPACED, Finding, Response, alike, around, shown
+from processors.response_handling.rows import Told
 
-_MOST_ROWS, _MOST_VALUES, _LONGEST_VALUE = 200, 12, 40
-"""Rows of a list, values of one key, and their characters."""
-_NEAR, _COUNTS = 40, range(1, 101)
+_MOST_ROWS, _MOST_LISTS, _MOST_KINDS, _LONGEST_VALUE = 200, 12, 5, 40
+"""Rows of a list, lists that are added up, kinds that rows are told of by, and characters of a value."""
+_NEAR, _COUNTS, _SHORTEST_NAME = 40, range(1, 101), 3
 _END = re.compile(r"[.,:;()\n、。，]")
 _PART = re.compile(r"(?:[^:;(（：.!?\n]|[:.](?=\d)){1,400}")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
-_VAGUE = frozenset(
-    (
-        "results", "items", "data", "rows", "list", "records", "entries", "resultaten", "ergebnisse",
-        "resultados", "risultati", "wyniki",
-    )
-)  # fmt: skip
-"""Names of lists that do not say of what."""
 _Count = tuple[Support, list[str], str, float, int]
 """A number that may count rows, two words behind it, its clause, the number that follows, its end in that."""
+_Kinds = Mapping[str, Mapping[str | bool | None, set[int]]]
+"""Which rows have a value, by key and value."""
 
 
 def wrong_counts(response: Response) -> Iterator[Finding]:
     """RH1.5: so many of all, or so many of a state, where the rows give another count."""
     counts = [*_counts(response)] if response.ledger.groups else []
+    numbers = {support.token.value for support in response.once(Numbers).supports} if counts else set()
     lengths = [entry.length for entry in response.ledger.lists[:_MOST_ROWS]]
-    totals: set[float] = {sum(lengths), *map(sum, combinations(lengths[:_MOST_VALUES], 2))}
+    totals: set[float] = {sum(lengths), *map(sum, combinations(lengths[:_MOST_LISTS], 2))}
     for records in response.ledger.groups if counts else ():
         if len(records) > _MOST_ROWS or any(record.call not in response.last_calls for record in records):
             continue
-        values, size, first = _values(records), len(records), records[0]
-        names = {*key_words(first.key)} - _VAGUE or {*key_words(response.calls[first.call].name)}
+        kinds, size, first = _kinds(records), len(records), records[0]
+        names = {*key_words(first.key)} or {*key_words(response.calls[first.call].name)}
+        named = _named(response, records, kinds)
+        left_out, left = _left_out(records, kinds, named), _left(numbers, kinds, named, size)
         for support, behind, clause, of, end in counts:
-            n, is_part = support.token.value, of == size > support.token.value
-            is_named = any(len(name) > 3 and alike(name, word) for name in names for word in behind)
-            if n == size or not (is_part or is_named):
-                continue
-            said = [value for value, rows in values.items() if len(rows) < size and _says(clause, value)]
-            rows = values[said[0]] if said else {*range(size)}
-            given = len(rows)
-            if not said:
-                allowed, is_sure = totals, n > size and not (support.direct or support.how)
-            else:
-                allowed = {given, *([] if is_part else _sums([records[row] for row in rows]))}
-                allowed |= {size - given} if "negation" in response.words.said(clause) else set()
-                is_sure = n > given or (is_part and _is_last(clause, said[0], end))
-                is_sure &= len(said) == 1 and n < size
-            if is_sure and n not in allowed:
+            n, is_part, given = support.token.value, of == size > support.token.value, None
+            is_named = is_part or any(
+                len(name) > 3 and alike(name, word) for name in names for word in behind
+            )
+            if is_named and n != size:
+                is_new = n > size and n not in totals and not (support.direct or support.how)
+                said = _said(clause, kinds, size)
+                given = size if is_new and not said else left_out.get(n)
+                if len(said) == 1:
+                    ((text, held),) = said.items()
+                    allowed = {held, size - held if "negation" in response.words.said(clause) else held}
+                    is_sure = n > held or (is_part and _is_last(clause, text, end))
+                    given = held if is_sure and n not in allowed else given
+            if given is None and left and n < size and not support.direct and n not in left[1]:
+                given = left[0]
+            if given is not None:
                 claim = shown(response.around(support.token))
                 yield Finding("RH1.5", claim, f"{given} of {size} rows", first.path, first.call)
                 return
 
 
 def _counts(response: Response) -> Iterator[_Count]:
-    """The numbers that may count rows: small, whole, no estimates, not of the user, not the number of all."""
+    """The numbers that may count rows: small, whole, not the number of all."""
     output, supports = response.output, response.once(Numbers).supports
     for last, support, following in zip([None, *supports], supports, [*supports[1:], None], strict=False):
-        token, words = support.token, response.words
-        is_count = not (token.unit or token.currencies or token.is_negative) and token.value in _COUNTS
-        is_all = last is not None and _is_before(last.token, token, output)
-        if not is_count or is_all or any(quantity.call == FROM_USER for quantity in support.direct):
+        token = support.token
+        if token.unit or token.value not in _COUNTS or not response.tells(token.start):
             continue
-        before = _WORD.findall(output, max(0, token.start - 24), token.start)[-2:]
-        if "approx" in words.categories(" ".join(before)) or not response.tells(token.start):
+        is_all = last is not None and _is_before(last.token, token, output)
+        before = " ".join(_WORD.findall(output, max(0, token.start - 24), token.start)[-2:])
+        if "approx" in response.words.categories(before):
             continue
         start, end = around(response.clauses, token.start)
         parts = [part.span() for part in _PART.finditer(output, start, end)]
         start, end = next((part for part in parts if part[0] <= token.start < part[1]), (start, end))
-        of = following.token if following and _is_before(token, following.token, output) else None
-        behind = [_WORD.findall(part) for part in _END.split(output[token.end : token.end + _NEAR].lower())]
-        end_of = of.end - start if of else 0
-        yield support, behind[0][:2], output[start:end].lower(), of.value if of else 0.0, end_of
+        is_of = following is not None and not is_all and _is_before(token, following.token, output)
+        of, end_of = (following.token.value, following.token.end - start) if following and is_of else (0.0, 0)
+        behind = _WORD.findall(_END.split(output[token.end : token.end + _NEAR].lower())[0])
+        yield support, behind[: 0 if is_all else 2], output[start:end].lower(), of, end_of
 
 
 def _is_before(one: Token, other: Token, text: str) -> bool:
@@ -90,26 +91,82 @@ def _is_before(one: Token, other: Token, text: str) -> bool:
     return other.start - one.end <= _NEAR and _END.search(text, one.end, other.start) is None
 
 
-def _values(records: Sequence[Record]) -> dict[str, set[int]]:
-    """Which rows have a value, or a flag set, for keys of few values that repeat."""
-    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+def _kinds(records: Sequence[Record]) -> _Kinds:
+    """Which rows have which value, for keys of values that repeat."""
+    found: dict[str, dict[str | bool | None, set[int]]] = defaultdict(lambda: defaultdict(set))
     for place, record in enumerate(records):
         for leaf in record.leaves:
-            value = " ".join(key_words(leaf.key)) if leaf.value is True else leaf.value
-            if isinstance(value, str) and 1 < len(value) <= _LONGEST_VALUE:
-                found[leaf.key, value.lower()].add(place)
-    spread, keys = Counter(key for key, _ in found), Counter(value for _, value in found)
-    most = min(_MOST_VALUES, (len(records) + 1) // 2)
-    telling = {entry: rows for entry, rows in found.items() if spread[entry[0]] <= most}
-    return {value: rows for (_, value), rows in telling.items() if keys[value] == 1}
+            if isinstance(leaf.value, str) and 1 < len(leaf.value) <= _LONGEST_VALUE:
+                found[leaf.key][leaf.value.lower()].add(place)
+            elif leaf.value is None or isinstance(leaf.value, bool):
+                found[leaf.key][leaf.value].add(place)
+    return {key: by_value for key, by_value in found.items() if len(by_value) * 2 <= len(records) + 1}
 
 
-def _sums(records: Sequence[Record]) -> list[float]:
-    """The sums over rows, by key."""
-    found: dict[str, float] = defaultdict(float)
-    for key, quantity in (entry for record in records for entry in members(record).items()):
-        found[key] += amount(quantity)
-    return [*found.values()]
+def _said(clause: str, kinds: _Kinds, size: int) -> dict[str, int]:
+    """The kinds that a clause names, by their value or the key of a flag that is set, and their rows."""
+    found = dict[str, int]()
+    for key, by_value in kinds.items():
+        for value, rows in by_value.items():
+            text = value if isinstance(value, str) else " ".join(key_words(key)) if value else ""
+            if len(rows) < size and _says(clause, text):
+                found[text] = len(rows)
+    return found
+
+
+def _named(response: Response, records: Sequence[Record], kinds: _Kinds) -> set[int]:
+    """The rows that the answer names, by texts that are of no kind and by their numbers."""
+    told, found = response.once(Told).answer, set[int]()
+    for place, record in enumerate(records):
+        texts = [str(leaf.value).lower() for leaf in record.leaves if leaf.key not in kinds and leaf.value]
+        if any(len(text) >= _SHORTEST_NAME and told.find(text) for text in texts):
+            found.add(place)
+    return found
+
+
+def _left_out(records: Sequence[Record], kinds: _Kinds, named: set[int]) -> dict[float, int]:
+    """For numbers of rows of one kind that are named, how many there are, if nothing tells them apart."""
+    found = dict[float, int]()
+    for key, by_value in kinds.items():
+        for rows in by_value.values():
+            own, rest = rows & named, rows - named
+            if len(own) > 1 and rest and not _differ(records, kinds, key, own, rest):
+                found[len(own)] = len(rows)
+    whole = {len(rows) for by_value in kinds.values() for rows in by_value.values() if rows <= named}
+    return {n: given for n, given in found.items() if n not in whole}
+
+
+def _differ(records: Sequence[Record], kinds: _Kinds, key: str, own: set[int], rest: set[int]) -> bool:
+    """Whether another kind, or larger or smaller numbers or dates, tell some rows from others."""
+    for other in kinds.keys() - {key}:
+        held = [rows for rows in kinds[other].values() if not rows.isdisjoint(own)]
+        valued = rest - kinds[other].get(None, set())
+        if valued and valued.isdisjoint(set[int]().union(*held)):
+            return True
+    sizes: dict[tuple[str, type], tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
+    for place in own | rest:
+        for leaf in records[place].leaves:
+            if str(leaf.value)[:1].isdecimal():
+                sizes[leaf.key, type(leaf.value)][place in rest].append(leaf.value)
+    return any(a and b and (max(a) < min(b) or max(b) < min(a)) for a, b in sizes.values())
+
+
+def _left(numbers: set[float], kinds: _Kinds, named: set[int], size: int) -> tuple[int, set[int]] | None:
+    """How many rows are of the one kind of a key of which nothing is told, and what else a number may count.
+
+    That is kinds together, and a part of one that is told. None if the answer does not tell how many rows
+    there are.
+    """
+    found = None
+    for by_value in kinds.values() if size in numbers else ():
+        rows = [*by_value.values()]
+        if 1 < len(rows) <= _MOST_KINDS and sum(map(len, rows)) == size:
+            silent = [one for one in rows if len(one) not in numbers and not one <= named]
+            sums = {sum(map(len, some)) for n in range(1, len(rows)) for some in combinations(rows, n)}
+            sums.update(range(max((len(one) for one in rows if one not in silent), default=0) + 1))
+            if len(silent) == 1:
+                found = len(silent[0]), sums | (found[1] if found else set())
+    return found
 
 
 def _is_last(clause: str, value: str, end: int) -> bool:

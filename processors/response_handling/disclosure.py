@@ -11,53 +11,18 @@ from processors.response_handling.response import MAX_CLAIMS, Finding, Response,
 
 _PARTS = re.compile(r"[,(;]")
 _LONGEST_PART, _SHORTEST_PART = 200, 5
-_NAME_WORD = re.compile(r"[^\W\d_]{1,40}")
-_MOST_WORDS, _LONGEST_NAME, _SHORTEST_NAME = 1_500, 60, 3
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
 _SHORTEST_ID, _SHORTEST_PLAIN, _MOST_TOLD = 6, 9, 20
 """Signs of identifiers that are held against others, of numbers that are identifiers, and findings."""
 
 
 def invented_entities(response: Response) -> Iterator[Finding]:
-    """RH3.1: an address, a URL or a person with a title that neither evidence nor user named."""
+    """RH3.1: an address or a URL that neither evidence nor user named."""
     for token in response.tokens:
         if token.kind in ("url", "email"):
             bare = re.sub(r"^(?:https?://)?(?:www)?", "", folded(token.text)).rstrip("/")
             if bare not in response.ledger.text:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
-    for match in patterns.TITLED.finditer(response.output):
-        names = [word for word in match[1].split() if word[:1].isupper()]
-        if names and not any(folded(word) in response.ledger.text for word in names):
-            yield Finding("RH3.1", shown(match[0]), "nobody of this name is in the evidence")
-
-
-def exchanged_names(response: Response) -> Iterator[Finding]:
-    """RH3.4: what the user asked for by a name, told of a result whose name has another word in its place.
-
-    The word of the result is told nowhere, and no result has that of the user.
-    """
-    words = [match[0] for match in _NAME_WORD.finditer(response.output)][:_MOST_WORDS]
-    low = [word.lower() for word in words]
-    leaves = [
-        leaf for leaf in response.current if isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_NAME
-    ]
-    spots = [n for n, word in enumerate(words) if word[:1].isupper() and low[n] in response.asked]
-    results = folded(" ".join(str(leaf.value) for leaf in response.current)) if spots else ""
-    spots = [n for n in spots if len(words[n]) > _SHORTEST_NAME and folded(words[n]) not in results]
-    for leaf in leaves if spots else ():
-        name = _NAME_WORD.findall(str(leaf.value))
-        for place, wanted in enumerate(name[1:], 1):
-            is_name = wanted[:1].isupper() and len(wanted) > _SHORTEST_NAME and wanted.lower() not in low
-            own = [word.lower() for word in name]
-            for spot in spots if is_name and len(name[0]) > _SHORTEST_NAME else ():
-                start = spot - place
-                told = low[max(start, 0) : start + len(own)]
-                if start >= 0 and [*told[:place], *told[place + 1 :]] == [*own[:place], *own[place + 1 :]]:
-                    what = f"the results are about {leaf.value}"
-                    yield Finding(
-                        "RH3.4", " ".join(words[start : start + len(own)]), what, leaf.path, leaf.call
-                    )
-                    return
 
 
 def slipped_identifiers(response: Response) -> Iterator[Finding]:

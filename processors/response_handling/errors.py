@@ -1,17 +1,17 @@
 """Rules RH4, RH5, RH6 and RH9.a: how calls ended, and whether the answer makes use of it."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 from unicodedata import normalize
 
-from processors.comparison import equal_values, equality_key
+from processors.comparison import equality_key
 from processors.response_handling.failures import ErrorClass, ToolFailure
 from processors.response_handling.ledger import folded
 from processors.response_handling.lexicon import STEM
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.reading import agree
 from processors.response_handling.response import (
     TROUBLE,
     Finding,
@@ -25,7 +25,6 @@ from processors.response_handling.response import (
 _MOST_SHOWN: Final = 5
 _LONGEST: Final = 2_000
 _FUTILE: Final = 2
-_STEM: Final = 5
 
 
 @lru_cache(maxsize=1024)
@@ -61,7 +60,7 @@ def _admits(position: int, response: Response, settings: Settings) -> bool:
 def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
     """RH4: an error that no later success makes good nor the answer admits; RH9.a: a success claimed.
 
-    Argument errors are RH6's matter. That a thing does not exist often is the answer, which then says no.
+    RH6 is the same for refused arguments. That a thing does not exist often is the answer itself.
     """
     calls = response.calls
     last_of_tool = {call.name: position for position, call in enumerate(calls)}
@@ -75,8 +74,8 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
             hidden.append((position, failure))
     if hidden:
         for position, failure in hidden[:_MOST_SHOWN]:
-            if failure.error_class is not ErrorClass.ARGUMENT:
-                yield Finding("RH4", shown(response.output), f"not admitted: {failure.summary}", "", position)
+            rule = "RH6" if failure.error_class is ErrorClass.ARGUMENT else "RH4"
+            yield Finding(rule, shown(response.output), f"not admitted: {failure.summary}", "", position)
         if response.kinds & {"done", "yes"}:
             position, failure = hidden[-1]
             what = f"{calls[position].name} failed: {failure.summary}"
@@ -114,13 +113,10 @@ def _is_named_alone(position: int, later: list[int], response: Response) -> bool
 def _tells_of(position: int, response: Response) -> bool:
     """Whether the answer repeats what a refusal came with and nobody had said: times, dates, names."""
     known = {moment.minutes for moment in response.ledger.moments if moment.call < 0}
-    moments = [m for m in response.ledger.moments if m.call == position and m.minutes not in known]
+    offered = {moment.minutes for moment in response.ledger.moments if moment.call == position} - known
+    if any(token.kind == "time" and token.minutes in offered for token in response.tokens):
+        return True
     texts = (folded(str(leaf.value)) for leaf in response.ledger.leaves if leaf.call == position)
-    for token in response.tokens:
-        if token.kind == "time" and any(moment.minutes == token.minutes for moment in moments):
-            return True
-        if any(agree(day, other) for moment in moments for day in moment.dates for other in token.dates):
-            return True
     output, user = folded(response.output), response.user_text
     return any(len(text) > 4 and text in output and text not in user for text in texts)
 
@@ -128,53 +124,20 @@ def _tells_of(position: int, response: Response) -> bool:
 def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
     """RH5: a call with a permanent or unknown error made again, or a retryable one too often.
 
-    Calls of other tools do not break a streak; a success or other arguments do. What worked at last was not
-    futile.
+    RH6 are refused arguments sent again. What worked at last was not futile.
     """
-    if all(call.failure is None for call in response.calls):
-        return
-    streaks: dict[str, tuple[object, int, int]] = {}
-    keys_of = [equality_key(call.arguments) for call in response.calls]
-    named = [(call.name, key) for call, key in zip(response.calls, keys_of, strict=True)]
-    good = {named[n]: n for n, call in enumerate(response.calls) if call.failure is None}
-    for position, call in enumerate(response.calls):
+    made = [(call.name, equality_key(call.arguments)) for call in response.calls]
+    good = {key: n for n, key in enumerate(made) if response.calls[n].failure is None}
+    tried = Counter[object]()
+    for position, (key, call) in enumerate(zip(made, response.calls, strict=True)):
         failure = call.failure
-        is_made_good = good.get(named[position], -1) > position
-        if (
-            is_made_good
-            or failure is None
-            or failure.error_class is ErrorClass.ARGUMENT
-            or call.arguments is None
-        ):
-            streaks.pop(call.name, None)
-            continue
-        key, most = keys_of[position], settings.retryable_attempts
-        before, size, final = streaks.get(call.name, (key, 0, 0))
-        size, final = (size, final) if before == key else (0, 0)
-        is_told = final >= _FUTILE or size >= most
-        size, final = size + 1, final + (failure.error_class is not ErrorClass.RETRYABLE)
-        streaks[call.name] = key, size, final
-        if not is_told and (final >= _FUTILE or size >= most):
-            what = f"{call.name} repeated unchanged after: {failure.summary}"
-            yield Finding("RH5", call.name, what, "", position)
-
-
-def uncorrected_arguments(response: Response, settings: Settings) -> Iterator[Finding]:
-    """RH6: refused arguments that the next call of the tool repeats, or after which nothing was said."""
-    calls = response.calls
-    for position, call in enumerate(calls):
-        failure = call.failure
-        if failure is None or failure.error_class is not ErrorClass.ARGUMENT:
-            continue
-        later = next((n for n in range(position + 1, len(calls)) if calls[n].name == call.name), None)
-        own, other = call.arguments, calls[later].arguments if later is not None else None
-        if later is None and not _admits(position, response, settings):
-            what = f"neither corrected nor admitted: {failure.summary}"
-            yield Finding("RH6", shown(response.output), what, "", position)
-        elif later is not None and calls[later].failure and own is not None and other is not None:
-            if equal_values(own, other):
+        if failure is not None and call.arguments is not None and good.get(key, -1) < position:
+            is_retryable = failure.error_class is ErrorClass.RETRYABLE
+            tried[key, is_retryable] += 1
+            if tried[key, is_retryable] >= (settings.retryable_attempts if is_retryable else _FUTILE):
+                rule = "RH6" if failure.error_class is ErrorClass.ARGUMENT else "RH5"
                 what = f"{call.name} repeated unchanged after: {failure.summary}"
-                yield Finding("RH6", call.name, what, "", later)
+                yield Finding(rule, call.name, what, "", position)
 
 
 def bare(text: str) -> str:

@@ -133,7 +133,10 @@ class Response:
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
         """Where the sentences of the answer stand."""
-        inside = {place for token in self.tokens for place in range(token.start, token.end)}
+        inside = {
+            place for one in self.tokens
+            for place in range(one.start, one.end - self.output[one.end + 1 : one.end + 2].isupper())
+        }  # fmt: skip
         marks = _SENTENCE_END.finditer(self.output)
         ends = [mark.span() for mark in marks if mark.start() not in inside]
         starts = [0, *(after for _, after in ends)]

@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import combinations, islice, permutations
 from typing import Final, NamedTuple
+from unicodedata import normalize
 
 from processors.response_handling.ledger import Leaf, Moment, Quantity, Record, folded
 from processors.response_handling.lexicons import keys
+from processors.response_handling.lexicons.names import OF_OTHERS
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token, agree
@@ -25,22 +27,24 @@ from processors.response_handling.response import (
     alike,
     around,
     shown,
-    target_of,
     words_of,
 )
 
-_MOST_ROWS, _MOST_MOMENTS, _MOST_NAMED, _LONGEST_LABEL = 60, 150, 3, 60
-"""Rows of a group, dates and times, rows that are told of as one, and characters of a label."""
+_MOST_ROWS, _MOST_MOMENTS, _LONGEST_LABEL = 60, 150, 60
+"""Rows of a group, dates and times, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
-_SMALL, _FEW_WORDS, _ROUNDED, _ROUGH = 100, 3, 0.006, 0.05
-"""Whole numbers up to the first, without a unit, are values only beside a word of their key; a clause of so
-few words goes on about the row before."""
+_SMALL, _ROUNDED, _ROUGH = 100, 0.006, 0.05
+"""Whole numbers up to the first, without a unit, are values only beside a word of their key."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
-_COMPARING: Final = frozenset({"up", "down", "contrast"})
-_WORD, _LETTER = re.compile(r"[^\W_]{1,40}"), re.compile(r"[^\W\d_]")
+_WORD, _LETTER = re.compile(r"[^\W_\u3040-\u9fff]{1,40}|[\u3040-\u9fff]{1,40}"), re.compile(r"[^\W\d_]")
+_WORD_AT = re.compile(r"[^\W_\u3040-\u9fff]")
 _GLUED = re.compile(r"(?<=[a-z])(?=\d)")
-_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+_BARE: Final = {n: normalize("NFD", chr(n))[0] for n in range(0xE0, 0x180)} | str.maketrans(
+    {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "ł": "l"}
+)
+_STEM = 5
+"""Letters by which a longer word of a name is found in other forms, where no other name begins so."""
 _Span = tuple[int, int]
 
 
@@ -57,7 +61,9 @@ class _Place(NamedTuple):
 
     @property
     def is_marked(self) -> bool:
-        """Whether it is written as names, dates and numbers are."""
+        """Whether it is written as names, dates and numbers are, and is no small number."""
+        if self.kind in (_MOMENT, _NUMBER):
+            return not self.text.isdigit() or float(self.text) >= _SMALL
         return self.text != self.text.lower() or not self.text.isascii() or any(map(str.isdigit, self.text))
 
     def meets(self, other: "_Place") -> bool:
@@ -65,11 +71,11 @@ class _Place(NamedTuple):
         return self.start < other.end and other.start < self.end
 
 
-_Mistake = tuple[_Place, Leaf, bool]
-"""A value told of a row, what that row has, and whether that is told nowhere."""
+_Mistake = tuple[_Place, Leaf, frozenset[int], bool]
+"""A value told of rows, what they have, which they are, and whether that is told nowhere."""
 
 
-class _Text:
+class Text:
     """A text in which labels are looked up by their words."""
 
     def __init__(self, text: str) -> None:
@@ -77,6 +83,8 @@ class _Text:
         self.words: dict[str, list[_Span]] = defaultdict(list)
         for match in _WORD.finditer(self.low):
             self.words[_plain(match[0])].append(match.span())
+            if len(match[0]) > _STEM:
+                self.words[f"{_plain(match[0])[:_STEM]}*"].append(match.span())
 
     def find(self, label: str) -> list[_Span]:
         """Where a label in lower case stands: whole words, where blanks part them."""
@@ -89,14 +97,14 @@ class _Text:
         places = self.words.get(_plain(first[0]), ())[:_MOST_PLACES]
         starts = [start - first.start() for start, _ in places]
         spans = [(start, start + len(label)) for start in starts if self.low.startswith(label, start)]
-        return [(start, end) for start, end in spans if not self.low[end : end + 1].isalnum()]
+        return [(start, end) for start, end in spans if not _WORD_AT.match(self.low, end)]
 
 
-class _Told:
+class Told:
     """What is told, for all groups: both texts, and what dates, times and numbers of the evidence fit."""
 
     def __init__(self, response: Response) -> None:
-        self.answer, self.question = _Text(response.output), _Text(response.question)
+        self.answer, self.question = Text(response.output), Text(response.question)
         self.entries: list[tuple[Token, Sequence[Quantity | Moment], int]] = [
             (support.token, support.direct, _NUMBER)
             for support in response.once(Numbers).supports
@@ -119,15 +127,12 @@ def _fits(moment: Moment, token: Token) -> bool:
 def wrong_rows(response: Response) -> Iterator[Finding]:
     """RH10.1: values of two rows that changed places; RH10.2: one of another row than the one named."""
     for records in response.ledger.groups:
-        targets = [target_of(response.calls[record.call]) for record in records if record.parent < 0]
-        if len(records) > _MOST_ROWS or (len(targets) > 1 and len({*targets}) == 1):
-            continue
-        wrong = [*_Group(records, response).mistakes()]
+        wrong = [*_Group(records, response).mistakes()] if len(records) <= _MOST_ROWS else []
         swapped = [
-            (place, own) for (place, own, _), (other, its, _) in combinations(wrong, 2)
-            if place.key == other.key and own.record in other.rows and its.record in place.rows
+            (place, own) for (place, own, named, _), (other, _, its, _) in combinations(wrong, 2)
+            if place.key == other.key and named & other.rows and its & place.rows
         ]  # fmt: skip
-        for place, own in (swapped or [(place, own) for place, own, is_sure in wrong if is_sure])[:1]:
+        for place, own in (swapped or [(place, own) for place, own, _, is_sure in wrong if is_sure])[:1]:
             claim = response.output[slice(*around(response.spans, place.start))]
             what = f"{place.text.strip()} is of another row; {own.key} is {own.value}"
             yield Finding("RH10.1" if swapped else "RH10.2", shown(claim), shown(what), own.path, own.call)
@@ -137,7 +142,7 @@ class _Group:
     """Rows beside each other, and where the answer and the question tell of them."""
 
     def __init__(self, records: Sequence[Record], response: Response) -> None:
-        self.response, self.told = response, response.once(_Told)
+        self.response, self.told = response, response.once(Told)
         self.rows = {record.index: record for record in records}
         self.under: dict[int, set[int]] = defaultdict(set)
         """For each record the rows that it is or that stand in it."""
@@ -146,11 +151,6 @@ class _Group:
                 self.under[above.index].add(record.index)
         self.whole: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
         self.parts: dict[str, set[int]] = defaultdict(set)
-        firsts = [str(record.leaves[0].value) for record in records]
-        self.heads = {
-            text for text in firsts if text.isdecimal() and len(text) > 2 and firsts.count(text) == 1
-        }
-        """Numbers by which a first column names rows."""
         self.cells: set[tuple[int, str]] = set()
         """Rows and keys of which values are told."""
         self._read_labels()
@@ -178,18 +178,15 @@ class _Group:
                 if len(self.under[one.index]) < len(self.rows):
                     leaves = [(leaf.key, leaf.value) for leaf in one.leaves[:_MOST_CELLS]]
                     cells += [(key, text, one is record) for key, text in leaves if isinstance(text, str)]
-                    firsts = [(key, n) for key, n in leaves[:1] if type(n) is int]
-                    numbers = [(key, str(n)) for key, n in firsts if 0 < n < _SMALL or str(n) in self.heads]
-                    cells += [(key, text, False) for key, text in numbers if not UNSPACED.search(key)]
+                    cells += [(key, str(number), False) for key, number in leaves[:1] if type(number) is int]
             for key, text, is_own in cells:
-                if len(text) < 2 or (text.isdecimal() and text not in self.heads):
+                if len(text) < 2 or text.isdecimal():
                     text = f"{' '.join(key_words(key)[-1:])} {text}"  # zone B, court 3
                 if len(text) > _LONGEST_LABEL:
                     continue
                 for label in {text.lower(), _GLUED.sub(" ", text.lower())}:  # KL1018 as KL 1018
                     self.whole[label][key if is_own else ""].add(row)
-                is_number = not _LETTER.search(text) and text not in self.heads
-                for word in () if is_number or _is_state(key) else _WORD.findall(text):
+                for word in () if _is_state(key) or not _LETTER.search(text) else _WORD.findall(text):
                     low, is_slug = word.lower(), not key or " " not in text
                     is_name = (low != word or not low.isalpha()) and low not in self.response.words.function
                     if UNSPACED.search(low):
@@ -197,7 +194,7 @@ class _Group:
                     elif len(low) > 2 and (is_slug or is_name):
                         self.parts[_plain(low)].add(row)
 
-    def _of_labels(self, text: _Text) -> list[_Place]:
+    def _of_labels(self, text: Text) -> list[_Place]:
         """Where a text names rows, each place by the longest label."""
         found, size = list[_Place](), len(self.rows)
         for label, by_key in self.whole.items():
@@ -205,11 +202,13 @@ class _Group:
             longer = [others for name, others in self.whole.items() if label in name] if spans else []
             for key in by_key if spans else ():
                 rows = frozenset[int]().union(*(others[key] for others in longer if key in others))
-                is_name = (_LETTER.search(label) or label in self.heads) and not _is_state(key)
+                is_name = _LETTER.search(label) and not _is_state(key)
                 kind, is_claim = _NAME if is_name else _STATE, bool(key) and len(by_key) == 1
                 found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
         for word, own in self.parts.items():
             spans = text.find(word) if UNSPACED.search(word) else text.words.get(word, [])[:_MOST_PLACES]
+            is_telling = len(word) > _STEM and sum(other[:_STEM] == word[:_STEM] for other in self.parts) == 1
+            spans = spans or (text.words.get(f"{word[:_STEM]}*", [])[:_MOST_PLACES] if is_telling else [])
             found += [_Place(*span, "", frozenset(own), _NAME, text.text[slice(*span)]) for span in spans]
         del found[_MOST_FOUND:]
         longest = [max(other.end - other.start for other in found if other.meets(one)) for one in found]
@@ -223,7 +222,7 @@ class _Group:
             rows, under = frozenset[int]().union(*of_results), {entry.key for entry in entries}
             if rows and len(rows) < len(self.rows):
                 self.cells.update((entry.record, entry.key) for entry in entries)
-                is_sure = len(under) == 1 and {entry.record for entry in entries} <= rows
+                is_sure = len(under) == 1
                 is_vague = not any(isinstance(entry, Moment) or _is_exact(entry, token) for entry in entries)
                 is_claim = is_sure and not (is_vague or token.is_spelled)
                 is_claim = is_claim and not (token.currencies and self._is_rate(token))
@@ -241,17 +240,27 @@ class _Group:
             named, is_near = self._named(place) if place.is_claim else (frozenset[int](), False)
             leaves = [leaf for row in sorted(named) for leaf in self.rows[row].leaves]
             own = [leaf for leaf in leaves if leaf.key == place.key and leaf.value is not None]
-            if own and self.response.tells(place.start):
-                is_keyed, is_marked = self._is_keyed(place), self._is_marked(place)
+            is_new = place.kind != _NAME or folded(place.text) not in self.response.user_text
+            if own and is_new and self.response.tells(place.start):
+                is_alone = self.response.output[: place.start].endswith("(")
+                is_keyed, is_marked = self._is_keyed(place), place.is_marked or is_alone
+                if place.kind != _NUMBER and not keys.WHEN.issuperset(key_words(place.key)):
+                    start, _ = around(self.response.spans, place.start)
+                    before = self._within(start, place.start, (_NAME,), place)
+                    is_near = is_near or (bool(before) and all(one.rows & named for one in before))
                 is_sure = (is_near and (is_keyed or is_marked)) or (is_keyed and is_marked)
-                is_sure = is_sure and not any(map(self._is_told, own))
+                others = [
+                    leaf for row in place.rows for leaf in self.rows[row].leaves if leaf.key == place.key
+                ]
+                its = words_of(" ".join(str(leaf.value) for leaf in others))
+                is_sure = is_sure and not any(self._is_told(leaf, its) for leaf in own)
                 if is_keyed or is_marked:
-                    yield place, own[0], is_sure and not self._is_beside(place, named)
+                    yield place, own[0], named, is_sure and not self._is_beside(place, named)
 
-    def _is_told(self, leaf: Leaf) -> bool:
-        """Whether the answer tells a value, or a long word of it."""
+    def _is_told(self, leaf: Leaf, its: frozenset[str]) -> bool:
+        """Whether the answer tells a value, or a long word of it that those of the other rows have not."""
         text = leaf.value.lower() if isinstance(leaf.value, str) else ""
-        words = {_plain(word) for word in words_of(text) if len(word) > 3}
+        words = {_plain(word) for word in words_of(text) - its if len(word) > 3}
         is_said = bool(text and self.told.answer.find(text)) or not words.isdisjoint(self.told.answer.words)
         return is_said or (leaf.record, leaf.key) in self.cells
 
@@ -263,32 +272,17 @@ class _Group:
         is_said = any(alike(part, word) for part in parts for word in words_of(said))
         return is_said or (UNSPACED.search(place.key) is not None and place.key in said)
 
-    def _is_marked(self, place: _Place) -> bool:
-        """Whether something is written as values are, and of these rows alone; no small number."""
-        text, is_alone = place.text, self.response.output[: place.start].endswith("(")
-        if place.kind in (_NAME, _STATE):
-            leaves = (leaf for leaf in self.response.ledger.leaves if leaf.record not in self.rows)
-            is_other = folded(text) in self.response.user_text or any(leaf.value == text for leaf in leaves)
-            return not is_other and (is_alone or place.is_marked)
-        return place.kind == _MOMENT or not text.isdigit() or float(text) >= _SMALL
-
     def _is_beside(self, place: _Place, named: frozenset[int]) -> bool:
-        """Whether another row is named as well, or more or less told than of another."""
-        start, end = around(self.response.clauses, place.start)
-        by = (_NAME, _MOMENT, _NUMBER) if place.kind == _NAME else (_NAME,)
-        near = self._within(start, end, by, place)
+        """Whether another row is named as well."""
+        near = self._within(*around(self.response.clauses, place.start), (_NAME,), place)
         beside = self._within(*around(self.response.spans, place.start), (_NAME,), place)
-        is_far = not any(one.rows & named and one.kind < _NUMBER for one in near)
-        start, end = around(self.response.spans, place.start) if is_far else (start, end)
-        asked = [] if any(one.rows & named for one in self.asked) else self.asked
-        is_other = any(one.rows & place.rows and not one.rows & named for one in (*near, *beside, *asked))
-        is_other |= is_far and any(one.rows.isdisjoint(named) for one in beside)
-        words = _WORD.findall(self.response.output[start:end])
-        rest = [word for word in words if word.lower() not in key_words(place.key)]
-        kinds = self.response.words.said(
-            self.response.output[start:end] if len(rest) == len(words) else " ".join(rest)
-        )
-        return is_other or not _COMPARING.isdisjoint(kinds)
+        is_far = not any(one.rows & named for one in near)
+        near += [one for one in beside if one.start < place.start]
+        is_other = any(one.rows & place.rows and not one.rows & named for one in near)
+        start, end = around(self.response.clauses, place.start)
+        if not OF_OTHERS.isdisjoint(words_of(self.response.output[start:end])):
+            return True
+        return is_other or (is_far and any(one.rows.isdisjoint(named) for one in near))
 
     def _within(self, start: int, end: int, kinds: Sequence[int], beside: _Place) -> list[_Place]:
         """What stands in a part of the answer, beside a place."""
@@ -300,14 +294,12 @@ class _Group:
         rows, is_near, is_named = frozenset(self.rows), False, False
         for names, is_own in self._levels(place):
             hits = [name for name in names if name.rows & rows]
-            keyed = {name.start for name in hits if name.key or name.is_marked}
-            is_vague = not is_own and any(name.start not in keyed for name in hits)
             is_near |= is_own and bool(hits)
             is_named |= any(name.kind == _NAME for name in hits)
             rows = rows.intersection(*(name.rows for name in hits))
-            if not rows or rows <= place.rows or is_vague or any(name.key == place.key for name in hits):
+            if rows <= place.rows or any(name.key == place.key for name in hits):
                 break
-            if is_named and not rows & place.rows and len(rows) <= _MOST_NAMED:
+            if is_named and not rows & place.rows:
                 return rows, is_near
         return frozenset(), False
 
@@ -316,18 +308,16 @@ class _Group:
 
         Dates and times help to name the row of a text; largest and smallest numbers are told beside any.
         """
-        output, (start, _) = self.response.output, around(self.response.spans, place.start)
+        start, _ = around(self.response.spans, place.start)
         clauses = [clause for clause in self.response.clauses if start <= clause[0] <= place.start]
-        words = _WORD.findall(output[slice(*clauses[-1])].replace(place.text, ""))
-        is_bare = sum(1 + len(word) // 3 * bool(UNSPACED.search(word)) for word in words) <= _FEW_WORDS
         for begin, end in reversed(clauses[-2 * _MOST_BEFORE :]):
             for kind in (_NAME, _MOMENT) if place.kind in (_NAME, _STATE) else (_NAME,):
                 if place.kind == _MOMENT and keys.WHEN.issuperset(key_words(place.key)):
                     end = min(end, place.start)  # what happened then, not what it is the time of, may follow
-                yield self._within(begin, end, (kind,), place), place.start < end or is_bare
+                yield self._within(begin, end, (kind,), place), place.start < end
         before = [span for span in self.response.spans if span[0] < start][-_MOST_BEFORE:]
         for begin, end in reversed(before):
-            yield self._within(begin, end, (_NAME,), place) if "\n" not in output[begin:start] else [], False
+            yield self._within(begin, end, (_NAME,), place), False
         yield self.asked, False
 
 
@@ -340,7 +330,7 @@ def _is_exact(entry: Quantity, token: Token) -> bool:
 
 
 def _plain(word: str) -> str:
-    return word if word.isascii() else word.translate(_UMLAUTS)
+    return word if word.isascii() else word.translate(_BARE)
 
 
 def _is_state(key: str) -> bool:

@@ -12,6 +12,8 @@ from processors.response_handling import (
     disclosure,
     errors,
     fields,
+    limits,
+    names,
     numbers,
     reckoning,
     rows,
@@ -34,22 +36,14 @@ RULES: Final = (
     Rule("RH1.1", "a long number that is a slip of one of the results", is_gating=True),
     Rule("RH1.2", "a number that no evidence supports"),
     Rule("RH1.5", "a count of rows that the rows do not give", is_gating=True),
-    Rule(
-        "RH1.7",
-        "a wrong total, average, share or length, or a short number that is a slip",
-        is_gating=True,
-    ),
+    Rule("RH1.7", "a wrong total, average, share, length or short number", is_gating=True),
     Rule("RH2.1", "a date that no evidence supports"),
     Rule("RH2.2", "a time of day that no evidence supports"),
     Rule("RH2.3", "a weekday that its date does not have", is_gating=True),
     Rule("RH2.5", "a date that is a slip of one of the results", is_gating=True),
     Rule("RH2.6", "a time of day that is a slip of one of the results", is_gating=True),
-    Rule("RH3.1", "an invented address, URL or person with a title", is_gating=True),
-    Rule(
-        "RH3.4",
-        "an identifier that is a slip of one of the results, a name with a word exchanged",
-        is_gating=True,
-    ),
+    Rule("RH3.1", "an invented address, URL, person or organisation", is_gating=True),
+    Rule("RH3.4", "an identifier that is a slip of one of the results", is_gating=True),
     Rule("RH3.5", "an identifier that no evidence has"),
     Rule("RH4", "an error hidden or not retried", reads_content=False, is_gating=True),
     Rule("RH5", "a futile repetition", reads_content=False, is_gating=True),
@@ -65,9 +59,7 @@ RULES: Final = (
     Rule("RH9.e", "a prohibition or denial of a result told without its negation", is_gating=True),
     Rule("RH10.1", "values of two rows that changed places", is_gating=True),
     Rule("RH10.2", "a value of another row than the one named, whose own is told nowhere", is_gating=True),
-    Rule(
-        "RH10.3", "a number of another member than the one named, whose own is told nowhere", is_gating=True
-    ),
+    Rule("RH10.3", "a number of another member, whose own is told nowhere", is_gating=True),
     Rule("RH11.1", "the digits of a result with another unit", is_gating=True),
     Rule("RH11.2", "an amount in a currency that no evidence has", is_gating=True),
     Rule("RH12.1", "a partial failure told as a whole success", is_gating=True),
@@ -78,6 +70,7 @@ RULES: Final = (
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
     Rule("RH13", "told as not known though a result has it", is_gating=True),
+    Rule("RH14", "what was asked is affirmed, though a result gives a limit that forbids it", is_gating=True),
 )
 """All rules in the order of their ids."""
 
@@ -91,7 +84,20 @@ _SHORTEST_PART, _PIECE = 3, 4
 RULE_IDS: Final = tuple(rule.id for rule in RULES)
 _ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 _OF_WORDS: Final = frozenset(
-    {"RH1.5", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH12.1", "RH12.3", "RH12.7", "RH12.8", "RH13"}
+    {
+        "RH1.5",
+        "RH9.a",
+        "RH9.b",
+        "RH9.c",
+        "RH9.d",
+        "RH9.e",
+        "RH12.1",
+        "RH12.3",
+        "RH12.7",
+        "RH12.8",
+        "RH13",
+        "RH14",
+    }
 )
 """Rules that read the words of an answer, and so need a lexicon."""
 
@@ -107,19 +113,16 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH1.5", _plain(counts.wrong_counts)),
     ("RH2.1 RH2.2 RH2.3 RH2.5 RH2.6", _plain(dates.unsupported_dates)),
     ("RH3.1", _plain(disclosure.invented_entities)),
+    ("RH3.1", _plain(names.invented_names)),
     ("RH3.4", _plain(disclosure.slipped_identifiers)),
-    ("RH3.4", _plain(disclosure.exchanged_names)),
     ("RH3.5", _plain(numbers.invented_identifiers)),
-    ("RH4 RH9.a", errors.hidden_errors),
-    ("RH5", errors.futile_repetitions),
-    ("RH6", errors.uncorrected_arguments),
-    (
-        "RH7.1 RH7.2 RH7.3",
-        lambda response, settings: disclosure.disclosures(response, settings.personal_data),
-    ),
+    ("RH4 RH6 RH9.a", errors.hidden_errors),
+    ("RH5 RH6", errors.futile_repetitions),
+    ("RH7.1 RH7.2 RH7.3", lambda one, settings: disclosure.disclosures(one, settings.personal_data)),
     ("RH8", _plain(completeness.ignored_results)),
     ("RH9.b RH12.1", _plain(states.reversed_states)),
     ("RH9.c", _plain(states.reversed_flags)),
+    ("RH9.c", _plain(states.denied_things)),
     ("RH9.d", _plain(states.reversed_trends)),
     ("RH9.d", _plain(states.reversed_extremes)),
     ("RH9.e", _plain(states.unheard_negations)),
@@ -134,6 +137,7 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.7", _plain(completeness.all_for_some)),
     ("RH12.8", _plain(completeness.empty_results)),
     ("RH13", _plain(completeness.denied_results)),
+    ("RH14", _plain(limits.ignored_limits)),
 )
 _RULES_OF_CHECKS: Final = tuple((frozenset(rules.split()), check) for rules, check in _CHECKS)
 
@@ -171,9 +175,7 @@ def _all_findings(response: Response, settings: Settings, wanted: frozenset[str]
 def without_secrets(findings: list[Finding]) -> list[Finding]:
     """`findings` that repeat no secret that one of them found, and no part of one."""
     secrets = {finding.secret.casefold() for finding in findings if finding.secret}
-    pieces = {
-        secret[start : start + _PIECE] for secret in secrets for start in range(len(secret) - _PIECE + 1)
-    }
+    pieces = frozenset[str]().union(*map(_pieces, secrets))
 
     def hidden(text: str) -> str:
         return _SPACED.sub(shown, text)
@@ -182,14 +184,15 @@ def without_secrets(findings: list[Finding]) -> list[Finding]:
         word = match[0].casefold()
         core = word.strip(_EDGES)
         is_part = len(core) >= _SHORTEST_PART and any(core in secret for secret in secrets)
-        own = {word[start : start + _PIECE] for start in range(len(word) - _PIECE + 1)}
-        return HIDDEN if is_part or not pieces.isdisjoint(own) else match[0]
+        return HIDDEN if is_part or not pieces.isdisjoint(_pieces(word)) else match[0]
 
-    if not secrets:
-        return findings
     return [
-        finding
-        if finding.secret
-        else replace(finding, claim=hidden(finding.claim), evidence=hidden(finding.evidence))
-        for finding in findings
+        one
+        if one.secret or not secrets
+        else replace(one, claim=hidden(one.claim), evidence=hidden(one.evidence))
+        for one in findings
     ]
+
+
+def _pieces(text: str) -> set[str]:
+    return {text[start : start + _PIECE] for start in range(len(text) - _PIECE + 1)}

@@ -6,7 +6,7 @@ in which they stand; questions to the user and set phrases ("no further action")
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise, permutations
 from typing import Final
 
@@ -14,23 +14,24 @@ from processors.response_handling.errors import acts, is_dry
 from processors.response_handling.ledger import Leaf, Quantity, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys
+from processors.response_handling.lexicons.concepts import concepts_of
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token
-from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown, words_of
+from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
 
 _MOST_LEAVES: Final = 400
+_MOST_FLAGS: Final = 60
 _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
 _OF_TIMES: Final = keys.PREVIOUS | keys.PERIODS | keys.PRESENT
 _CLAIM: Final = frozenset({"done", "yes", "all"})
 _MOST_SERIES: Final = 24
-_WORD = re.compile(r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,4})?")
 _SIGNS = re.compile(r"(?:(?![不没未无否])[\u4e00-\u9fff\u30a1-\u30fc]){2,40}")
-_CLAUSE_MARK = re.compile(r"[。、，,；;：:\n]")
+_CLAUSE_MARK = re.compile(r"[。、，,；;：:\n()]|[.!?](?=\s)")
 _DIGITS = re.compile(r"\d{1,20}")
-_FEWEST_PAIRS: Final = 4
+_FEWEST_PIECES, _FEWEST_SIGNS = 3, 6
 _INDEX = re.compile(r"\[\d{1,6}\]")
 _PERIOD = re.compile(r"(?:((?:19|20)\d\d)[-/ ]?)?([QWTKHSMP]W?)?-?(\d{1,2})?(?:-\d\d)?", re.IGNORECASE)
 
@@ -55,10 +56,8 @@ def state_of(value: str, *, is_spaced: bool = True) -> str:
 
 def _state_leaves(response: Response) -> Iterator[tuple[Leaf, str, str]]:
     """The values that are states, by their key or by their words, with their text and kind."""
-    last = {leaf.path: leaf.call for leaf in response.current if acts(response.calls[leaf.call].name)}
     for leaf in response.current[:_MOST_LEAVES]:
-        is_short = isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE
-        if isinstance(leaf.value, str) and is_short and last.get(leaf.path, -1) <= leaf.call:
+        if isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE:
             words = {*key_words(leaf.value)}
             is_state = not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
             if is_state or (words and not keys.VAGUE_STATES & words and words <= _STATES):
@@ -76,11 +75,7 @@ def reversed_states(response: Response) -> Iterator[Finding]:
             word[: _STEM + 1] in said for word in (folded(value), *key_words(value)) if len(word) > 3
         )
         is_said |= all(any(stem in text for stem in keys.CANCELLED) for text in (value.lower(), low))
-        if (
-            kind == "failed"
-            and asks_failed
-            and response.names(response.ledger.records[leaf.record], response.output)
-        ):
+        if kind == "failed" and asks_failed:
             continue  # who asks what failed is told so by its name
         is_vague = value.lower() in keys.VAGUE_STATES
         trouble = TROUBLE if kind in ("failed", "pending") else response.told
@@ -102,12 +97,16 @@ def reversed_states(response: Response) -> Iterator[Finding]:
 
 def _waits(response: Response) -> bool:
     """Whether the answer says that something is yet to come, in words that do not also say that it came."""
-    for one in response.sentences:
-        if "pending" in one.kinds:
-            kinds = [response.words.categories(word) for word in one.words] if "done" in one.kinds else []
-            if not kinds or any("pending" in own and "done" not in own for own in kinds):
-                return True
-    return False
+    return any(
+        "pending" in one.kinds
+        and (
+            "done" not in one.kinds
+            or any(
+                "pending" in own and "done" not in own for own in map(response.words.categories, one.words)
+            )
+        )
+        for one in response.sentences
+    )
 
 
 def _opposites(response: Response) -> Iterator[Finding]:
@@ -136,58 +135,66 @@ def _opposites(response: Response) -> Iterator[Finding]:
 
 def reversed_flags(response: Response) -> Iterator[Finding]:
     """RH9.c: a false flag, a count of nothing or a moment that never was, told as if it were so."""
-    is_clean = response.told.isdisjoint(TROUBLE)
-    claimed = any(
-        one.kinds & {"done", "yes"} and one.kinds.isdisjoint(TROUBLE) for one in response.sentences[:1]
-    )
-    if not is_clean and (not claimed or response.told & {"unable", "failure"}):
+    is_yes, is_clean = response.starts_with_yes, response.told.isdisjoint(TROUBLE)
+    is_claimed = any(one.kinds.isdisjoint(TROUBLE) for one in response.sentences[:1])
+    if not is_clean and (not is_claimed or response.told & {"unable", "failure"}):
         return
     leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if not is_dry(leaf.key)]
-    sizes, flags = (
-        Counter(leaf.key for leaf in leaves),
-        [leaf.value for leaf in leaves if isinstance(leaf.value, bool)],
-    )
+    sizes = Counter(leaf.key for leaf in leaves)
     true = {word for leaf in leaves if leaf.value is True for word in key_words(leaf.key)}
     told = {word for one in response.sentences for word in one.words}
+    is_good_told = any(word.startswith(keys.GOOD_STEMS) for word in told)
+    is_lone = is_good_told and sum(isinstance(leaf.value, bool) for leaf in leaves) == 1
     said = {word[:_STEM] for word in told}
-    asked = said | {word[:_STEM] for word in response.asked} if response.starts_with_yes else said
-    told_and_asked = said & {word[:_STEM] for word in response.asked}
-    is_done = "done" in response.told and (not _waits(response) or response.starts_with_yes)
+    asked = {word[:_STEM] for word in response.asked}
+    is_done = "done" in response.told and (is_yes or not _waits(response))
     for leaf in leaves:
-        words = key_words(leaf.key)
         if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
             continue
+        words, is_top = key_words(leaf.key), not set(".[") & {*leaf.path}
         is_good = bool(keys.GOOD_FLAGS & {*words}) or _is_done((*words[:1], *words[-1:]), response)
         if keys.BAD_FLAGS & {*words} and not is_good:
             continue
-        stems = [word[:_STEM] for word in words if len(word) > 3 and word not in true]
+        stems = {word[:_STEM] for word in words if len(word) > 3 and word not in true}
         if leaf.value is False and is_good:
-            is_literal = (
-                len(words[-1]) > 4
-                and words[-1] not in true
-                and any(word.startswith(words[-1]) for word in told)
-            )
-            is_told = (is_done or response.starts_with_yes) and any(stem in asked for stem in stems)
-            is_lone = len(flags) == 1 and any(word.startswith(keys.GOOD_STEMS) for word in told)
-            is_own = (
-                not set(".[") & {*leaf.path}
-                and bool(keys.ACTIONS & {*words})
-                and acts(response.calls[leaf.call].name)
-            )
-            is_denied = response.starts_with_yes and True not in flags
-            is_hit = is_literal or is_told or is_lone or is_own or is_denied or (is_done and len(words) == 1)
-        elif leaf.value is False:
-            is_hit = response.starts_with_yes and bool(stems) and said.issuperset(stems)
+            is_said = words[-1][:_STEM] in said and words[-1] not in true
+            is_told = (is_done or is_yes) and not stems.isdisjoint(said | asked if is_yes else said)
+            is_own = is_top and acts(response.calls[leaf.call].name) and bool(keys.ACTIONS & {*words})
+            is_hit = is_said or is_told or is_own or is_lone
+            is_hit |= is_done and len(words) == 1
+        elif leaf.value is False or (leaf.value is None and is_yes and stems <= asked):
+            is_hit = is_yes and bool(stems) and stems <= said
         else:
             is_moment = leaf.value is None and len(words) > 1 and words[-1] in keys.MOMENT_ENDS
             is_none = leaf.value == 0 and isinstance(leaf.value, int) and len(words) == 1
-            is_hit = (is_moment or is_none) and is_good and is_done and stems[:1] != [] and stems[0] in said
-            is_hit |= (
-                leaf.value is None and response.starts_with_yes and {*stems} <= told_and_asked and stems != []
-            )
-        if is_hit and (is_clean or (leaf.value is False and is_good and not set(".[") & {*leaf.path})):
+            is_hit = (is_moment or is_none) and is_good and is_done and words[0][:_STEM] in said & stems
+        if is_hit and (is_clean or (leaf.value is False and is_good and is_top)):
             what = f"{leaf.key}: {'null' if leaf.value is None else str(leaf.value).lower()}"
             yield Finding("RH9.c", shown(response.output), what, leaf.path, leaf.call)
+            return
+
+
+def denied_things(response: Response) -> Iterator[Finding]:
+    """RH9.c: a yes to a question about a thing that a flag denies, by the words for it in any language.
+
+    No other flag says that there is such a thing, and no sentence of the answer denies it.
+    """
+    first = response.sentences[0].kinds if response.sentences else TROUBLE
+    is_turned = keys.FORBIDDEN.search(response.question.lower()) is not None
+    if not response.starts_with_yes or is_turned or first & {*TROUBLE, "contrast"}:
+        return
+    flags = [(leaf, key_words(leaf.key)) for leaf in response.current if isinstance(leaf.value, bool)][
+        :_MOST_FLAGS
+    ]
+    denied = [word for one in response.sentences if one.kinds & {*TROUBLE, "contrast"} for word in one.words]
+    true = [word for leaf, words in flags if leaf.value for word in words]
+    things = concepts_of(response.asked) - concepts_of([*denied, *true]) if flags else set[int]()
+    for leaf, words in flags if things else ():
+        is_plain = not leaf.value and not is_dry(leaf.key) and keys.OPEN_FLAGS.isdisjoint(words)
+        if is_plain and not things.isdisjoint(concepts_of((*words, "".join(words)))):
+            yield Finding(
+                "RH9.c", shown(response.sentences[0].text), f"{leaf.key}: false", leaf.path, leaf.call
+            )
             return
 
 
@@ -202,7 +209,7 @@ def _is_done(words: tuple[str, ...], response: Response) -> bool:
 def reversed_trends(response: Response) -> Iterator[Finding]:
     """RH9.d: a change told with the other direction than its sign, or than two values have in time."""
     found = response.once(Numbers)
-    told = {id(quantity): s.token.start for s in reversed(found.supports) for quantity in s.direct}
+    told = {id(quantity) for support in found.supports for quantity in support.direct}
     for one in response.sentences:
         if ("up" in one.kinds) == ("down" in one.kinds) or "negation" in one.kinds:
             continue
@@ -214,27 +221,17 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
             if not keys.CHANGE_KEYS.isdisjoint(key_words(quantity.key)) and quantity.call >= 0
         ]
         for before, after in response.once(_in_time) if inside else ():
-            first, last = told.get(id(before), len(response.output)), told.get(id(after))
-            is_from = response.output[:first].lower().endswith(keys.FROM)
-            if last is not None and (last < first or is_from or _moves(one, response)):
-                change = abs(after.value - before.value)
-                if any(_is_change(s.token, change, before.value) for s in inside if not s.direct):
-                    changes.append((after, after.value - before.value))
-        for one_end, other_end in pairwise(s for s in inside if s.direct):
-            before, after = one_end.direct[0], other_end.direct[0]
-            start, end = one_end.token.start, one_end.token.end
-            is_from = (
-                response.output[:start].lower().endswith(keys.FROM)
-                or "から" in response.output[end : end + 4]
-            )
+            change = after.value - before.value
+            if id(after) in told and any(
+                _is_change(s.token, change, before.value) for s in inside if not s.direct
+            ):
+                changes.append((after, change))
+        for former, latter in pairwise(support for support in inside if support.direct):
+            before, after, text = former.direct[0], latter.direct[0], response.output
+            behind = text[former.token.end : former.token.end + 4]
+            is_from = text[: former.token.start].lower().endswith(keys.FROM) or "から" in behind
             if is_from and _DIGITS.sub("", before.key) == _DIGITS.sub("", after.key):
                 changes.append((after, after.value - before.value))
-        for larger, gap, smaller in zip(inside, inside[1:], inside[2:], strict=False):
-            said = response.words.categories(response.output[gap.token.end : smaller.token.start])
-            change, wanted = larger.token.value - smaller.token.value, gap.token.value
-            is_gap = wanted > 0 and abs(abs(change) - wanted) <= gap.token.tolerance(wanted)
-            if is_gap and larger.direct and smaller.direct and ("up" in said) != ("down" in said):
-                changes.append((larger.direct[0], change))
         if changes and all(change * sign < 0 for _, change in changes):
             quantity, change = changes[0]
             what = f"{quantity.key} is {quantity.value:.10g}, a change of {change:.10g}"
@@ -247,40 +244,34 @@ def reversed_extremes(response: Response) -> Iterator[Finding]:
     asked = {sign for sign, words in keys.EXTREMES.items() if words.search(response.question.lower())}
     if len(asked) != 1:
         return
-    numbers = response.once(Numbers)
+    (sign,), numbers = asked, response.once(Numbers)
     said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
     for one in response.sentences:
         signs = {sign for sign, words in keys.EXTREMES.items() if words.search(one.text.lower())}
         inside = [support.direct for support in numbers.within(one.start, one.end) if support.direct]
         is_asked = signs == asked or (not signs and one is response.sentences[0])
         for records in response.ledger.groups if is_asked and "negation" not in one.kinds else ():
-            (sign,), rows = asked, {record.index for record in records}
-            found: dict[str, list[float]] = defaultdict(list)
+            rows, found = {record.index for record in records}, defaultdict[str, list[float]](list)
             for quantity in (number for record in records for number in record.numbers if number.is_operand):
-                found[quantity.key].append(quantity.value)
+                found[quantity.key].append(sign * quantity.value)
             for own in inside:
                 quantity, values = own[0], sorted(found.get(own[0].key, ()))
-                is_sole = len(found) == 1 or any(
-                    word[:_STEM] in response.question.lower() for word in key_words(quantity.key)
-                )
+                stems = [word[:_STEM] for word in key_words(quantity.key)]
+                is_sole = len(found) == 1 or any(stem in response.question.lower() for stem in stems)
                 is_all = {each.record for each in own} <= rows and len({each.key for each in own}) == 1
-                if is_sole and is_all and len(values) > 2 and values[0] < values[-1]:
-                    most, least = (values[-1], values[0]) if sign > 0 else (values[0], values[-1])
-                    if quantity.value == least and abs(most) not in said:
-                        what = f"{quantity.key} goes to {most:.10g}"
-                        yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
-                        return
-
-
-def _moves(one: Sentence, response: Response) -> bool:
-    """Whether a sentence tells of a change by a verb, and does not compare in either direction."""
-    bare = keys.COMPARATIVES.sub("", one.text.lower())
-    return not response.words.categories(bare).isdisjoint({"up", "down"})
+                is_least = (
+                    is_sole and is_all and len(values) > 2 and sign * quantity.value == values[0] < values[-1]
+                )
+                if is_least and abs(values[-1]) not in said:
+                    what = f"{quantity.key} goes to {sign * values[-1]:.10g}"
+                    yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
+                    return
 
 
 def _is_change(token: Token, change: float, before: float) -> bool:
-    is_share = token.unit is not None and token.unit.dimension == "percent"
-    wanted = change / abs(before) * 100 if is_share and before else change
+    """Whether a number is a change, in the measure of the values or as a share of the first."""
+    is_share = token.unit is not None and token.unit.dimension == "percent" and before
+    wanted = abs(change / before * 100 if is_share else change)
     return bool(token.value) and abs(token.value - wanted) <= token.tolerance(token.value)
 
 
@@ -289,7 +280,7 @@ def _in_time(response: Response) -> list[tuple[Quantity, Quantity]]:
     series: dict[object, list[tuple[tuple[int, int], Quantity]]] = defaultdict(list)
     records = response.ledger.records
     for quantity in response.ledger.quantities[:_MOST_LEAVES]:
-        if quantity.call not in response.last_calls or not quantity.is_whole:
+        if quantity.call not in response.last_calls:
             continue
         beside = [leaf for leaf in records[quantity.record].leaves if leaf.key != quantity.key][:8]
         parts = [_INDEX.sub("", part) for part in quantity.path.split(".")]
@@ -318,45 +309,35 @@ def _period(text: str, key: str = "") -> tuple[int, int] | None:
 
 
 def unheard_negations(response: Response) -> Iterator[Finding]:
-    """RH9.e: what a text of a result forbids or denies, told in a sentence without any negation."""
+    """RH9.e: what a text of a result forbids or denies, told in a sentence without any negation.
+
+    Most of the words of its clause stand in that sentence, and it makes no exception.
+    """
     plain = [one for one in response.sentences if not one.kinds & {*TROUBLE, "contrast"}]
-    told = [{word[:_STEM] for word in one.words if len(word) > 3} for one in plain]
-    languages = {response.words, lexicon("en")}
-    if not response.words.is_spaced:
-        yield from _unheard_in_signs(response, plain)
-        return
+    told = [(one, _pieces(one.text, response)) for one in plain]
     for leaf in response.current[:_MOST_LEAVES] if plain else ():
-        words = _WORD.findall(leaf.value[:4000].lower()) if isinstance(leaf.value, str) else []
-        for place, word in enumerate(words if len(words) > 2 else ()):
-            if not any("negation" in language.categories(word) for language in languages):
+        text = leaf.value[:4000] if isinstance(leaf.value, str) and len(leaf.value) > _FEWEST_SIGNS else ""
+        for clause in _CLAUSE_MARK.split(text):
+            if len(clause) < _FEWEST_SIGNS or not _is_negated(clause, response):
                 continue
-            after = [other[:_STEM] for other in words[place + 1 : place + 7] if len(other) > 3][:3]
-            sentence = next(
-                (one for one, said in zip(plain, told, strict=True) if said.issuperset(after)), None
-            )
-            if sentence is None:
-                more = {other[:_STEM] for other in words[place + 1 : place + 13] if len(other) > 3}
-                near = ((len(more & said), one) for one, said in zip(plain, told, strict=True))
-                sentence = next((one for size, one in near if size >= 3 and size * 5 >= len(more) * 3), None)
-            if sentence is not None and len(after) > 1:
-                what = f"{leaf.key}: {shown(' '.join(words[place : place + 7]))}"
-                yield Finding("RH9.e", shown(sentence.text), what, leaf.path, leaf.call)
-                return
-
-
-def _unheard_in_signs(response: Response, plain: Sequence[Sentence]) -> Iterator[Finding]:
-    """The same where no blanks part words: all pairs of signs of a clause but one stand in a sentence."""
-    for leaf in response.current[:_MOST_LEAVES] if plain else ():
-        for clause in _CLAUSE_MARK.split(leaf.value[:4000]) if isinstance(leaf.value, str) else ():
-            pairs = _pairs_of(clause) if "negation" in response.words.categories(clause) else set[str]()
-            for one in plain if len(pairs) >= _FEWEST_PAIRS else ():
-                if len(pairs - _pairs_of(one.text)) < 2:
-                    yield Finding(
-                        "RH9.e", shown(one.text), f"{leaf.key}: {shown(clause)}", leaf.path, leaf.call
-                    )
+            own = _pieces(clause, response)
+            for one, said in told:
+                if len(own & said) >= _FEWEST_PIECES and len(own & said) * 5 >= len(own) * 3:
+                    what = f"{leaf.key}: {shown(clause)}"
+                    yield Finding("RH9.e", shown(one.text), what, leaf.path, leaf.call)
                     return
 
 
-def _pairs_of(text: str) -> set[str]:
-    """The pairs of signs that carry meaning, without negations."""
-    return {run[n : n + 2] for run in _SIGNS.findall(text) for n in range(len(run) - 1)}
+def _is_negated(clause: str, response: Response) -> bool:
+    """Whether a clause has a negation, in the language of the answer or in English, and no exception."""
+    languages = (response.words, lexicon("en")) if response.words.is_spaced else (response.words,)
+    is_open = any(word in clause.lower() for word in keys.EXCEPTIONS)
+    return not is_open and any("negation" in language.categories(clause) for language in languages)
+
+
+def _pieces(text: str, response: Response) -> set[str]:
+    """What carries the meaning of a text: stems of its longer words, or pairs of signs; no negations."""
+    if not response.words.is_spaced:
+        return {run[n : n + 2] for run in _SIGNS.findall(text) for n in range(len(run) - 1)}
+    words = (word for word in words_of(text) if len(word) > 3)
+    return {word[:_STEM] for word in words if "negation" not in response.words.categories(word)}

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
-from processors.spans.protobuf_wire import fields, read_varint
+from processors.spans.protobuf_wire import encode_varint, fields, read_varint
 
 AttributeValue: TypeAlias = (
     "str | int | float | bool | bytes | list[AttributeValue] | dict[str, AttributeValue] | None"
@@ -77,17 +77,28 @@ class Attributes(Mapping[str, AttributeValue]):
         return keys.intersection(self._encoded)
 
 
+def _text_head(size: int) -> bytes:
+    """What an AnyValue message of `size` bytes begins with if all of it is one text, which is not empty.
+
+    Where there is no such message, or its text has 16 KiB or more: what no message of that size begins with.
+    """
+    for length in (size - 2, size - 3):
+        head = b"\x0a" + encode_varint(length) if length > 0 else b""
+        if len(head) + length == size:
+            return head
+    return bytes(size + 1)
+
+
+_SHORT = 2048
+_TEXT_HEADS = [_text_head(size) for size in range(_SHORT)]
+"""The heads of most texts: asked of every argument and result, and looked up for less than they are made."""
+
+
 def text_in(encoded: bytes) -> bytes | None:
     """The UTF-8 text in an AnyValue message that is nothing but a text of less than 16 KiB; else None."""
     size = len(encoded)
-    if size < 3 or encoded[0] != _STRING:
-        return None
-    length = encoded[1]
-    if length < 0x80:
-        return encoded[2:] if length + 2 == size else None
-    if encoded[2] >= 0x80 or (length & 0x7F | encoded[2] << 7) + 3 != size:
-        return None
-    return encoded[3:]
+    text = encoded.removeprefix(_TEXT_HEADS[size] if size < _SHORT else _text_head(size))
+    return text if len(text) < size else None
 
 
 def short_text(encoded: bytes | None) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Protocol
 
 from collector.clock import Clock
@@ -12,7 +13,7 @@ from collector.receivers.consumer import PartitionIntake, RecordConsumer
 from collector.receivers.kafka.keys import TrustedKeys
 from collector.receivers.kafka.offsets import MAX_METADATA_BYTES, Commit, OffsetTracker, Progress
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import RecordReceipt
+from collector.trace import CountedReceipt, RecordReceipt
 
 _logger = logging.getLogger(__name__)
 
@@ -290,16 +291,14 @@ class ReadPartition:
                 self._tracker.let_go(record)
 
 
-class _RecordReceipt:
+class _RecordReceipt(CountedReceipt):
     """Waits until all who are to get something have let go of it; see `collector.trace.RecordReceipt`."""
 
-    __slots__ = ("_in_work", "_is_sealed", "_open", "_partition", "_records")
+    __slots__ = ("_in_work", "_partition")
 
     def __init__(self, partition: ReadPartition, records: Sequence[int]) -> None:
+        super().__init__(partial(partition.settle, records))
         self._partition = partition
-        self._records = records
-        self._open = 0
-        self._is_sealed = False
         self._in_work: bytes | None = None
 
     def permission(self, trace_id: bytes) -> Awaitable[bool] | None:
@@ -309,21 +308,8 @@ class _RecordReceipt:
             self._in_work = trace_id
         return permission
 
-    def expects(self, holder: str) -> bool:
-        """See `Receipt`."""
-        self._open += 1
-        return True
-
-    def delivered(self, holder: str) -> None:
-        """See `Receipt`."""
-        self._open -= 1
-        if self._is_sealed and not self._open:
-            self._partition.settle(self._records)
-
     def seal(self) -> None:
         """See `Receipt`."""
-        self._is_sealed = True
         if self._in_work is not None:
             self._partition.end_work()
-        if not self._open:
-            self._partition.settle(self._records)
+        super().seal()

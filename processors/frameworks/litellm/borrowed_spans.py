@@ -9,4 +9,4 @@ _OWN_SPAN = "litellm_request"
 
 def is_borrowed(span: Span) -> bool:
     """Whether what the span says of a model call was written on it by another than who made it."""
-    return _KEY in span.attributes and span.envelope.scope_name != _OWN_SCOPE and span.name != _OWN_SPAN
+    return _KEY in span.by_key and span.envelope.scope_name != _OWN_SCOPE and span.name != _OWN_SPAN

@@ -192,10 +192,11 @@ class _OtelGenAI:
 
         def read(span: Span) -> ToolReading:
             encoded = span.by_key
-            named = encoded["gen_ai.tool.name"], encoded["gen_ai.tool.type"] if tells_type else b""
-            if len(named[0]) + len(named[1]) > _MAX_NAMED:
+            named = encoded["gen_ai.tool.name"]
+            typed = encoded["gen_ai.tool.type"] if tells_type else b""
+            if len(named) + len(typed) > _MAX_NAMED:
                 return self.tool(span)
-            name, category, is_synthetic = _told_by_name(*named)
+            name, category, is_synthetic = _told_by_name(named, typed)
             call_id = short_text(encoded["gen_ai.tool.call.id"]) if tells_id else ""
             arguments = plain_object(encoded[arguments_key] if arguments_key else None)
             if arguments is None:
@@ -289,7 +290,7 @@ class _OtelGenAI:
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
-        name = _agent_that_is_called(attributes) or first_text(attributes, ("gen_ai.agent.name",))
+        name = _agent_that_is_called(span) or first_text(attributes, _AGENT_NAME)
         inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
         if inferred and inferred == attributes.get("gen_ai.request.model"):
             inferred = ""
@@ -303,7 +304,7 @@ class _OtelGenAI:
             _data_in_choice(span)
             if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
             else (lambda: text_value(last_text(self.conversation(span).output, "assistant"))),
-            _hides_calls(attributes) or is_borrowed(span),
+            _hides_calls(span) or is_borrowed(span),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -325,7 +326,7 @@ def _role_of_agent(span: Span) -> SpanRole:
     attributes = span.attributes
     if span.envelope.scope_name in GRAPH_SCOPES or _GRAPH_NODE in attributes:
         name = attributes.text("gen_ai.agent.name") or ""
-        if (name in GRAPH_STEP_NAMES or is_chain_part(name)) and not _agent_that_is_called(attributes):
+        if (name in GRAPH_STEP_NAMES or is_chain_part(name)) and not _agent_that_is_called(span):
             return SpanRole.OTHER
     if _HANDOFF_SOURCE in attributes or _bears_its_call(attributes):
         return SpanRole.TOOL
@@ -359,19 +360,21 @@ def _role_of_borrowed(span: Span) -> SpanRole | None:
     return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else None
 
 
-def _hides_calls(attributes: Attributes) -> bool:
+def _hides_calls(span: Span) -> bool:
     """Whether calls of the run may have no span, or are told without their names."""
-    if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
+    if span.attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
         return True
-    answered = attributes.encoded("gen_ai.output.messages") or b""
+    if "gen_ai.output.messages" not in span.by_key:
+        return False
+    answered = span.by_key["gen_ai.output.messages"]
     return answered.find(b'"tool_call"') >= 0 and answered.find(b'"name"') < 0
 
 
-def _agent_that_is_called(attributes: Attributes) -> str:
+def _agent_that_is_called(span: Span) -> str:
     """The agent that a step of a graph runs without a span of its own: the node is named after it."""
-    if _GRAPH_NODE not in attributes or attributes.get("gen_ai.agent.name") != GRAPH_AGENT_CALLER:
+    if _GRAPH_NODE not in span.by_key or span.attributes.get("gen_ai.agent.name") != GRAPH_AGENT_CALLER:
         return ""
-    return attributes.text(_GRAPH_NODE) or ""
+    return span.attributes.text(_GRAPH_NODE) or ""
 
 
 def _handoff(attributes: Attributes) -> str:

@@ -30,7 +30,7 @@ def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
         if isinstance(value, str):
             if value:
                 return value
-        elif isinstance(value, int) and not isinstance(value, bool):
+        elif value is not None and isinstance(value, int) and not isinstance(value, bool):
             return str(value)
     return ""
 

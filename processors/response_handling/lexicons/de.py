@@ -65,7 +65,7 @@ WORDS: Final = Words(
     ausgeschaltet eingeschaltet abgemeldet aufgeladen behoben versendet erstattet zurückerstattet angewendet
     """,
     all="alle allen aller alles jede jeder jedes sämtliche beide beiden ganz komplett vollständig gesamte",
-    yes="ja jawohl natürlich klar genau",
+    yes="ja jawohl jep natürlich selbstverständlich klar genau gewiss absolut kein_problem das_geht",
     no="nein",
     up="stieg steigt steigen gestiegen erhöht* zunahm* zugenommen wuchs wächst gewachsen plus höher mehr anstieg zuwachs",
     down="sank sinkt gesunken fiel fällt gefallen abgenommen rückgang verringert* niedriger weniger minus gesenkt",

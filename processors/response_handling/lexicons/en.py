@@ -77,7 +77,7 @@ WORDS: Final = Words(
     fixed replaced in_place went_out is_out sorted
     """,
     all="all every each both everything entire everyone whole fully complete completely any",
-    yes="yes yep yeah sure absolutely certainly indeed correct",
+    yes="yes yep yup yeah sure absolutely certainly definitely indeed correct of_course no_problem that_works that's_fine that’s_fine",
     no="no nope",
     up="""
     rose rise rises risen rising increas* grew grow* growth climb* jump* surg* soar* higher up gain* improv* more

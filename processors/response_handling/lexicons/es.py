@@ -60,7 +60,7 @@ WORDS: Final = Words(
     programad* correctamente
     """,
     all="todos todas todo toda cada ambos ambas completo completa completamente entero",
-    yes="sí claro efectivamente correcto",
+    yes="sí claro efectivamente correcto exacto por_supuesto desde_luego sin_problema",
     no="no",
     up="subi* sub* aument* crec* increment* alza mayor* más mejor*",
     down="baj* disminu* cay* caíd* reduj* reduc* descens* descend* menor* menos pérdida*",

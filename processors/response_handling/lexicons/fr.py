@@ -59,7 +59,7 @@ WORDS: Final = Words(
     démarré* redémarré* nettoyé* corrigé*
     """,
     all="tous toutes tout toute chaque ensemble entièrement complet complète complètement",
-    yes="oui bien_sûr absolument effectivement",
+    yes="oui ouais bien_sûr bien_entendu absolument effectivement certainement tout_à_fait évidemment",
     no="non",
     up="augment* hausse hausses grimp* croissance progress* monté* bondi* supérieur* plus",
     down="baiss* diminu* recul* chut* inférieur* moins réduit* perte* perdu*",

@@ -60,7 +60,7 @@ WORDS: Final = Words(
     spostat* andato_a_buon_fine pront* fissat* iscritt* in_funzione distribuit* rilasciat* finalizzat* pulit*
     """,
     all="tutti tutte tutto tutta ogni entrambi entrambe completo completa completamente intero ciascuno",
-    yes="sì certo esatto certamente",
+    yes="sì certo esatto certamente assolutamente naturalmente ovviamente",
     no="no",
     up="aument* salit* sal* cresc* cresciut* rialzo maggior* più miglior*",
     down="diminui* sces* scend* cal* ridott* ridu* minor* meno perdit* perso",

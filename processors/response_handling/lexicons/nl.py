@@ -58,7 +58,7 @@ WORDS: Final = Words(
     afgemeld uitgegeven voldaan terugbetaald doorgevoerd uitgerold opgeruimd
     """,
     all="alle allemaal alles elke elk ieder iedere beide volledig compleet helemaal hele",
-    yes="ja zeker inderdaad klopt",
+    yes="ja jazeker zeker inderdaad klopt natuurlijk uiteraard absoluut geen_probleem dat_kan",
     no="nee",
     up="steeg stijgt gestegen toegenomen toename gegroeid groei hoger meer stijging",
     down="daalde daalt gedaald afgenomen afname gekrompen lager minder daling",

@@ -110,11 +110,6 @@ HOSTS: Final = (
         re.IGNORECASE,
     ),
 )
-TITLED: Final = re.compile(
-    r"\b(?:Mrs?|Ms|Mme|Mlle|Monsieur|Madame|Herrn?|Frau|Sra?|Srta|Señora?|Senhora?|Dott(?:oressa)?|Dhr|Mevr(?:ouw)?|Meneer"
-    r"|Pani?|Panem|Panią|Drs?|Dra|Prof|Captain|Capt|Sgt|Judge)\b\.?(?:\s(?:Dr|Prof)\.)?\s((?:[A-ZÀ-Ž][^\W\d_]{1,20}[-\s]?){1,3})"
-)
-"""A person with a title, who has to come from somewhere."""
 CARD: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
 SSN: Final = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
 CONTACTS: Final = {

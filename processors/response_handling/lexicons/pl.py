@@ -21,6 +21,10 @@ WORDS: Final = Words(
     siedmiu=7 osiem=8 ośmiu=8 dziewięć=9 dziesięć=10 jedenaście=11 dwanaście=12 trzynaście=13 czternaście=14
     piętnaście=15 szesnaście=16 siedemnaście=17 osiemnaście=18 dziewiętnaście=19 dwadzieścia=20 trzydzieści=30
     czterdzieści=40 pięćdziesiąt=50 sześćdziesiąt=60 siedemdziesiąt=70 osiemdziesiąt=80 dziewięćdziesiąt=90 tuzin=12
+    dwaj=2 dwoje=2 dwojga=2 dwoma=2 dwiema=2 trzej=3 troje=3 trojga=3 trzema=3 czterej=4 czworo=4 czworga=4
+    czterema=4 pięcioro=5 pięciorga=5 pięcioma=5 sześcioro=6 sześciorga=6 siedmioro=7 siedmiorga=7 ośmioro=8
+    ośmiorga=8 dziewięciu=9 dziewięcioro=9 dziesięciu=10 dziesięcioro=10 jedenastu=11 dwunastu=12 trzynastu=13
+    czternastu=14 piętnastu=15 dwudziestu=20
     """,
     scales="tys=3 tysiąc=3 tysiące=3 tysięcy=3 mln=6 milion=6 miliony=6 milionów=6 mld=9 miliard=9 miliardów=9",
     units="""
@@ -61,7 +65,7 @@ WORDS: Final = Words(
     udało odebran* umówion* przełożon*
     """,
     all="wszystkie wszystkich wszystko wszyscy każdy każda każde oba obie obydwa całość cały całkowicie kompletn*",
-    yes="tak oczywiście owszem",
+    yes="tak oczywiście owszem jasne pewnie zgadza_się",
     no="nie",
     up="wzrosł* wzrost wzrósł zwiększ* wyższ* więcej rośnie",
     down="spadł* spadek zmniejsz* zmala* niższ* mniej maleje obniż*",

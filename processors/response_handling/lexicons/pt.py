@@ -59,7 +59,7 @@ WORDS: Final = Words(
     marcad* estornad*
     """,
     all="todos todas todo toda tudo cada ambos ambas completo completa completamente inteiro",
-    yes="sim claro certamente",
+    yes="sim claro certamente exato exatamente com_certeza sem_problema",
     no="não",
     up="subi* sub* aument* cresc* alta maior* mais melhor*",
     down="ca* baix* diminu* queda reduzi* menor* menos perd*",

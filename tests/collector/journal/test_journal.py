@@ -481,3 +481,21 @@ async def test_of_a_damaged_journal_no_criteria_are_taken(tmp_path: Path) -> Non
 
     assert [] == kept_files(tmp_path / "none")
     assert [] == kept_files(tmp_path)
+
+
+async def test_large_transactions_do_not_fault_their_memory_in_anew(tmp_path: Path) -> None:
+    # Two megabytes are some 1,000 pages of memory for the record and for LMDB's copy of it.
+    store = JournalStore(tmp_path, max_bytes=100_000_000, syncs=False)
+    store.open()
+    faults = []
+
+    def write() -> None:
+        for _ in range(10):
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+            store.write([Change(Table.SEGMENTS, number_key(0), [bytes(4000)] * 500)])
+            faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+
+    await asyncio.to_thread(write)
+    store.close()
+
+    assert max(faults[-5:]) < 100

@@ -17,7 +17,6 @@ REFUSED = call({"n": 1, "decision": "REFUS"}, name="loan", n=1)
 SYNC = call({"total": 60, "synced": 52}, name="sync")
 PROBES = call("north: PASS 12ms\neast: PASS 14ms\nwest: FAIL no route", name="probe")
 MANAGER = call({"id": 1, "case_manager": None, "opened": "2026-01-02"}, name="case")
-LAB = call([{"test": "Iron", "value": 88}, {"test": "Zinc D", "value": None}], name="lab")
 RECALLS = call({"model": "S2", "recalls": [], "checked": "2026-01-01"}, name="recalls")
 GRANT = call({"grant": "Arts", "deadline": "2026-08-01", "amount": 5000}, name="grant")
 OPEN_GRANT = call({"grant": "Arts", "deadline": None, "amount": 5000}, name="grant")
@@ -53,8 +52,6 @@ PAGES = call({"users": ["Ann", "Bo", "Cy"], "page": 1, "pages": 4}, name="users"
         ("RH12.1", "Did every probe pass?", [PROBES], "Yes, every probe passed.", "All but west passed."),
         ("RH12.5", "Who is my manager?", [MANAGER], "Your case manager is Dana Whitlock.",
          "No case manager is named."),
-        ("RH12.5", "How are iron and zinc?", [LAB], "Iron is 88 and zinc is at 0.",
-         "Iron is 88; zinc was not measured."),
         ("RH12.8", "Any recalls for my stove?", [RECALLS], "There is one recall for the S2.",
          "There are no recalls for the S2."),
         ("RH13", "When is the deadline?", [GRANT], "It is 5,000. No deadline is given in the system.",

@@ -188,3 +188,50 @@ def test_counts_that_may_be_right_are_left_alone(answer: str, calls: list[ToolCa
 
 def test_what_the_user_asks_for_is_no_count() -> None:
     assert "RH1.5" not in found("All five jobs are in.", [JOBS], "Please queue five jobs.")
+
+
+ROOMS = call(
+    {
+        "zimmer": [
+            {"name": "Alpenblick", "preis": 124, "bett": "Doppelbett"},
+            {"name": "Seeblick", "preis": 158, "bett": "Kingsize"},
+            {"name": "Gartenblick", "preis": 98, "bett": "Einzelbetten"},
+        ]
+    }
+)
+SHOPS = call(
+    {
+        "tiendas": [
+            {"tienda": "Gran Vía", "ventas": 18420, "gerente": "Inés Soto"},
+            {"tienda": "Chamberí", "ventas": 12910, "gerente": "Raúl Peña"},
+            {"tienda": "Retiro", "ventas": 15230, "gerente": "Marta Gil"},
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls"),
+    [
+        ("Der Alpenblick kostet 158 € die Nacht und hat ein Doppelbett.", [ROOMS]),
+        ("Im Gartenblick steht ein Kingsize-Bett.", [ROOMS]),
+        ("La tienda de Chamberi la lleva Marta Gil.", [SHOPS]),
+        ("En Retiro se vendieron 12.910 €.", [SHOPS]),
+    ],
+)
+def test_rows_are_named_without_accents_and_in_other_forms(answer: str, calls: list[ToolCall]) -> None:
+    assert "RH10.2" in found(answer, calls)
+
+
+@pytest.mark.parametrize(
+    ("answer", "calls"),
+    [
+        ("Statt Alpenblick ginge auch das günstigste Zimmer für 98 €.", [ROOMS]),
+        ("Im Alpenblick schlafen Sie im Doppelbett; ein Kingsize hätten Sie für 158 €.", [ROOMS]),
+        ("Das Zimmer Seeblick kostet 34 € mehr als das für 124 €.", [ROOMS]),
+        ("Chamberí queda por debajo de los 15.230 € de la segunda tienda.", [SHOPS]),
+        ("Gran Vía lidera; la segunda vendió 15.230 €.", [SHOPS]),
+    ],
+)
+def test_what_is_told_of_rows_without_a_name_is_left_alone(answer: str, calls: list[ToolCall]) -> None:
+    assert not found(answer, calls)

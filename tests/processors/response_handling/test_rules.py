@@ -436,14 +436,6 @@ def test_a_refusal_counts_as_told_where_the_answer_passes_on_what_came_with_it()
     assert "RH4" in violated(answered("La table pour quatre vous attend vendredi.", refused))
 
 
-def test_a_failed_action_that_the_answer_names_is_not_made_good_by_one_for_somebody_else() -> None:
-    failed = call(None, name="send_report", to="clinic", error="mailbox closed")
-    sent = call({"sent": True}, name="send_report", to="patient")
-
-    assert "RH4" in violated(answered("The report went to the clinic and the patient.", failed, sent))
-    assert "RH4" not in violated(answered("The report went to the patient.", failed, sent))
-
-
 @pytest.mark.parametrize(
     ("output", "result"),
     [

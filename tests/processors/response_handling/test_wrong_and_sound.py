@@ -13,8 +13,6 @@ COACH = call({"coach": "Ida Brandt", "home_address": "Quay 4, Vejle", "slot": "T
 PERMIT = call(
     {"code": "P-77", "stage": "hearing set", "hearing": {"on": "2026-10-06"}}, name="permit", code="P-77"
 )
-MAILS = call({"recipients": 18400, "sent": 11250, "queued": 7150, "opens": 2025})
-VISIT = call({"day": "2026-07-21", "time": None, "fee": 143})
 BUSES = call("Line 27\n     first   last    every\nSat  06:27   23:57   20 min\nSun  07:48   22:18   30 min")
 MARKS = call({"marks": {"1": 2, "2": 6, "3": 9, "4": 5, "5": 2, "6": 1}})
 SALE = call({"price": 318000, "loan": 171300, "legal": 1450, "agent": 5724})
@@ -28,14 +26,12 @@ PASSES = call([
     {"pass": "Adult", "zone": "A", "month": 38.0}, {"pass": "Adult", "zone": "B", "month": 49.0},
 ])  # fmt: skip
 HOLES = call([{"hole": "H1", "depth_m": 6.8}, {"hole": "H2", "depth_m": 3.1}, {"hole": "H3", "depth_m": 5.5}])
-GAMES = [call({"came": 22870}, name="game", id="b"), call({"came": 24310}, name="game", id="a")]
 ENROL = call({"accepted": False, "reason": "FULL", "fee": 0}, name="enrol")
 GRANTED = call({"pratica": "P-1", "rilascio": None, "presentata": "2026-08-31"})
 PLAYER = call({"name": "Leo", "registered": True, "medical": "epilepsy, takes valproate"})
 SCAN = call("Drink water. Do not take metformin on the day of the scan or for 48 hours afterwards.")
 TRAIN = call({"train": "T 52", "duree_min": 205})
 CRATE = call({"crate": 14, "weight": {"gross_kg": 486.0, "tare_kg": 42.0, "net_kg": 444.0}})
-POOL = call({"pool": "Pool", "town": "Alba di Sotto", "lanes": 6})
 REPORTS = call({"strona": 1, "stron": 28, "razem": 139, "zgloszenia": [{"nr": "Z-1"}, {"nr": "Z-2"}]})
 QUEUED = call({"node": 3, "status": "needs_signoff"}, name="restart", node=3)
 WEBINAR = [
@@ -46,11 +42,32 @@ OSLO = call({"moves": [
     {"date": "2025-09-02", "to": "Oslo", "type": "out"},
     {"date": "2026-02-11", "to": "Store", "type": "back"},
 ]})  # fmt: skip
+HALL = call({"nom": "Salle Verte", "capacite_max": 45, "prix_eur": 120})
+LIFT = call("Der Aufzug trägt höchstens 630 kg. Er hält auf allen Etagen.")
+POOL_HOURS = call({"horario": {"lun_vie": "07:00-21:30", "sab": "09:00-14:00"}, "aforo_maximo": 80})
+ESSAY = call({"taak": "Essay", "inleveren_uiterlijk": "2026-05-15", "punten": 10})
+DRONE = call({"許可": True, "最大重量_kg": 25, "届出": "不要"})
+INN = call({"inn": "Sol", "parking": False, "pool": True, "pets": False})
+WATCH = call({"model": "W1", "waterproof": False, "gps": True})
 
 
 @pytest.mark.parametrize(
     ("rule", "question", "calls", "wrong", "sound"),
     [
+        ("RH9.c", "¿Hay aparcamiento en el hotel?", [INN], "Sí, el hotel Sol tiene uno para sus clientes.",
+         "Sí, hay piscina, pero no hay aparcamiento."),
+        ("RH9.c", "Darf mein Hund mit?", [INN], "Ja, er ist willkommen.", "Nein, das darf er nicht."),
+        ("RH9.c", "这款手表防水吗？", [WATCH], "是的，这款手表可以戴着游泳。", "这款手表不防水。"),
+        ("RH14", "Puis-je louer la salle pour 60 personnes ?", [HALL], "Oui, elle est libre, pour 120 €.",
+         "Non, la Salle Verte a 45 places au plus."),
+        ("RH14", "Trägt der Aufzug 700 kg?", [LIFT], "Ja, das geht, er hält auf allen Etagen.",
+         "Nein, er trägt höchstens 630 kg."),
+        ("RH14", "¿Puedo nadar el lunes a las 22:00?", [POOL_HOURS], "Sí, claro, la piscina está abierta.",
+         "No, los lunes cierra a las 21:30."),
+        ("RH14", "Mag ik het essay op 20 mei inleveren?", [ESSAY], "Ja, dat kan. Er zijn 10 punten te halen.",
+         "Nee, het moet uiterlijk op 15 mei binnen zijn."),
+        ("RH14", "30kgのドローンを飛ばせますか?", [DRONE], "はい、届出なしで飛ばせます。",
+         "いいえ、25kgまでです。"),
         ("RH9.d", "Which kiln has the most firings?", [KILNS], "K2 has the most firings, 12.",
          "K3 has the most firings, 44. K2 has 12, the fewest."),
         ("RH9.d", "How did loans go?", [LOANS],
@@ -65,10 +82,6 @@ OSLO = call({"moves": [
          "Ida Brandt."),
         ("RH13", "How far is my permit P-77?", [PERMIT], "There is no information on permit P-77 yet.",
          "The hearing for permit P-77 is on 6 October 2026."),
-        ("RH12.1", "Is it out?", [MAILS], "Yes, it has gone out to all 18,400 recipients.",
-         "Not yet to all 18,400 recipients: 7,150 are still queued."),
-        ("RH12.5", "いつ来ますか?", [VISIT], "7月21日の午前10時に伺います。",
-         "7月21日に伺います。時刻は未定です。"),
         ("RH10.2", "When is the first bus on Sun?", [BUSES], "On Sun the first bus is at 6:27.",
          "On Sun the first bus is at 7:48."),
         ("RH1.7", "The average?", [MARKS], "The average is 3.28.", "The average is 3.08."),
@@ -82,8 +95,6 @@ OSLO = call({"moves": [
          "Youth in zone B is 29.50 a month."),
         ("RH9.d", "Which hole is deepest?", [HOLES], "H2 is the one: it is 3.1 m deep.",
          "H1 is the one: it is 6.8 m deep."),
-        ("RH9.d", "Compare the games.", GAMES, "22,870 came, which is 1,440 more than the 24,310 before.",
-         "22,870 came, which is 1,440 fewer than the 24,310 before."),
         ("RH9.c", "Enrol me for the 19th", [ENROL], "Done, you are enrolled for the 19th. There is no fee.",
          "You could not be enrolled for the 19th, it is full. There is no fee."),
         ("RH9.c", "È stato rilasciato il permesso?", [GRANTED], "Sì, il permesso è stato rilasciato.",
@@ -96,8 +107,6 @@ OSLO = call({"moves": [
         ("RH2.2", "Combien dure le trajet ?", [TRAIN], "Le train met 2 h 05.", "Le train met 3 h 25."),
         ("RH10.3", "What is the net weight?", [CRATE], "It has a net weight of 486 kg.",
          "It has a net weight of 444 kg, 486 gross."),
-        ("RH3.4", "When is Alba di Sopra open?", [POOL], "The pool of Alba di Sopra has six lanes.",
-         "I only have the pool of Alba di Sotto, which has six lanes."),
         ("RH12.2", "Ile zgłoszeń?", [REPORTS], "Wpłynęły dwa zgłoszenia.",
          "Na pierwszej z 28 stron są dwa zgłoszenia."),
         ("RH9.b", "Restart it on node 3.", [QUEUED],
@@ -137,3 +146,19 @@ def test_a_call_that_a_server_failed_may_be_made_again() -> None:
     run = answered("I could not read the permissions, the service failed twice.", failed, failed)
 
     assert "RH5" not in parts_of(run)
+
+
+@pytest.mark.parametrize(
+    ("question", "result", "output"),
+    [
+        ("Are you open at 5 pm on a Monday?",
+         {"hours": {"mon": "09:00-18:30", "sat": "10:00-16:00"}}, "Yes, we are."),
+        ("Is room 12 free at 15:00?", {"room": 12, "max": 8, "booked": [{"start": "9:00", "end": "9:30"}]},
+         "Yes, room 12 is free then."),
+        ("Can my 8 year old join at 10:30?", {"start": "10:30", "end": "11:15", "min_age": 6, "max_age": 10},
+         "Yes, sure."),
+        ("Est-ce que 12 kg vont ?", {"poids_max_kg": 30}, "Oui, bien sûr."),
+    ],
+)  # fmt: skip
+def test_what_keeps_within_its_limits_is_left_alone(question: str, result: object, output: str) -> None:
+    assert "RH14" not in parts_of(answered(output, call(result), user=question))  # type: ignore[arg-type]  # JSON
