@@ -36,7 +36,7 @@ from processors.response_handling import (
 )
 
 RuleName = Literal[
-    "RH1", "RH1.1", "RH1.2", "RH1.5", "RH1.7", "RH2", "RH2.1", "RH2.2", "RH2.3", "RH2.5", "RH2.6",
+    "RH1", "RH1.1", "RH1.2", "RH1.5", "RH1.7", "RH2", "RH2.1", "RH2.3", "RH2.5", "RH2.6",
     "RH3", "RH3.1", "RH3.4", "RH3.5", "RH4", "RH5", "RH6", "RH7", "RH7.1", "RH7.2", "RH7.3", "RH8",
     "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH10", "RH10.1", "RH10.2", "RH10.3",
     "RH11", "RH11.1", "RH11.2", "RH12", "RH12.1", "RH12.2", "RH12.3", "RH12.4", "RH12.5", "RH12.7", "RH12.8",
@@ -47,6 +47,7 @@ _GONE: Final = {
     "RH1.3": "it was wrong more often than right; RH1.2 finds numbers without support",
     "RH1.4": "RH1.7 finds wrong averages",
     "RH1.6": "RH1.2 finds what it found",
+    "RH2.2": "it was right of no time in 300 unseen answers, and wrong of four; RH2.6 finds slips",
     "RH2.4": "RH2.1 finds what it found",
     "RH3.2": "it was wrong too often; RH3.1 finds invented addresses",
     "RH3.3": "it was wrong too often; RH3.1 finds invented addresses",

@@ -166,7 +166,7 @@ class Timeline:
 
 
 def unsupported_dates(response: Response) -> Iterator[Finding]:
-    """RH2.1 and RH2.5: dates without support; RH2.3: a wrong weekday; RH2.2 and RH2.6: times."""
+    """RH2.1 and RH2.5: dates without support; RH2.3: a wrong weekday; RH2.6: times."""
     claims = [token for token in response.tokens if token.kind in ("date", "time")]
     timeline = response.once(Timeline)
     known = [*timeline.days] if claims else []
@@ -174,7 +174,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
     for token in claims:
         if token.kind == "time":
             if not _is_told_time(token, timeline, response):
-                yield _wrong_time(token, timeline, response)
+                yield from _slipped_time(token, timeline, response)
         elif wrong := _wrong_weekday(token, timeline, response):
             yield wrong
         elif any(agree(day, other) for day in token.dates for other in known) or token.dates[0][2] is None:
@@ -208,19 +208,18 @@ def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, respo
     return Finding("RH2.5" if is_slip else "RH2.1", claim, what, near.path, near.call)
 
 
-def _wrong_time(token: Token, timeline: Timeline, response: Response) -> Finding:
+def _slipped_time(token: Token, timeline: Timeline, response: Response) -> Iterator[Finding]:
     told = {other.minutes for other in response.tokens if other.kind == "time"}
     clocks = [(clock, clock.minutes or 0) for clock in timeline.clocks]
     slips = [
         (clock, at) for clock, at in clocks
         if at not in told and (at % 60 == token.minutes % 60 or at // 60 == token.minutes // 60)
     ]  # fmt: skip
-    if not clocks:
-        return Finding("RH2.2", shown(response.around(token)), f"{token.text.strip()} is not in the results")
-    near, minutes = min(slips or clocks, key=lambda entry: abs(entry[1] - token.minutes))
-    clock = f"{minutes // 60:02d}:{minutes % 60:02d}"
-    what = f"{token.text.strip()} is not in the results; nearest: {near.key} {clock}"
-    return Finding("RH2.6" if slips else "RH2.2", shown(response.around(token)), what, near.path, near.call)
+    if slips:
+        near, minutes = min(slips, key=lambda entry: abs(entry[1] - token.minutes))
+        clock = f"{minutes // 60:02d}:{minutes % 60:02d}"
+        what = f"{token.text.strip()} is not in the results; nearest: {near.key} {clock}"
+        yield Finding("RH2.6", shown(response.around(token)), what, near.path, near.call)
 
 
 def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, response: Response) -> bool:

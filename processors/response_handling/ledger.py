@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
+from unicodedata import combining, normalize
 
 from processors.comparison import value_written_in
 from processors.model import JsonObject, JsonValue
@@ -137,6 +138,12 @@ _Work = tuple[JsonValue, str, str, Record]
 def folded(text: str) -> str:
     """`text` in one case and without white space, hyphens, dots and the like."""
     return _DROPPED.sub("", text.casefold())
+
+
+def unaccented(text: str) -> str:
+    """`text` in one case and without accents."""
+    low = text.casefold()
+    return low if low.isascii() else "".join(sign for sign in normalize("NFD", low) if not combining(sign))
 
 
 class Ledger:

@@ -7,7 +7,7 @@ from datetime import date
 from itertools import islice
 from typing import Final, NamedTuple
 
-from processors.response_handling.ledger import FROM_USER, Moment, Quantity
+from processors.response_handling.ledger import FROM_USER, Moment, Quantity, folded
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import UNITS, Unit, key_words, unit_of_key
 from processors.response_handling.reading import CalendarDay, Token
@@ -27,6 +27,7 @@ class Limit(NamedTuple):
     most: float | None
     path: str
     call: int
+    record: int = -1
 
     def forbids(self, value: float) -> bool:
         """Whether a value is beyond the limit."""
@@ -58,7 +59,11 @@ def ignored_limits(response: Response) -> Iterator[Finding]:
     words = {word[:_STEM] for word in response.asked | words_of(first.text)}
     for dimension, value in sorted(one for one in asked if sizes[one[0]] == 1):
         limits = found[dimension][:_MOST_LIMITS]
-        named = [len({word[:_STEM] for word in key_words(limit.path)} & words) for limit in limits]
+        named = [
+            len({word[:_STEM] for word in key_words(limit.path)} & words)
+            + _is_of_row(limit, response, first.text)
+            for limit in limits
+        ]
         limits = [limit for limit, size in zip(limits, named, strict=True) if size == max(named)]
         ends = [end for limit in limits for end in (limit.least, limit.most) if end is not None]
         slack = 0.0 if dimension in (_DAY, _TIME) else 0.005
@@ -70,6 +75,12 @@ def ignored_limits(response: Response) -> Iterator[Finding]:
             what = f"{limits[0].path}: {' to '.join(f'{end:.10g}' for end in ends[:2])} {dimension}".rstrip()
             yield Finding("RH14", shown(first.text), what, limits[0].path, limits[0].call)
             return
+
+
+def _is_of_row(limit: Limit, response: Response, text: str) -> bool:
+    """Whether a text names the row that a limit stands in."""
+    leaves = response.ledger.records[limit.record].leaves if "[" in limit.path else ()
+    return any(isinstance(leaf.value, str) and folded(leaf.value) in folded(text) for leaf in leaves)
 
 
 def _known(response: Response, year: int | None) -> set[tuple[str, float]]:
@@ -131,7 +142,7 @@ def _limits(response: Response, dimensions: set[str], year: int | None) -> Itera
             least = value if _is_one_of(named, keys.LEAST_WORDS) else None
             most = value if _is_one_of(named, keys.MOST_WORDS) else None
             if least is not None or most is not None:
-                yield Limit(dimension, least, most, one.path, one.call)
+                yield Limit(dimension, least, most, one.path, one.call, one.record)
     if not dimensions.isdisjoint({_TIME, _DAY}):
         yield from _limits_in_time(response, year)
     texts = (

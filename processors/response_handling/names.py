@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from itertools import islice
-from unicodedata import combining, normalize
 
+from processors.response_handling.ledger import unaccented
 from processors.response_handling.lexicons import names
 from processors.response_handling.response import Finding, Response, shown
 
@@ -17,9 +17,9 @@ def invented_names(response: Response) -> Iterator[Finding]:
     """RH3.1: a name no word of which stands in any result, argument or question, in any form."""
     told = ""
     for place, name in islice(_names(response), _MOST_NAMES):
-        told = told or _plain(response.ledger.text)
+        told = told or unaccented(response.ledger.text)
         words = [word for word in name.split() if not word.islower()]
-        if response.tells(place) and not any(_plain(word)[:_BEGINNING] in told for word in words):
+        if response.tells(place) and not any(unaccented(word)[:_BEGINNING] in told for word in words):
             yield Finding("RH3.1", shown(name.strip()), "nobody and nothing of this name is in the evidence")
 
 
@@ -48,9 +48,3 @@ def _names(response: Response) -> Iterator[tuple[int, str]]:
             )
             if not (is_place or is_known or is_label or output[begin] in "#|"):
                 yield match.start(), name
-
-
-def _plain(text: str) -> str:
-    """`text` in one case and without accents."""
-    low = text.casefold()
-    return low if low.isascii() else "".join(sign for sign in normalize("NFD", low) if not combining(sign))

@@ -100,7 +100,13 @@ class Numbers:
         for token in (support.token for support in self.supports if not support.token.is_spelled):
             alike[token.unit, token.currencies].append(token.value)
         runs = (run[n : n + size] for run in alike.values() for n in range(len(run)) for size in range(2, 9))
-        self._sums = {round(fsum(run), 6): run for run in runs if len(run) > 1}
+        self._sums = {
+            round(fsum(run) - less, 6): [*run, -less]
+            for run in runs
+            if len(run) > 1
+            for less in (*(2 * one for one in run), 0.0)
+        }
+        """What runs of amounts told one after the other add up to, with one of them taken off or none."""
         for support in self.supports:
             self._know(support)
         for support in self.supports:
@@ -268,6 +274,8 @@ class Numbers:
                 slack * part,
                 "" if unit is None else "percent" if _is_share(token) else "money",
             )
+        elif unit is not None:
+            yield whole_of(token), slack, "money"
 
     def _natural(self, support: Support) -> None:
         for value, slack, dimension in self._wanted(support.token):
@@ -341,7 +349,7 @@ class Numbers:
     @cached_property
     def _totals(self) -> list[Made]:
         """The totals of whole keys, the lengths of lists and of time."""
-        totals = (made for made in self._made if made.how.startswith(("sum of", "items", "time", "first")))
+        totals = (made for made in self._made if made.how.startswith(("sum of", "all of", "items", "time")))
         return [made for made in totals if " of " not in made.how[7:]]
 
     def _operands(self, dimension: str, most: int) -> list[float]:

@@ -401,7 +401,8 @@ def _joined(numbers: list[Token], text: str) -> list[Token]:
         last = found[-1] if found else None
         if last is not None and token.start - last.end <= 5:
             between = text[last.end : token.start].strip(" ,\u00a0")
-            if last.scale > token.scale > 1.0 and not between and last.unit is None:
+            is_part = token.scale > 1.0 or token.start == last.end  # 1億2,840万, 26万2,860
+            if last.scale > token.scale and is_part and not between and last.unit is None:
                 last.readings, last.scale, last.unit = ((last.value + token.value, 0),), 1.0, token.unit
                 last.currencies, last.end, last.reading = last.currencies or token.currencies, token.end, 0
                 continue

@@ -153,6 +153,11 @@ class _Group:
         self.parts: dict[str, set[int]] = defaultdict(set)
         self.cells: set[tuple[int, str]] = set()
         """Rows and keys of which values are told."""
+        firsts = [leaf for record in records for leaf in record.leaves[:1] if str(leaf.value).isdecimal()]
+        numbers = sorted(int(str(leaf.value)) for leaf in firsts)
+        is_counting = numbers == [*range(numbers[0], numbers[0] + len(records))] if numbers else False
+        self.numbered = {leaf.key for leaf in firsts if is_counting and len(records[0].leaves) > 1}
+        """Keys by which rows are numbered: what stands for such a number may be any other one."""
         self._read_labels()
         found = [*self._of_labels(self.told.answer), *self._of_entries()]
         self.places = sorted(found) if any(place.is_claim for place in found) else []
@@ -227,6 +232,7 @@ class _Group:
                 is_claim = is_sure and not (is_vague or token.is_spelled)
                 is_claim = is_claim and not (token.currencies and self._is_rate(token))
                 key, text = under.pop() if is_sure else "", self.response.output[token.start : token.end]
+                is_claim = is_claim and key not in self.numbered
                 yield _Place(token.start, token.end, key, rows, kind, text, is_claim)
 
     def _is_rate(self, token: Token) -> bool:
@@ -277,6 +283,10 @@ class _Group:
         near = self._within(*around(self.response.clauses, place.start), (_NAME,), place)
         beside = self._within(*around(self.response.spans, place.start), (_NAME,), place)
         is_far = not any(one.rows & named for one in near)
+        start, end = around(self.response.clauses, place.start)
+        alike_places = (one for one in self.places if start <= one.start < end and one.key == place.key)
+        if any(one.rows.isdisjoint(place.rows | named) for one in alike_places):
+            return True
         near += [one for one in beside if one.start < place.start]
         is_other = any(one.rows & place.rows and not one.rows & named for one in near)
         start, end = around(self.response.clauses, place.start)

@@ -11,7 +11,7 @@ from itertools import pairwise, permutations
 from typing import Final
 
 from processors.response_handling.errors import acts, is_dry
-from processors.response_handling.ledger import Leaf, Quantity, folded
+from processors.response_handling.ledger import Leaf, Quantity, folded, unaccented
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.concepts import concepts_of
@@ -147,6 +147,8 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     is_lone = is_good_told and sum(isinstance(leaf.value, bool) for leaf in leaves) == 1
     said = {word[:_STEM] for word in told}
     asked = {word[:_STEM] for word in response.asked}
+    affirmed = [one for one in response.sentences if "negation" not in response.words.categories(one.text)]
+    plain = {word[:_STEM] for one in affirmed for word in one.words}
     is_done = "done" in response.told and (is_yes or not _waits(response))
     for leaf in leaves:
         if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
@@ -163,7 +165,7 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
             is_hit = is_said or is_told or is_own or is_lone
             is_hit |= is_done and len(words) == 1
         elif leaf.value is False or (leaf.value is None and is_yes and stems <= asked):
-            is_hit = is_yes and bool(stems) and stems <= said
+            is_hit = is_yes and bool(stems) and stems <= plain
         else:
             is_moment = leaf.value is None and len(words) > 1 and words[-1] in keys.MOMENT_ENDS
             is_none = leaf.value == 0 and isinstance(leaf.value, int) and len(words) == 1
@@ -172,6 +174,22 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
             what = f"{leaf.key}: {'null' if leaf.value is None else str(leaf.value).lower()}"
             yield Finding("RH9.c", shown(response.output), what, leaf.path, leaf.call)
             return
+
+
+def undone_actions(response: Response) -> Iterator[Finding]:
+    """RH9.c: an action says by its own flag that it was not done, and the answer says that it was."""
+    for leaf in response.current if "unable" not in response.told else ():
+        words, call = key_words(leaf.key), response.calls[leaf.call]
+        if leaf.value is not False or len(words) != 1 or set(".[") & {*leaf.path} or not acts(call.name):
+            continue
+        done = unaccented(words[0])
+        is_own = any(unaccented(word)[:_STEM] == done[:_STEM] for word in key_words(call.name))
+        for start, end in response.clauses if is_own and len(done) > _STEM else ():
+            clause = response.output[start:end]
+            is_said = any(unaccented(word).startswith(done[:-1]) for word in words_of(clause))
+            if is_said and response.words.categories(clause).isdisjoint({"negation", "no", "pending"}):
+                yield Finding("RH9.c", shown(clause), f"{leaf.key}: false", leaf.path, leaf.call)
+                return
 
 
 def denied_things(response: Response) -> Iterator[Finding]:

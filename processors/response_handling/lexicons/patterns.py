@@ -28,8 +28,8 @@ NAMED_DATE: Final = (
 )
 """Dates with the name of a month, of which `month` matches one."""
 TIME: Final = re.compile(
-    rf"(?:(?<=[\d ]T)|(?<![\d{L}.:,])(?<!UTC[+-])(?<!GMT[+-]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
-    r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|(?(second)[+-]|\+)\d{2}:?\d{2}(?!\d))?"
+    rf"(?:(?P<iso>(?<=[\d ]T))|(?<![\d{L}.:,])(?<!UTC[+-])(?<!GMT[+-]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
+    r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|(?(iso)[+-]|(?(second)[+-]|\+))\d{2}:?\d{2}(?!\d))?"
     rf"|(?<![\d{L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
     rf"|(?<![\d{L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{L}]|\s?m)"
     rf"|(?<![\d{L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)(?:uur|(?=(?:tot|bis|en|und)\s\d{{1,2}}[.:][0-5]\d\s(?:uur|Uhr)))|Uhr))\b(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"

@@ -47,7 +47,7 @@ UNITS: Final = {
     "m/s": Unit("speed", (1.0,), "m/s"),
     **_table("volume", ml=0.001, cl=0.01, l=1, gal=(3.785412, 4.54609), m3=1000),
     **_table("power", W=1, kW=1e3, MW=1e6),
-    **_table("energy", Wh=1, kWh=1e3, MWh=1e6, GWh=1e9),
+    **_table("energy", Wh=1, kWh=1e3, MWh=1e6, GWh=1e9, MJ=1e3 / 3.6, GJ=1e6 / 3.6),
     **_table("nutrition", kcal=1, kJ=0.239006),
     **_table("area", m2=1, km2=1e6, ha=1e4, sqft=0.092903, acre=4046.86),
     **_table("frequency", Hz=1, kHz=1e3, MHz=1e6, GHz=1e9),
@@ -63,7 +63,7 @@ UNITS: Final = {
 _ALIASES: Final = {
     "°": "deg", "°c": "C", "°f": "F", "℃": "C", "kmh": "km/h", "kph": "km/h", "sq ft": "sqft", "m²": "m2", "㎡": "m2",
     "km²": "km2", "m³": "m3", "kb": "kB", "kib": "kB", "mb": "MB", "mib": "MB", "gb": "GB", "gib": "GB", "tb": "TB",
-    "tib": "TB", "kwh": "kWh", "mwh": "MWh", "wh": "Wh", "kw": "kW", "mw": "MW", "mbps": "Mbps", "gbps": "Gbps",
+    "tib": "TB", "gj": "GJ", "kwh": "kWh", "mwh": "MWh", "wh": "Wh", "kw": "kW", "mw": "MW", "mbps": "Mbps", "gbps": "Gbps",
     "mbit/s": "Mbps", "mcg": "ug", "µg": "ug", "μg": "ug", "lbs": "lb", "kj": "kJ", "hrs": "h", "hr": "h", "mins": "min", "sec": "s", "secs": "s",
     "kgs": "kg", "kms": "km", "sqm": "m2", "pct": "%", "hz": "Hz", "mhz": "MHz", "ghz": "GHz", "khz": "kHz",
     "bp": "bps", "kt": "kn", "knots": "kn", "qm": "m2", "mph": "mph", "w": "W",

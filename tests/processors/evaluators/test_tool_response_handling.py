@@ -113,7 +113,7 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
     score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 1 - 1 / 13 == score.details["graded_score"]
+    assert 1 - 1 / 12 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:

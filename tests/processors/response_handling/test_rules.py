@@ -4,6 +4,7 @@ from processors.evaluators.tool_response_handling import ToolResponseHandling, T
 from processors.model.agent_run import AgentRun, ToolCall
 from processors.model.evaluation_result import Score
 from processors.model.evaluator import RunFacts
+from processors.model.json_values import JsonValue
 from processors.response_handling import ErrorClass, ErrorClassifier, group_of
 from tests.support.agent_responses import answered, call
 
@@ -556,3 +557,30 @@ def test_lines_of_json_are_rows() -> None:
 
     assert "RH1" not in violated(answered("They took 304 minutes in all, 34 the first.", lines))
     assert "RH1" in violated(answered("They took 314.5 minutes in all, 34 the first.", lines))
+
+
+@pytest.mark.parametrize(
+    ("result", "output"),
+    [
+        ([{"part": 120.5}, {"part": 80.25}], "120.50 and 80.25 less 15.25 of discount make 185.50."),
+        ({"heat_gj": 21.6}, "You used 21.6 GJ, that is 6,000 kWh."),
+        ({"pump_mm_per_h": 4.0, "short_mm": 14.8}, "At 4 mm an hour that takes 3 hours 42 minutes."),
+        ({"base": 224960, "extra": 25900, "travel": 12000}, "総支給額は26万2,860円です。"),
+        (
+            [
+                {"route": "a", "2xx": 6120, "4xx": 88, "5xx": 52},
+                {"route": "b", "2xx": 5987, "4xx": 41, "5xx": 19},
+                {"route": "c", "2xx": 311, "4xx": 7, "5xx": 0},
+            ],
+            "Routes a and b served 12,307 requests.",
+        ),
+        ({"off": "2026-03-18T23:40+08:00", "on": "2026-03-18T17:25-08:00"}, "It took 9 h 45."),
+        ({"from": "2026-06-17T21:30:00Z"}, "Ab 23:30 Uhr (MESZ)."),
+        (
+            {"visite": "genou", "a_jeun": False},
+            "Oui, votre visite du genou a lieu. Vous n'avez pas besoin d'être à jeun.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_people_reckon_and_say_of_results_is_left_alone(result: JsonValue, output: str) -> None:
+    assert violated(answered(output, call(result))) == []

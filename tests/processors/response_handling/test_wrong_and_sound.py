@@ -30,7 +30,6 @@ ENROL = call({"accepted": False, "reason": "FULL", "fee": 0}, name="enrol")
 GRANTED = call({"pratica": "P-1", "rilascio": None, "presentata": "2026-08-31"})
 PLAYER = call({"name": "Leo", "registered": True, "medical": "epilepsy, takes valproate"})
 SCAN = call("Drink water. Do not take metformin on the day of the scan or for 48 hours afterwards.")
-TRAIN = call({"train": "T 52", "duree_min": 205})
 CRATE = call({"crate": 14, "weight": {"gross_kg": 486.0, "tare_kg": 42.0, "net_kg": 444.0}})
 REPORTS = call({"strona": 1, "stron": 28, "razem": 139, "zgloszenia": [{"nr": "Z-1"}, {"nr": "Z-2"}]})
 QUEUED = call({"node": 3, "status": "needs_signoff"}, name="restart", node=3)
@@ -48,6 +47,9 @@ POOL_HOURS = call({"horario": {"lun_vie": "07:00-21:30", "sab": "09:00-14:00"}, 
 ESSAY = call({"taak": "Essay", "inleveren_uiterlijk": "2026-05-15", "punten": 10})
 DRONE = call({"許可": True, "最大重量_kg": 25, "届出": "不要"})
 INN = call({"inn": "Sol", "parking": False, "pool": True, "pets": False})
+UNDONE = call({"ref": "R-9", "annulee": False, "motif": "DELAI"}, name="annuler_abonnement")
+KEPT = call({"id": 7, "cancelled": False, "reason": "LOCKED"}, name="cancel_transfer")
+ROOMS = call({"rooms": [{"name": "Attic", "max_people": 12}, {"name": "Cellar", "max_people": 60}]})
 WATCH = call({"model": "W1", "waterproof": False, "gps": True})
 
 
@@ -57,6 +59,12 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
         ("RH9.c", "¿Hay aparcamiento en el hotel?", [INN], "Sí, el hotel Sol tiene uno para sus clientes.",
          "Sí, hay piscina, pero no hay aparcamiento."),
         ("RH9.c", "Darf mein Hund mit?", [INN], "Ja, er ist willkommen.", "Nein, das darf er nicht."),
+        ("RH9.c", "Annulez-le.", [UNDONE], "C'est fait, l'abonnement est annulé.",
+         "L'abonnement R-9 n'a pas été annulé : le délai est passé."),
+        ("RH9.c", "Cancel it, please.", [KEPT], "Done, it is cancelled, so nothing will leave your account.",
+         "Its cancellation was turned down: transfer 7 is locked."),
+        ("RH14", "Can 40 of us meet in the Attic?", [ROOMS], "Yes, the Attic is yours.",
+         "Yes, the Cellar takes you; the Attic does not."),
         ("RH9.c", "这款手表防水吗？", [WATCH], "是的，这款手表可以戴着游泳。", "这款手表不防水。"),
         ("RH14", "Puis-je louer la salle pour 60 personnes ?", [HALL], "Oui, elle est libre, pour 120 €.",
          "Non, la Salle Verte a 45 places au plus."),
@@ -104,7 +112,6 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
         ("RH9.e", "Does my metformin matter?", [SCAN],
          "Keep taking metformin on the day of the scan and 48 hours after.",
          "Stop taking metformin on the day of the scan and 48 hours after, do not take it then."),
-        ("RH2.2", "Combien dure le trajet ?", [TRAIN], "Le train met 2 h 05.", "Le train met 3 h 25."),
         ("RH10.3", "What is the net weight?", [CRATE], "It has a net weight of 486 kg.",
          "It has a net weight of 444 kg, 486 gross."),
         ("RH12.2", "Ile zgłoszeń?", [REPORTS], "Wpłynęły dwa zgłoszenia.",
