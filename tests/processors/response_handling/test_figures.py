@@ -49,6 +49,8 @@ FRESH4 = read_cases(DATA / "response_handling" / "fresh4.jsonl")
 FRESH5 = read_cases(DATA / "response_handling" / "fresh5.jsonl")
 FRESH6 = read_cases(DATA / "response_handling" / "fresh6.jsonl")
 FRESH7 = read_cases(DATA / "response_handling" / "fresh7.jsonl")
+FRESH8 = read_cases(DATA / "response_handling" / "fresh8.jsonl")
+FRESH9 = read_cases(DATA / "response_handling" / "fresh9.jsonl")
 SOUND = read_cases(DATA / "response_handling" / "sound.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
@@ -77,19 +79,23 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (FRESH7, 0.63, 0.02, 0.67, 0.07),
-        (FRESH6, 0.74, 0.0, 0.78, 0.05),
-        (FRESH5, 0.82, 0.0, 0.85, 0.02),
-        (FRESH4, 0.78, 0.0, 0.84, 0.0),
-        (FRESH3, 0.55, 0.0, 0.6, 0.02),
-        (FRESH2, 0.68, 0.0, 0.75, 0.02),
-        (FRESH, 0.68, 0.0, 0.85, 0.0),
-        (HELD, 0.78, 0.0, 0.8, 0.03),
-        (DEVELOPMENT, 0.8, 0.0, 0.86, 0.02),
-        (HARD, 0.82, 0.0, 0.85, 0.0),
+        (FRESH9, 0.6, 0.0, 0.67, 0.03),
+        (FRESH8, 0.66, 0.0, 0.68, 0.03),
+        (FRESH7, 0.78, 0.02, 0.81, 0.04),
+        (FRESH6, 0.77, 0.0, 0.81, 0.03),
+        (FRESH5, 0.84, 0.0, 0.85, 0.0),
+        (FRESH4, 0.77, 0.0, 0.82, 0.0),
+        (FRESH3, 0.53, 0.0, 0.57, 0.02),
+        (FRESH2, 0.62, 0.0, 0.71, 0.03),
+        (FRESH, 0.65, 0.0, 0.8, 0.0),
+        (HELD, 0.8, 0.0, 0.81, 0.03),
+        (DEVELOPMENT, 0.8, 0.0, 0.85, 0.02),
+        (HARD, 0.88, 0.0, 0.91, 0.0),
         (LABELLED, 0.6, 0.0, 0.93, 0.0),
     ],
     ids=[
+        "fresh9",
+        "fresh8",
         "fresh7",
         "fresh6",
         "fresh5",
