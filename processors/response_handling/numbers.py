@@ -35,6 +35,8 @@ _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
 _BEFORE, _AFTER = 60, 20
 """Characters before and after a number in which a word says what was reckoned."""
+_LONGEST_SUM, _FEW_PARTS = 8, 5
+"""Amounts told one after the other that are added up, and of how many one may be taken off."""
 _MOST_SEARCHED: Final = 15
 """Numbers of one answer that are searched for in steps."""
 _MOST_ROWS, _MOST_VALUES, _MOST_MADE, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
@@ -99,14 +101,7 @@ class Numbers:
         alike: dict[object, list[float]] = defaultdict(list)
         for token in (support.token for support in self.supports if not support.token.is_spelled):
             alike[token.unit, token.currencies].append(token.value)
-        runs = (run[n : n + size] for run in alike.values() for n in range(len(run)) for size in range(2, 9))
-        self._sums = {
-            round(fsum(run) - less, 6): [*run, -less]
-            for run in runs
-            if len(run) > 1
-            for less in (*(2 * one for one in run), 0.0)
-        }
-        """What runs of amounts told one after the other add up to, with one of them taken off or none."""
+        self._sums = {total: parts for run in alike.values() for total, parts in _sums_of(run)}
         for support in self.supports:
             self._know(support)
         for support in self.supports:
@@ -421,6 +416,19 @@ def _is_numeric(key: str) -> bool:
 
 def _of(made: Made, dimension: str) -> float:
     return abs(made.value if dimension in _PLAIN else made.base)
+
+
+def _sums_of(run: Sequence[float]) -> Iterator[tuple[float, list[float]]]:
+    """What amounts that are told one after the other add up to, and with one of a few taken off."""
+    for start in range(len(run) - 1):
+        parts = run[start : start + _LONGEST_SUM]
+        total = parts[0]
+        for size, part in enumerate(parts[1:], 2):
+            total += part
+            if size <= _FEW_PARTS:
+                for place, off in enumerate(parts[:size]):
+                    yield round(total - 2 * off, 6), [*parts[:place], -off, *parts[place + 1 : size]]
+            yield round(total, 6), [*parts[:size]]
 
 
 def _count(value: int, how: str) -> Made:
