@@ -92,14 +92,17 @@ def _is_count(number: Quantity) -> bool:
 def first_pages(response: Response) -> Iterator[Finding]:
     """RH12.2: there are more rows than were read, and the answer tells of those as if they were all."""
     low, supports = response.output.lower(), response.once(Numbers).supports
-    if any(word in low for word in keys.FIRST_PAGE) or "approx" in response.kinds:
+    if any(word in low for word in keys.FIRST_PAGE):
         return
-    is_asked = "all" in response.words.categories(response.question)
-    is_all = "all" in response.told or (is_asked and not any(word in low for word in keys.SAYS_MORE))
-    is_all = is_all and not any(word in low for word in keys.OF_SOME)
+    words, is_asked = words_of(low), "all" in response.words.categories(response.question)
+    says_more = any(word.startswith(keys.SAYS_MORE) for word in words)
+    says_more |= any(sign in low for sign in keys.SAYS_MORE if not sign.isascii())
+    is_all = "all" in response.told or (is_asked and not says_more)
+    is_all &= "approx" not in response.kinds and not any(map(_tells_of_some, words))
     said = {value for support in supports for value in support.token.values}
-    clauses = ((s, slice(*around(response.clauses, s.token.start))) for s in supports)
-    counts = {s.token.value for s, clause in clauses if not any(word in low[clause] for word in keys.OF_SOME)}
+    of_some = {s for s in response.clauses if any(map(_tells_of_some, words_of(low[slice(*s)])))}
+    exact = (s.token for s in supports if not s.token.is_approximate)
+    counts = {one.value for one in exact if around(response.clauses, one.start) not in of_some}
     plain = (leaf for leaf in response.current if leaf.path.count(".") < 2)
     tops = [leaf for leaf in plain if "[" not in leaf.path or leaf.path.endswith("[0]")]
     for entry in response.ledger.lists:
@@ -117,6 +120,10 @@ def first_pages(response: Response) -> Iterator[Finding]:
                 what = f"{leaf.key}: {shown(value)}"
                 yield Finding("RH12.2", shown(response.output), what, leaf.path, entry.call)
                 return
+
+
+def _tells_of_some(word: str) -> bool:
+    return word.startswith(keys.OF_SOME)
 
 
 def dry_runs(response: Response) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ PLAYER = call({"name": "Leo", "registered": True, "medical": "epilepsy, takes va
 SCAN = call("Drink water. Do not take metformin on the day of the scan or for 48 hours afterwards.")
 CRATE = call({"crate": 14, "weight": {"gross_kg": 486.0, "tare_kg": 42.0, "net_kg": 444.0}})
 REPORTS = call({"strona": 1, "stron": 28, "razem": 139, "zgloszenia": [{"nr": "Z-1"}, {"nr": "Z-2"}]})
+PAPERS = call({"hits": {"total": 61, "items": [{"t": "Isotopes", "gb": 3}, {"t": "Ice", "gb": 1}]}})
 QUEUED = call({"node": 3, "status": "needs_signoff"}, name="restart", node=3)
 WEBINAR = [
     call({"start": "2026-07-08T18:00:00Z"}),
@@ -114,6 +115,9 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
          "Stop taking metformin on the day of the scan and 48 hours after, do not take it then."),
         ("RH10.3", "What is the net weight?", [CRATE], "It has a net weight of 486 kg.",
          "It has a net weight of 444 kg, 486 gross."),
+        ("RH12.2", "How many papers?", [PAPERS],
+         "There are two papers, on isotopes and ice, which take up 3 GB.",
+         "There are 61 papers, two of which are on isotopes and ice."),
         ("RH12.2", "Ile zgłoszeń?", [REPORTS], "Wpłynęły dwa zgłoszenia.",
          "Na pierwszej z 28 stron są dwa zgłoszenia."),
         ("RH9.b", "Restart it on node 3.", [QUEUED],
