@@ -510,7 +510,9 @@ def _first(
     for wanted, slack, other in tries:
         place = bisect_left(values, wanted - slack)
         if place < len(values) and values[place] <= wanted + slack:
-            return f"{values[place]:.10g} and {other:.10g}"
+            share = values[place] / 100
+            if other not in (share, 1 + share, 1 - share):  # no number is a share of itself
+                return f"{values[place]:.10g} and {other:.10g}"
     return ""
 
 
