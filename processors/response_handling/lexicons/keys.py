@@ -310,10 +310,6 @@ SAYS_MORE: Final = (
     "more", "other", "mehr", "weiter", "autre", "más", "otr", "mais", "outr", "altr", "meer", "ander", "więcej", "inn", "さらに", "他に", "更多", "其余", "还有",
 )  # fmt: skip
 """What says that there is something beside what is told."""
-NOW: Final = frozenset("now today iso timestamp heute oggi hoy".split())
-"""Words of keys that hold the time at which somebody asked."""
-YEAR_KEYS: Final = frozenset("year jahr anno année año ano jaar rok 年".split())
-"""Keys that hold a year."""
 CHANGING: Final = frozenset(
     "updated modified changed checked created generated timestamp ts now version revision etag token cursor seq".split()
 )
