@@ -6,11 +6,11 @@ all what holds for some, and a value told as not known.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from processors.response_handling.errors import acts, bare, is_dry
-from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
+from processors.response_handling.ledger import FROM_USER, Leaf, Moment, Quantity, Record, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
@@ -27,6 +27,7 @@ from processors.response_handling.response import (
     words_of,
 )
 
+_ASIDE = re.compile(r"\([^()]{1,200}\)")
 _LETTERS = re.compile(r"[a-z]{1,30}|[^\W\d_a-z]{1,30}")
 _NAME_BEHIND = re.compile(r"\w{1,30}[\s:,]{1,2}(?:\w{1,5}\s){0,2}([A-ZÀ-Ž]\w{2,30})")
 _STEM: Final = 5
@@ -170,6 +171,8 @@ class Told:
         self._minutes = {token.minutes for token in response.tokens if token.kind == "time"}
         self._days = [day for token in response.tokens for day in token.dates]
         self._text, self._words = folded(response.output), words_of(response.output)
+        self.asks_time = any(moment.call == FROM_USER for moment in response.ledger.moments)
+        """Whether the question or an argument names a date or a time."""
 
     def has(self, leaf: Leaf) -> bool:
         """Whether the answer tells a value."""
@@ -215,6 +218,37 @@ def replaced_values(response: Response) -> Iterator[Finding]:
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
                 return
+
+
+def ended_values(response: Response) -> Iterator[Finding]:
+    """RH12.4: told is a row that has an end, and nothing of the one that has none yet.
+
+    The question asks for no time, and the answer does not say that it was so once.
+    """
+    told = response.once(Told)
+    for records in response.ledger.groups:
+        ends = [
+            (record, leaf) for record in records[:_MOST_ROWS] for leaf in record.leaves
+            if leaf.key.lower() in keys.END_KEYS and record.call in response.last_calls
+        ]  # fmt: skip
+        open_rows = [(record, leaf) for record, leaf in ends if leaf.value is None]
+        if len(open_rows) != 1 or len(ends) != len(records) or len(ends) < 2:
+            continue
+        (now, end), labels = open_rows[0], {leaf.key for leaf in open_rows[0][0].leaves}
+        own = [leaf for leaf in now.leaves if not _is_nothing(leaf.value) and _is_own(leaf, records)]
+        is_past = any(told.has(leaf) for record, _ in ends if record is not now for leaf in record.leaves
+                      if leaf.key in labels and _is_own(leaf, records))  # fmt: skip
+        if own and is_past and not any(map(told.has, own)) and not told.asks_time:
+            what = f"{own[0].key} is {shown(own[0].value)}"
+            yield Finding("RH12.4", shown(response.output), what, own[0].path, end.call)
+            return
+
+
+def _is_own(leaf: Leaf, records: Sequence[Record]) -> bool:
+    """Whether no other row of a list has a value."""
+    return (
+        sum(other.key == leaf.key and other.value == leaf.value for r in records for other in r.leaves) == 1
+    )
 
 
 def _later(response: Response) -> dict[int, list[int]]:
@@ -366,7 +400,7 @@ def ignored_results(response: Response) -> Iterator[Finding]:
 
 def denied_results(response: Response) -> Iterator[Finding]:
     """RH13: told as not known, though a result has a value under that name, a row or a text about it."""
-    denials = [one for one in response.sentences if _is_denial(one)][:_MOST_DENIALS]
+    denials = [one for one in response.sentences if _is_denial(one, response)][:_MOST_DENIALS]
     told, asked = response.once(Told), _topics(response.question, response) if denials else set()
     for one in denials:
         own = _topics(one.text, response)
@@ -384,7 +418,7 @@ def denied_results(response: Response) -> Iterator[Finding]:
             elif isinstance(value, str) and _meet(both, _stems(value[:2000])):
                 row = [one for one in response.ledger.records[leaf.record].leaves if one is not leaf]
                 wanted = [leaf] if len(value) > _LONGEST_VALUE else row
-            wanted = [other for other in wanted if other.value not in (None, False, "", 0)]
+            wanted = [other for other in wanted if not _is_nothing(other.value)]
             if wanted and not any(told.has(other) for other in wanted):
                 what = f"{wanted[0].key}: {shown(wanted[0].value)}"
                 yield Finding("RH13", shown(one.text), what, wanted[0].path, leaf.call)
@@ -401,10 +435,19 @@ def _unheard(topics: set[str], response: Response) -> Iterator[Leaf]:
             yield news[0]
 
 
-def _is_denial(one: Sentence) -> bool:
-    if one.kinds.isdisjoint({"negation", "no", "failure"}):
+def _is_denial(one: Sentence, response: Response) -> bool:
+    kinds = response.words.said(_ASIDE.sub(" ", one.text)) if "(" in one.text else one.kinds
+    if kinds.isdisjoint({"negation", "no", "failure"}):
         return False
-    return "absent" in one.kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
+    return "absent" in kinds or any(word in one.text.lower() for word in keys.IN_SYSTEM)
+
+
+def _is_nothing(value: object) -> bool:
+    """Whether a value says itself that there is none."""
+    if value in (None, False, "", 0) or str(value).lower() in keys.NO_VALUES:
+        return True
+    is_short = isinstance(value, str) and len(value) <= _LONGEST_VALUE
+    return is_short and not lexicon("en").categories(str(value)).isdisjoint({"negation", "no", "absent"})
 
 
 def _topics(text: str, response: Response) -> set[str]:

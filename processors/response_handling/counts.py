@@ -23,6 +23,11 @@ _MOST_ROWS, _MOST_LISTS, _MOST_KINDS, _LONGEST_VALUE = 200, 12, 5, 40
 """Rows of a list, lists that are added up, kinds that rows are told of by, and characters of a value."""
 _NEAR, _COUNTS, _SHORTEST_NAME = 40, range(1, 101), 3
 _END = re.compile(r"[.,:;()\n、。，]")
+_OF = re.compile(
+    r"\b(?:of|von|de|des|di|dei|delle|degli|van|z|ze|spośród|dos|das)\s(?:(?:the|your|our|den|der|die|de|los|las|les|jouw|je)\s)?$",
+    re.IGNORECASE,
+)
+"""What stands before the number of all where that comes first: `of the nine, six`."""
 _PART = re.compile(r"(?:[^:;(（：.!?\n]|[:.](?=\d)){1,400}")
 _WORD = re.compile(r"[^\W\d_]{2,40}")
 _Count = tuple[Support, list[str], str, float, int]
@@ -34,7 +39,6 @@ _Kinds = Mapping[str, Mapping[str | bool | None, set[int]]]
 def wrong_counts(response: Response) -> Iterator[Finding]:
     """RH1.5: so many of all, or so many of a state, where the rows give another count."""
     counts = [*_counts(response)] if response.ledger.groups else []
-    numbers = {support.token.value for support in response.once(Numbers).supports} if counts else set()
     lengths = [entry.length for entry in response.ledger.lists[:_MOST_ROWS]]
     totals: set[float] = {sum(lengths), *map(sum, combinations(lengths[:_MOST_LISTS], 2))}
     for records in response.ledger.groups if counts else ():
@@ -43,7 +47,7 @@ def wrong_counts(response: Response) -> Iterator[Finding]:
         kinds, size, first = _kinds(records), len(records), records[0]
         names = {*key_words(first.key)} or {*key_words(response.calls[first.call].name)}
         named = _named(response, records, kinds)
-        left_out, left = _left_out(records, kinds, named), _left(numbers, kinds, named, size)
+        left_out, left = _left_out(records, kinds, named), _left(counts, kinds, named, size)
         for support, behind, clause, of, end in counts:
             n, is_part, given = support.token.value, of == size > support.token.value, None
             is_named = is_part or any(
@@ -82,6 +86,8 @@ def _counts(response: Response) -> Iterator[_Count]:
         start, end = next((part for part in parts if part[0] <= token.start < part[1]), (start, end))
         is_of = following is not None and not is_all and _is_before(token, following.token, output)
         of, end_of = (following.token.value, following.token.end - start) if following and is_of else (0.0, 0)
+        if last is not None and is_all and _OF.search(output, start, last.token.start):
+            of, is_all = last.token.value, False
         behind = _WORD.findall(_END.split(output[token.end : token.end + _NEAR].lower())[0])
         yield support, behind[: 0 if is_all else 2], output[start:end].lower(), of, end_of
 
@@ -151,13 +157,13 @@ def _differ(records: Sequence[Record], kinds: _Kinds, key: str, own: set[int], r
     return any(a and b and (max(a) < min(b) or max(b) < min(a)) for a, b in sizes.values())
 
 
-def _left(numbers: set[float], kinds: _Kinds, named: set[int], size: int) -> tuple[int, set[int]] | None:
+def _left(counts: Sequence[_Count], kinds: _Kinds, named: set[int], size: int) -> tuple[int, set[int]] | None:
     """How many rows are of the one kind of a key of which nothing is told, and what else a number may count.
 
     That is kinds together, and a part of one that is told. None if the answer does not tell how many rows
     there are.
     """
-    found = None
+    found, numbers = None, {support.token.value for support, *_ in counts if not support.direct}
     for by_value in kinds.values() if size in numbers else ():
         rows = [*by_value.values()]
         if 1 < len(rows) <= _MOST_KINDS and sum(map(len, rows)) == size:

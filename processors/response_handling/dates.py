@@ -173,7 +173,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
     told = [day for token in claims for day in token.dates]
     for token in claims:
         if token.kind == "time":
-            if not _is_told_time(token, timeline, response):
+            if not (_is_told_time(token, timeline, response) or _is_moved(token, timeline, response)):
                 yield from _slipped_time(token, timeline, response)
         elif wrong := _wrong_weekday(token, timeline, response):
             yield wrong
@@ -206,6 +206,26 @@ def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, respo
     day = "-".join(f"{part:02d}" for part in near.dates[0] if part is not None)
     what = f"{token.text} is not in the results; nearest: {near.key} {day}"
     return Finding("RH2.5" if is_slip else "RH2.1", claim, what, near.path, near.call)
+
+
+def _is_moved(token: Token, timeline: Timeline, response: Response) -> bool:
+    """Whether a time and another one are told as much later or earlier as two of a zone are given.
+
+    Then they are told as clocks show them elsewhere. Seconds may be rounded to the next minute.
+    """
+    zoned = {clock.minutes or 0 for clock in timeline.clocks if clock.zone}
+    said = [one.minutes for one in response.tokens if one.kind == "time" and one.minutes != token.minutes]
+    for own in zoned:
+        by = _moved_by(token.minutes, own)
+        if by and any(_moved_by(minutes, other) == by for other in zoned - {own} for minutes in said):
+            return True
+    return False
+
+
+def _moved_by(told: int, given: int) -> int:
+    """By how many quarters of an hour a time is another one's; 0 if by none."""
+    quarters, over = divmod((told - given) % _DAY, 15)
+    return quarters if over <= 1 else 0
 
 
 def _slipped_time(token: Token, timeline: Timeline, response: Response) -> Iterator[Finding]:

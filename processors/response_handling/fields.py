@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from processors.response_handling.ledger import Quantity
+from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.response import Finding, Response, alike, around, shown, words_of
@@ -35,6 +36,26 @@ def wrong_fields(response: Response) -> Iterator[Finding]:
                     what = f"{token.text} is {own[0].key}; {other.key} is {other.value:.10g}"
                     yield Finding("RH10.3", shown(response.around(token)), what, other.path, other.call)
                     return
+
+
+def former_fields(response: Response) -> Iterator[Finding]:
+    """RH10.3: the number of a former time told as that of now, which the answer tells nowhere."""
+    numbers = response.once(Numbers)
+    said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
+    for support in numbers.supports:
+        own, sentence = support.direct, response.around(support.token)
+        is_one = len({(one.record, one.key) for one in own}) == 1 and own[0].call >= 0
+        words = {*key_words(own[0].key)} if is_one and response.tells(support.token.start) else set[str]()
+        if keys.PREVIOUS.isdisjoint(words) or "relative" in response.words.categories(sentence):
+            continue
+        for other in response.ledger.records[own[0].record].numbers[:_MOST_MEMBERS]:
+            is_now = words - keys.PREVIOUS == {*key_words(other.key)} and abs(other.value) not in said
+            if is_now and not any(
+                alike(word, its) for word in words_of(sentence) for its in keys.PREVIOUS & words
+            ):
+                what = f"{support.token.text} is {own[0].key}; {other.key} is {other.value:.10g}"
+                yield Finding("RH10.3", shown(sentence), what, other.path, other.call)
+                return
 
 
 def _is_like(own: Quantity, other: Quantity) -> bool:

@@ -589,13 +589,18 @@ def invented_identifiers(response: Response) -> Iterator[Finding]:
 
 
 def wrong_currencies(response: Response) -> Iterator[Finding]:
-    """RH11.2: an amount in a currency that no evidence has, where the evidence tells of one."""
+    """RH11.2: an amount in a currency that no evidence has, or not its row, where any is known."""
     known = response.ledger.currencies
     for support in response.once(Numbers).supports:
-        if known and support.token.currencies and support.token.currencies.isdisjoint(known):
+        own = [quantity.currencies for quantity in support.direct]
+        its = frozenset[str]().union(*own) if own and all(own) else known
+        start, end = response.span_of(support.token)
+        if any(not one.currencies.isdisjoint(its) for one in response.tokens if start <= one.start < end):
+            continue  # what is in two currencies may be a rate
+        if its and support.token.currencies and support.token.currencies.isdisjoint(its):
             claim, what = (
                 shown(response.around(support.token)),
-                f"the evidence is in {', '.join(sorted(known)[:3])}",
+                f"the evidence is in {', '.join(sorted(its)[:3])}",
             )
             path, call = (support.direct[0].path, support.direct[0].call) if support.direct else ("", None)
             yield Finding("RH11.2", claim, what, path, call)

@@ -137,6 +137,8 @@ class Reader:
             if len(numbers) == 3:
                 return [(numbers[0], numbers[1], numbers[2])]
             return [(numbers[0], numbers[1], None) if "年" in match[0] else (None, numbers[0], numbers[1])]
+        if match["dm"]:
+            return [(None, numbers[1], numbers[0])]
         if match["dmy"]:
             first, second, year = numbers
             year += 2000 if year < 100 else 0

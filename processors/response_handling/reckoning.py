@@ -4,8 +4,9 @@ Where a sentence says that something was reckoned (a total, an average, a share,
 from what, the number is held against that reckoning.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import combinations, permutations
+from itertools import accumulate, combinations, islice, permutations
 from typing import Final
 
 from processors.response_handling.numbers import (
@@ -79,10 +80,26 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     near = min((m for m in found if m.kind in _NEAR), key=lambda made: abs(made.value - value), default=None)
     if near is None or any(abs(made.value - value) <= slack for made in found):
         return None
+    if near.kind == "mean" and token.is_approximate and _is_mean_of_part(value, slack, response):
+        return None
     is_slipped = near.kind == "total" and value >= _LEAST_SLIP
     is_slipped = is_slipped and is_slip(value, near.value, token.readings[token.reading][1])
     is_near = is_slipped or abs(near.value - value) <= _NEAR[near.kind] * near.value
     return near if is_near and (not support.is_sure or (is_slipped and near.how == TOLD)) else None
+
+
+def _is_mean_of_part(value: float, slack: float, response: Response) -> bool:
+    """Whether a number is the average of the first or of the last rows of a list."""
+    for records in response.ledger.groups:
+        columns = defaultdict[str, list[float]](list)
+        for number in (number for record in records for number in record.numbers):
+            columns[number.key].append(number.value)
+        for column in columns.values():
+            for rows in (column, column[::-1]):
+                means = (total / n for n, total in enumerate(accumulate(rows), 1))
+                if any(abs(mean - value) <= slack for mean in islice(means, 1, None)):
+                    return True
+    return False
 
 
 def _shares(token: Token, is_change: bool, numbers: Numbers, response: Response) -> Iterator[Made]:

@@ -34,6 +34,8 @@ _MOST_ROWS, _MOST_MOMENTS, _LONGEST_LABEL = 60, 150, 60
 """Rows of a group, dates and times, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
+_BESIDE = 12
+"""Characters between two numbers that are compared: `248 against 256`."""
 _SMALL, _ROUNDED, _ROUGH = 100, 0.006, 0.05
 """Whole numbers up to the first, without a unit, are values only beside a word of their key."""
 _NAME, _MOMENT, _NUMBER, _STATE = range(4)
@@ -124,10 +126,24 @@ def _fits(moment: Moment, token: Token) -> bool:
     return lapse % (1440 if token.is_exact else 720) == 0
 
 
+def _is_compared(place: _Place, own: Leaf, response: Response) -> bool:
+    """Whether right beside a number in parentheses stands the other row's: nothing says which is whose."""
+    before = response.output[: place.start]
+    if before.rfind("(") <= before.rfind(")"):
+        return False
+    near = response.once(Numbers).within(place.start - _BESIDE, place.end + _BESIDE)
+    return place.kind == _NUMBER and any(
+        quantity.path == own.path and quantity.call == own.call and support.token.start != place.start
+        for support in near
+        for quantity in support.direct
+    )
+
+
 def wrong_rows(response: Response) -> Iterator[Finding]:
     """RH10.1: values of two rows that changed places; RH10.2: one of another row than the one named."""
     for records in response.ledger.groups:
         wrong = [*_Group(records, response).mistakes()] if len(records) <= _MOST_ROWS else []
+        wrong = [mistake for mistake in wrong if not _is_compared(mistake[0], mistake[1], response)]
         swapped = [
             (place, own) for (place, own, named, _), (other, _, its, _) in combinations(wrong, 2)
             if place.key == other.key and named & other.rows and its & place.rows

@@ -29,7 +29,7 @@ _OF_TIMES: Final = keys.PREVIOUS | keys.PERIODS | keys.PRESENT
 _CLAIM: Final = frozenset({"done", "yes", "all"})
 _MOST_SERIES: Final = 24
 _SIGNS = re.compile(r"(?:(?![不没未无否])[\u4e00-\u9fff\u30a1-\u30fc]){2,40}")
-_CLAUSE_MARK = re.compile(r"[。、，,；;：:\n()]|[.!?](?=\s)")
+_CLAUSE_MARK = re.compile(r"[。、，,；;：:\n()|]|[.!?](?=\s)")
 _DIGITS = re.compile(r"\d{1,20}")
 _FEWEST_PIECES, _FEWEST_SIGNS = 3, 6
 _INDEX = re.compile(r"\[\d{1,6}\]")
@@ -216,6 +216,75 @@ def denied_things(response: Response) -> Iterator[Finding]:
             return
 
 
+def reversed_by_name(response: Response) -> Iterator[Finding]:
+    """RH9.b, RH9.c: a sentence names a row or a member by all its words and says the reverse of it.
+
+    Names are of the row, or of the member itself (`tailgate: unlocked`). The sentence has no negation.
+    """
+    plain = [
+        one for one in response.sentences if one.kinds.isdisjoint({"negation", "no", "contrast", "pending"})
+    ]
+    for leaf in response.current[:_MOST_LEAVES] if plain else ():
+        key, told = key_words(leaf.key), ""
+        if leaf.value is False and len(key) == 1 and len(key[0]) > _STEM and "[" in leaf.path:
+            rule, told = "RH9.c", key[0]
+        elif isinstance(leaf.value, str) and leaf.value.isalpha() and len(leaf.value) < _LONGEST_STATE:
+            rule, told = "RH9.b", _opposite_of(leaf.value.lower())
+        record = response.ledger.records[leaf.record] if told else None
+        names = (
+            [key_words(other.value) for other in record.leaves if isinstance(other.value, str)]
+            if record
+            else []
+        )
+        names = [name for name in names if len(name) > 1 and all(map(str.isalpha, name)) and "[" in leaf.path]
+        if told and keys.STATE_KEYS.isdisjoint(key) and key[0] != told and len("".join(key)) > _STEM:
+            names.append(key)
+        for one in plain if names else ():
+            is_said = told in one.words and str(leaf.value).lower() not in one.words
+            if is_said and any(one.words.issuperset(name) for name in names):
+                what = f"{leaf.key}: {str(leaf.value).lower()}"
+                yield Finding(rule, shown(one.text), what, leaf.path, leaf.call)
+                return
+
+
+def _opposite_of(state: str) -> str:
+    """What a state is the reverse of, if that is one word: `locked` of `unlocked`."""
+    bare = next(
+        (state.removeprefix(start) for start in keys.NEGATING_PREFIXES if state.startswith(start)), ""
+    )
+    others = {other for pair in keys.OPPOSITES for one, other in (pair, pair[::-1]) if one == state}
+    return bare if len(bare) > _STEM else others.pop() if len(others) == 1 else ""
+
+
+def undone_counts(response: Response) -> Iterator[Finding]:
+    """RH9.c: an action counts nothing that it did (`deleted: 0`, `applied: []`), told as done."""
+    done = [one for one in response.sentences if "done" in one.kinds][:1]
+    if not done or not done[0].kinds.isdisjoint({*TROUBLE, "pending", "contrast"}):
+        return
+    for position in sorted(response.last_calls):
+        if not acts(response.calls[position].name):
+            continue
+        counts = [
+            (leaf.key, leaf.value, leaf.path) for leaf in response.current
+            if leaf.call == position and type(leaf.value) is int and not set(".[") & {*leaf.path}
+        ]  # fmt: skip
+        counts += [
+            (entry.key, entry.length, entry.path) for entry in response.ledger.lists
+            if entry.call == position and "." not in entry.path
+        ]  # fmt: skip
+        made = [(key, count, path) for key, count, path in counts if _counts_done(key, response)]
+        if made and not any(count for _, count, _ in made):
+            key, _, path = made[0]
+            yield Finding("RH9.c", shown(done[0].text), f"{key}: 0", path, position)
+            return
+
+
+def _counts_done(key: str, response: Response) -> bool:
+    """Whether a key counts what was done: its first word says so, and no more than one word goes with it."""
+    words = key_words(key)
+    return 0 < len(words) < 3 and _is_done(words[:1], response) and words[0] not in keys.FAILED_LISTS
+
+
 def _is_done(words: tuple[str, ...], response: Response) -> bool:
     """Whether the first word of a key says that something is done or holds."""
     languages = (response.words, lexicon("en"))
@@ -266,7 +335,10 @@ def reversed_extremes(response: Response) -> Iterator[Finding]:
     said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
     for one in response.sentences:
         signs = {sign for sign, words in keys.EXTREMES.items() if words.search(one.text.lower())}
-        inside = [support.direct for support in numbers.within(one.start, one.end) if support.direct]
+        supports = numbers.within(one.start, one.end)
+        inside = [support.direct for support in supports if support.direct]
+        if len(inside) < len(supports):
+            continue  # what was reckoned may be what is compared
         is_asked = signs == asked or (not signs and one is response.sentences[0])
         for records in response.ledger.groups if is_asked and "negation" not in one.kinds else ():
             rows, found = {record.index for record in records}, defaultdict[str, list[float]](list)

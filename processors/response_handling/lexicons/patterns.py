@@ -18,6 +18,7 @@ NUMERIC_DATE: Final = (
     r"|(?<![\d./-])(?P<ymd>\d{4}(?P<y_mark>[/.])\d{1,2}(?P=y_mark)\d{1,2})(?![\d/])"
     r"|(?P<cjk>(?:\d{4}\s?年\s?)?\d{1,2}\s?月\s?\d{1,2}\s?[日号號]|\d{4}\s?年\s?\d{1,2}\s?月)"
     r"|(?<![\d./,-])(?P<dmy>\d{1,2}(?P<d_mark>[/.-])\s?\d{1,2}(?P=d_mark)\s?(?:\d{4}|\d{2}))(?![\d/]|[.,-]\d)"
+    r"|(?:(?<=\b[Aa]m\s)|(?<=\b[Aa]b\s)|(?<=\b[dDvz][eo][mn]\s)|(?<=\b[Bb]is\s)|(?<=\b[zZ]um\s)|(?<=\b[vV]om\s))(?P<dm>\d{1,2}\.\s?\d{1,2}\.)(?!\d)"
 )
 YEAR: Final = r"(?:19|20)\d{2}(?!\d)"
 NAMED_DATE: Final = (
@@ -82,6 +83,13 @@ WRITTEN_SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 """A secret that a text of the evidence names as one."""
+NOT_TO_TELL: Final = re.compile(
+    r"(?:do not|don't|must not|never|not to be|not for) (?:be )?(?:share|disclose|tell|reveal|shared|disclosed|told|customer|the customer)"
+    r"|(?:internal|staff)(?: use)? only|confidential|nur (?:für den )?intern|vertraulich|nicht (?:an kunden|weitergeben)|confidentiel|ne pas (?:communiquer|divulguer|partager)"
+    r"|confidencial|no (?:compartir|revelar|comunicar)|uso interno|não (?:divulgar|compartilhar|partilhar)|riservato|non (?:divulgare|comunicare|condividere)"
+    r"|vertrouwelijk|niet (?:delen|doorgeven)|poufne|nie (?:udostępniać|ujawniać)|社外秘|部外秘|口外|内部资料|保密|不得(?:告知|透露|外传)|请勿(?:告知|透露|外传)"
+)
+"""How a record says that it is not for whoever asks."""
 SECRET_ENDS: Final = frozenset(
     tuple(name.split("_"))
     for name in "api_key private_key access_key secret_key access_token auth_token refresh_token client_secret".split()

@@ -4,7 +4,7 @@ import re
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
-_WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])")
+_WORD_BREAK = re.compile(r"[\W_]+|(?<=[a-z0-9])(?=[A-Z])(?!(?<=[KMGTP]i)B)|(?<=[KMGTP]iB)(?=[A-Z])")
 
 
 class Unit(NamedTuple):
