@@ -6,11 +6,11 @@ all what holds for some, and a value told as not known.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from processors.response_handling.errors import acts, bare, is_dry
-from processors.response_handling.ledger import FROM_USER, Leaf, Moment, Quantity, Record, folded
+from processors.response_handling.ledger import Leaf, Moment, Quantity, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
@@ -171,8 +171,6 @@ class Told:
         self._minutes = {token.minutes for token in response.tokens if token.kind == "time"}
         self._days = [day for token in response.tokens for day in token.dates]
         self._text, self._words = folded(response.output), words_of(response.output)
-        self.asks_time = any(moment.call == FROM_USER for moment in response.ledger.moments)
-        """Whether the question or an argument names a date or a time."""
 
     def has(self, leaf: Leaf) -> bool:
         """Whether the answer tells a value."""
@@ -218,37 +216,6 @@ def replaced_values(response: Response) -> Iterator[Finding]:
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
                 return
-
-
-def ended_values(response: Response) -> Iterator[Finding]:
-    """RH12.4: told is a row that has an end, and nothing of the one that has none yet.
-
-    The question asks for no time, and the answer does not say that it was so once.
-    """
-    told = response.once(Told)
-    for records in response.ledger.groups:
-        ends = [
-            (record, leaf) for record in records[:_MOST_ROWS] for leaf in record.leaves
-            if leaf.key.lower() in keys.END_KEYS and record.call in response.last_calls
-        ]  # fmt: skip
-        open_rows = [(record, leaf) for record, leaf in ends if leaf.value is None]
-        if len(open_rows) != 1 or len(ends) != len(records) or len(ends) < 2:
-            continue
-        (now, end), labels = open_rows[0], {leaf.key for leaf in open_rows[0][0].leaves}
-        own = [leaf for leaf in now.leaves if not _is_nothing(leaf.value) and _is_own(leaf, records)]
-        is_past = any(told.has(leaf) for record, _ in ends if record is not now for leaf in record.leaves
-                      if leaf.key in labels and _is_own(leaf, records))  # fmt: skip
-        if own and is_past and not any(map(told.has, own)) and not told.asks_time:
-            what = f"{own[0].key} is {shown(own[0].value)}"
-            yield Finding("RH12.4", shown(response.output), what, own[0].path, end.call)
-            return
-
-
-def _is_own(leaf: Leaf, records: Sequence[Record]) -> bool:
-    """Whether no other row of a list has a value."""
-    return (
-        sum(other.key == leaf.key and other.value == leaf.value for r in records for other in r.leaves) == 1
-    )
 
 
 def _later(response: Response) -> dict[int, list[int]]:

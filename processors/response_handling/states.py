@@ -18,7 +18,7 @@ from processors.response_handling.lexicons.concepts import concepts_of
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token
-from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
+from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown, words_of
 
 _MOST_LEAVES: Final = 400
 _MOST_FLAGS: Final = 60
@@ -241,10 +241,15 @@ def reversed_by_name(response: Response) -> Iterator[Finding]:
             names.append(key)
         for one in plain if names else ():
             is_said = told in one.words and str(leaf.value).lower() not in one.words
-            if is_said and any(one.words.issuperset(name) for name in names):
+            if is_said and any(_names(name, one) for name in names):
                 what = f"{leaf.key}: {str(leaf.value).lower()}"
                 yield Finding(rule, shown(one.text), what, leaf.path, leaf.call)
                 return
+
+
+def _names(name: tuple[str, ...], one: Sentence) -> bool:
+    """Whether a sentence has all words of a name, in some form."""
+    return all(any(word.startswith(part) for word in one.words) for part in name)
 
 
 def _opposite_of(state: str) -> str:

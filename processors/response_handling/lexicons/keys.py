@@ -320,10 +320,6 @@ PRESENT: Final = frozenset(
 """Words of keys of what is now."""
 NO_VALUES: Final = frozenset("n/a na none null nil unknown - – — ? k.a. n.v.t. brak なし 無 无 暂无".split())
 """How results write that there is no value."""
-END_KEYS: Final = frozenset(
-    "to until end ended ended_at valid_to valid_until end_date au jusqu_au fin bis ende gueltig_bis hasta a até tot einde do".split()
-)
-"""Keys of when something ended; what has none holds."""
 PREVIOUS: Final = frozenset(
     """
     previous prev prior last before old earlier baseline vorher vorig vorige voriger vormonat vorjahr alt précédent precedent

@@ -51,6 +51,9 @@ FRESH6 = read_cases(DATA / "response_handling" / "fresh6.jsonl")
 FRESH7 = read_cases(DATA / "response_handling" / "fresh7.jsonl")
 FRESH8 = read_cases(DATA / "response_handling" / "fresh8.jsonl")
 FRESH9 = read_cases(DATA / "response_handling" / "fresh9.jsonl")
+FRESH10 = read_cases(DATA / "response_handling" / "fresh10.jsonl")
+FRESH11 = read_cases(DATA / "response_handling" / "fresh11.jsonl")
+FRESH12 = read_cases(DATA / "response_handling" / "fresh12.jsonl")
 SOUND = read_cases(DATA / "response_handling" / "sound.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
 LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
@@ -79,6 +82,9 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
+        (FRESH12, 0.35, 0.03, 0.42, 0.05),
+        (FRESH11, 0.37, 0.0, 0.42, 0.0),
+        (FRESH10, 0.4, 0.0, 0.4, 0.05),
         (FRESH9, 0.6, 0.0, 0.67, 0.03),
         (FRESH8, 0.67, 0.0, 0.7, 0.03),
         (FRESH7, 0.78, 0.02, 0.81, 0.04),
@@ -94,6 +100,9 @@ MODULES = (
         (LABELLED, 0.6, 0.0, 0.93, 0.0),
     ],
     ids=[
+        "fresh12",
+        "fresh11",
+        "fresh10",
         "fresh9",
         "fresh8",
         "fresh7",
