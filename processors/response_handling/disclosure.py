@@ -9,6 +9,7 @@ from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
 
+_CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}")
 _PARTS = re.compile(r"[,(;]")
 _LONGEST_PART, _SHORTEST_PART = 200, 5
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
@@ -129,7 +130,7 @@ def _internals(response: Response) -> Iterator[_Found]:
 
 
 def _confidential(response: Response) -> Iterator[_Found]:
-    """What stands in a record that says of itself that it is not to be told, and nowhere else."""
+    """What stands only in a record that says it is not to be told, and codes in the text that says so."""
     texts = [
         leaf for leaf in response.ledger.leaves if isinstance(leaf.value, str) and leaf.call != FROM_USER
     ]
@@ -137,6 +138,10 @@ def _confidential(response: Response) -> Iterator[_Found]:
     shut = {leaf.record for leaf in marks if set(".[") & {*leaf.path}}
     others = [leaf for leaf in response.ledger.leaves if leaf.record not in shut] if shut else []
     known = {str(leaf.value) for leaf in others}
+    for mark in marks:
+        for text in _CODE.findall(str(mark.value)[:_LONGEST_PART]):
+            if response.ledger.text.count(folded(text)) == 1 and _stands_in(text, response.output):
+                yield "RH7.2", "confidential", text, mark
     for leaf in response.ledger.leaves if shut else ():
         text = str(leaf.value)
         if leaf.record in shut and len(text) > 1 and text not in known and _stands_in(text, response.output):

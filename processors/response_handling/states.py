@@ -124,13 +124,28 @@ def _opposites(response: Response) -> Iterator[Finding]:
         pairs += [(word, other) for other in bare if len(other) > _STEM + 1]
     said = frozenset(words_of(response.output))
     for word, other in pairs:
-        if other in said and word not in said and other not in values:
+        if (
+            other in said
+            and word not in said
+            and other not in values
+            and _is_about(values[word][0], other, response)
+        ):
             place = response.output.lower().find(other)
             before = response.words.categories(response.output[max(0, place - 24) : place])
             if not before & {"negation", "no"}:
                 leaf = values[word][0]
                 yield Finding("RH9.b", other, f"{leaf.key}: {word}", leaf.path, leaf.call)
                 return
+
+
+def _is_about(leaf: Leaf, told: str, response: Response) -> bool:
+    """Whether a word may be told of a member; in a list of things by name only beside its name, unnegated."""
+    key, record = key_words(leaf.key), response.ledger.records[leaf.record]
+    others = [one for one in record.leaves if isinstance(one.value, str) and one.key[:1].isupper()]
+    if not leaf.key[:1].isupper() or len(others) < 3:
+        return True
+    beside = (one for one in response.sentences if told in one.words and _names(key, one))
+    return any("negation" not in one.kinds for one in beside)
 
 
 def reversed_flags(response: Response) -> Iterator[Finding]:

@@ -30,6 +30,7 @@ STATE_KEYS: Final = frozenset(
 )
 FAILED: Final = frozenset(
     """
+    ko nok rej nak
     abgebrochen abgelehnt abgesagt aborted afgewezen agotado annullata annullato annulé annulée anulada anulado
     anulowana anulowane anulowany atrasado ausgefallen ausverkauft blocked bounced caducado cancelada cancelado
     canceled cancelled crashed crashloopbackoff critical declined degraded delayed denegada denegado denied

@@ -84,7 +84,7 @@ WRITTEN_SECRET: Final = re.compile(
 )
 """A secret that a text of the evidence names as one."""
 NOT_TO_TELL: Final = re.compile(
-    r"(?:do not|don't|must not|never|not to be|not for) (?:be )?(?:share|disclose|tell|reveal|shared|disclosed|told|customer|the customer)"
+    r"(?:do not|don't|must not|never|not to be|not for) (?:be )?(?:share|relay|disclose|tell|reveal|shared|disclosed|told|customer|the customer)"
     r"|(?:internal|staff)(?: use)? only|confidential|nur (?:für den )?intern|vertraulich|nicht (?:an kunden|weitergeben)|confidentiel|ne pas (?:communiquer|divulguer|partager)"
     r"|confidencial|no (?:compartir|revelar|comunicar)|uso interno|não (?:divulgar|compartilhar|partilhar)|riservato|non (?:divulgare|comunicare|condividere)"
     r"|vertrouwelijk|niet (?:delen|doorgeven)|poufne|nie (?:udostępniać|ujawniać)|社外秘|部外秘|口外|内部资料|保密|不得(?:告知|透露|外传)|请勿(?:告知|透露|外传)"

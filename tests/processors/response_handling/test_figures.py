@@ -53,6 +53,7 @@ FRESH8 = read_cases(DATA / "response_handling" / "fresh8.jsonl")
 FRESH9 = read_cases(DATA / "response_handling" / "fresh9.jsonl")
 FRESH10 = read_cases(DATA / "response_handling" / "fresh10.jsonl")
 FRESH11 = read_cases(DATA / "response_handling" / "fresh11.jsonl")
+FRESH13 = read_cases(DATA / "response_handling" / "fresh13.jsonl")
 FRESH12 = read_cases(DATA / "response_handling" / "fresh12.jsonl")
 SOUND = read_cases(DATA / "response_handling" / "sound.jsonl")
 HARD = read_cases(DATA / "parity" / "response_handling_hard.jsonl")
@@ -82,6 +83,7 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
+        (FRESH13, 0.32, 0.0, 0.4, 0.08),
         (FRESH12, 0.35, 0.03, 0.42, 0.05),
         (FRESH11, 0.37, 0.0, 0.42, 0.0),
         (FRESH10, 0.4, 0.0, 0.4, 0.05),
@@ -100,6 +102,7 @@ MODULES = (
         (LABELLED, 0.6, 0.0, 0.93, 0.0),
     ],
     ids=[
+        "fresh13",
         "fresh12",
         "fresh11",
         "fresh10",
