@@ -6,6 +6,7 @@ it, or where it lies a length that was told away from one that is known.
 
 import calendar
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -173,7 +174,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
     told = [day for token in claims for day in token.dates]
     for token in claims:
         if token.kind == "time":
-            if not (_is_told_time(token, timeline, response) or _is_moved(token, timeline, response)):
+            if not (_is_told_time(token, timeline, response) or _is_moved(token, response)):
                 yield from _slipped_time(token, timeline, response)
         elif wrong := _wrong_weekday(token, timeline, response):
             yield wrong
@@ -208,18 +209,27 @@ def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, respo
     return Finding("RH2.5" if is_slip else "RH2.1", claim, what, near.path, near.call)
 
 
-def _is_moved(token: Token, timeline: Timeline, response: Response) -> bool:
+def _is_moved(token: Token, response: Response) -> bool:
     """Whether a time and another one are told as much later or earlier as two of a zone are given.
 
     Then they are told as clocks show them elsewhere. Seconds may be rounded to the next minute.
     """
-    zoned = {clock.minutes or 0 for clock in timeline.clocks if clock.zone}
-    said = [one.minutes for one in response.tokens if one.kind == "time" and one.minutes != token.minutes]
-    for own in zoned:
-        by = _moved_by(token.minutes, own)
-        if by and any(_moved_by(minutes, other) == by for other in zoned - {own} for minutes in said):
-            return True
-    return False
+    return any(
+        told == token.minutes and any(other != told and its != given for other, its in pairs)
+        for pairs in response.once(_moves).values()
+        for told, given in pairs
+    )
+
+
+def _moves(response: Response) -> dict[int, set[tuple[int, int]]]:
+    """For quarters of an hour which times are told so much later than one of a zone, with that one."""
+    zoned = [clock.minutes or 0 for clock in response.once(Timeline).clocks if clock.zone][:_MOST]
+    found = defaultdict[int, set[tuple[int, int]]](set)
+    for token in response.tokens if zoned else ():
+        for given in zoned if token.kind == "time" else ():
+            if by := _moved_by(token.minutes, given):
+                found[by].add((token.minutes, given))
+    return found
 
 
 def _moved_by(told: int, given: int) -> int:

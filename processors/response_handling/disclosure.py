@@ -138,9 +138,9 @@ def _confidential(response: Response) -> Iterator[_Found]:
     shut = {leaf.record for leaf in marks if set(".[") & {*leaf.path}}
     others = [leaf for leaf in response.ledger.leaves if leaf.record not in shut] if shut else []
     known = {str(leaf.value) for leaf in others}
-    for mark in marks:
+    for mark in marks[:_MOST_TOLD]:
         for text in _CODE.findall(str(mark.value)[:_LONGEST_PART]):
-            if response.ledger.text.count(folded(text)) == 1 and _stands_in(text, response.output):
+            if _stands_in(text, response.output) and response.ledger.text.count(folded(text)) == 1:
                 yield "RH7.2", "confidential", text, mark
     for leaf in response.ledger.leaves if shut else ():
         text = str(leaf.value)

@@ -7,7 +7,7 @@ in which they stand; questions to the user and set phrases ("no further action")
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import pairwise, permutations
+from itertools import islice, pairwise, permutations
 from typing import Final
 
 from processors.response_handling.errors import acts, is_dry
@@ -22,6 +22,7 @@ from processors.response_handling.response import TROUBLE, Finding, Response, Se
 
 _MOST_LEAVES: Final = 400
 _MOST_FLAGS: Final = 60
+_MOST_NAMES: Final = 12
 _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
@@ -236,30 +237,36 @@ def reversed_by_name(response: Response) -> Iterator[Finding]:
 
     Names are of the row, or of the member itself (`tailgate: unlocked`). The sentence has no negation.
     """
-    plain = [
-        one for one in response.sentences if one.kinds.isdisjoint({"negation", "no", "contrast", "pending"})
-    ]
-    for leaf in response.current[:_MOST_LEAVES] if plain else ():
-        key, told = key_words(leaf.key), ""
-        if leaf.value is False and len(key) == 1 and len(key[0]) > _STEM and "[" in leaf.path:
-            rule, told = "RH9.c", key[0]
-        elif isinstance(leaf.value, str) and leaf.value.isalpha() and len(leaf.value) < _LONGEST_STATE:
-            rule, told = "RH9.b", _opposite_of(leaf.value.lower())
-        record = response.ledger.records[leaf.record] if told else None
-        names = (
-            [key_words(other.value) for other in record.leaves if isinstance(other.value, str)]
-            if record
-            else []
-        )
-        names = [name for name in names if len(name) > 1 and all(map(str.isalpha, name)) and "[" in leaf.path]
-        if told and keys.STATE_KEYS.isdisjoint(key) and key[0] != told and len("".join(key)) > _STEM:
+    kinds = {"negation", "no", "contrast", "pending"}
+    plain = [one for one in response.sentences if one.kinds.isdisjoint(kinds)][:_MOST_FLAGS]
+    for leaf, rule, told in islice(_reverses(response), _MOST_FLAGS if plain else 0):
+        key, names = key_words(leaf.key), list[tuple[str, ...]]()
+        if "[" in leaf.path:
+            beside = response.ledger.records[leaf.record].leaves[:_MOST_NAMES]
+            names = [
+                key_words(other.value[:_LONGEST_STATE]) for other in beside if isinstance(other.value, str)
+            ]
+            names = [name for name in names if len(name) > 1 and all(map(str.isalpha, name))]
+        if keys.STATE_KEYS.isdisjoint(key) and told not in key and len("".join(key)) > _STEM:
             names.append(key)
-        for one in plain if names else ():
+        for one in plain:
             is_said = told in one.words and str(leaf.value).lower() not in one.words
             if is_said and any(_names(name, one) for name in names):
                 what = f"{leaf.key}: {str(leaf.value).lower()}"
                 yield Finding(rule, shown(one.text), what, leaf.path, leaf.call)
                 return
+
+
+def _reverses(response: Response) -> Iterator[tuple[Leaf, str, str]]:
+    """False flags of rows and states of one word, with the rule and the word that is the reverse of each."""
+    for leaf in response.current[:_MOST_LEAVES]:
+        if leaf.value is False and "[" in leaf.path:
+            words = key_words(leaf.key)
+            if len(words) == 1 and len(words[0]) > _STEM:
+                yield leaf, "RH9.c", words[0]
+        elif isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE and leaf.value.isalpha():
+            if told := _opposite_of(leaf.value.lower()):
+                yield leaf, "RH9.b", told
 
 
 def _names(name: tuple[str, ...], one: Sentence) -> bool:
@@ -281,21 +288,18 @@ def undone_counts(response: Response) -> Iterator[Finding]:
     done = [one for one in response.sentences if "done" in one.kinds][:1]
     if not done or not done[0].kinds.isdisjoint({*TROUBLE, "pending", "contrast"}):
         return
-    for position in sorted(response.last_calls):
-        if not acts(response.calls[position].name):
-            continue
-        counts = [
-            (leaf.key, leaf.value, leaf.path) for leaf in response.current
-            if leaf.call == position and type(leaf.value) is int and not set(".[") & {*leaf.path}
-        ]  # fmt: skip
-        counts += [
-            (entry.key, entry.length, entry.path) for entry in response.ledger.lists
-            if entry.call == position and "." not in entry.path
-        ]  # fmt: skip
-        made = [(key, count, path) for key, count, path in counts if _counts_done(key, response)]
-        if made and not any(count for _, count, _ in made):
-            key, _, path = made[0]
-            yield Finding("RH9.c", shown(done[0].text), f"{key}: 0", path, position)
+    counts = [
+        (leaf.call, leaf.key, leaf.value, leaf.path) for leaf in response.current[:_MOST_LEAVES]
+        if type(leaf.value) is int and not set(".[") & {*leaf.path}
+    ]  # fmt: skip
+    lists = [entry for entry in response.ledger.lists[:_MOST_LEAVES] if entry.call in response.last_calls]
+    counts += [(entry.call, entry.key, entry.length, entry.path) for entry in lists if "." not in entry.path]
+    made = [
+        count for count in counts if acts(response.calls[count[0]].name) and _counts_done(count[1], response)
+    ]
+    for call, key, _, path in made:
+        if not any(size for other, _, size, _ in made if other == call):
+            yield Finding("RH9.c", shown(done[0].text), f"{key}: 0", path, call)
             return
 
 
