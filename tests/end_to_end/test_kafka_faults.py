@@ -54,6 +54,13 @@ async def test_partitions_that_are_added_flip_no_verdict(broker: KafkaBroker, tm
     assert after & astray & outcomes.undecided
 
 
+async def _until_refused(group: KafkaGroup, times: int) -> None:
+    """Wait until the broker has refused so many commits; earlier ones, of less, may have been taken."""
+    async with asyncio.timeout(60):
+        while await group.metric(FAILED) < times:
+            await asyncio.sleep(0.1)
+
+
 @pytest.mark.parametrize(("takes", "refused"), [(4096, 0), (1200, 2)])
 async def test_more_is_done_than_a_commit_can_tell(takes: int, refused: int, tmp_path: Path) -> None:
     traffic = Traffic(seconds=1)
@@ -75,10 +82,12 @@ async def test_more_is_done_than_a_commit_can_tell(takes: int, refused: int, tmp
             async with asyncio.timeout(60):
                 while len(group.members["a"].results()) < traces / 2:
                     await asyncio.sleep(0.2)
+            await _until_refused(group, refused)
             await group.until_noted(0, takes // 4 + 1 if refused else takes - 20)
             failed = await group.metric(FAILED)
             await group.kill("a")
             await group.start("b")
+            await _until_refused(group, refused)
             for root in roots.values():
                 group.sender.write_spans([root])
             await group.until_committed()

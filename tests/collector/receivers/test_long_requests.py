@@ -1,6 +1,7 @@
 """A long request keeps the event loop from nothing else."""
 
 import asyncio
+import gc
 import gzip
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -41,12 +42,15 @@ class Steps:
 
 @asynccontextmanager
 async def _steps() -> AsyncIterator[Steps]:
+    gc.collect()
+    gc.freeze()  # what tests before left in this process is no work of the service
     steps = Steps()
     watching = asyncio.create_task(steps.watch())
     try:
         yield steps
     finally:
         watching.cancel()
+        gc.unfreeze()
 
 
 def _spans() -> Iterator[RawSpan]:
