@@ -131,13 +131,13 @@ def _internals(response: Response) -> Iterator[_Found]:
 
 def _confidential(response: Response) -> Iterator[_Found]:
     """What stands only in a record that says it is not to be told, and codes in the text that says so."""
-    texts = [
-        leaf for leaf in response.ledger.leaves if isinstance(leaf.value, str) and leaf.call != FROM_USER
-    ]
-    marks = [leaf for leaf in texts if patterns.NOT_TO_TELL.search(str(leaf.value)[:_LONGEST_PART].lower())]
+    marks = [
+        leaf for leaf in response.ledger.leaves
+        if isinstance(leaf.value, str) and leaf.call != FROM_USER
+        and patterns.NOT_TO_TELL.search(leaf.value[:_LONGEST_PART].lower())
+    ]  # fmt: skip
     shut = {leaf.record for leaf in marks if set(".[") & {*leaf.path}}
-    others = [leaf for leaf in response.ledger.leaves if leaf.record not in shut] if shut else []
-    known = {str(leaf.value) for leaf in others}
+    known = {str(leaf.value) for leaf in response.ledger.leaves if shut and leaf.record not in shut}
     for mark in marks[:_MOST_TOLD]:
         for text in _CODE.findall(str(mark.value)[:_LONGEST_PART]):
             if _stands_in(text, response.output) and response.ledger.text.count(folded(text)) == 1:
