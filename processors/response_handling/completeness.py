@@ -73,6 +73,18 @@ def partial_failures(response: Response) -> Iterator[Finding]:
             return
 
 
+def failed_rows(response: Response) -> Iterator[Finding]:
+    """RH12.1: an action says why it left a row out (`renewed: false`), and only success is told."""
+    if response.told & {*_OPEN, "contrast"} or "done" not in response.told:
+        return
+    for leaf in response.current[:_MOST_RECORDS]:
+        if leaf.value is False and "[" in leaf.path and acts(response.calls[leaf.call].name):
+            beside = response.ledger.records[leaf.record].leaves
+            if any(other.value and keys.REASON_KEYS & {*key_words(other.key)} for other in beside):
+                yield Finding("RH12.1", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
+                return
+
+
 def _smaller_counts(response: Response) -> Iterator[Quantity]:
     """Counts of what was done, beside a larger count in their record."""
     for record in response.ledger.records[:_MOST_RECORDS] if response.words.is_spaced else ():

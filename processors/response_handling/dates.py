@@ -39,6 +39,8 @@ _YEAR_MONTH = re.compile(r"(?<!\d)((?:19|20)\d\d)-(0[1-9]|1[0-2])(?:-([0-3]\d))?
 _NAME = re.compile(r"[^\W\d_]{2,20}")
 _WEEKDAY = re.compile(r"([^\W\d_]{2,20})(?:-feira)?")
 _BESIDE = re.compile(r"\s?[,(（]?\s?([^\W\d_]{2,12})")
+_SIGN_BESIDE = re.compile(r"\s?[(（]([^\W\d_])[)）]")
+"""`(金)`, `（五）`"""
 _BREAK = re.compile(r"[^\w\s,.'’]|\d")
 
 
@@ -174,7 +176,8 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
     told = [day for token in claims for day in token.dates]
     for token in claims:
         if token.kind == "time":
-            if not (_is_told_time(token, timeline, response) or _is_moved(token, response)):
+            is_moved = not _is_placed(token, timeline, response) and _is_moved(token, response)
+            if not (is_moved or _is_told_time(token, timeline, response)):
                 yield from _slipped_time(token, timeline, response)
         elif wrong := _wrong_weekday(token, timeline, response):
             yield wrong
@@ -204,6 +207,9 @@ def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, respo
     near = min(dated, key=distance)
     is_told = any(agree(day, one) for day in near.dates for one in told)
     is_slip = near.dates[0][1] == month and not is_told and not timeline.lengths(_DAY)
+    swapped = [one for one in dated if year and one.dates[0] == (year, number, month)]
+    if swapped and swapped[0].dates[0] not in told:
+        near, is_slip = swapped[0], True
     day = "-".join(f"{part:02d}" for part in near.dates[0] if part is not None)
     what = f"{token.text} is not in the results; nearest: {near.key} {day}"
     return Finding("RH2.5" if is_slip else "RH2.1", claim, what, near.path, near.call)
@@ -219,6 +225,12 @@ def _is_moved(token: Token, response: Response) -> bool:
         for pairs in response.once(_moves).values()
         for told, given in pairs
     )
+
+
+def _is_placed(token: Token, timeline: Timeline, response: Response) -> bool:
+    """Whether the sentence of a time names a place whose clocks are known."""
+    said = response.around(token).lower()
+    return bool(timeline.local) and any(len(name) > 3 and name in said for name in timeline.places)
 
 
 def _moves(response: Response) -> dict[int, set[tuple[int, int]]]:
@@ -291,6 +303,8 @@ def _wrong_weekday(token: Token, timeline: Timeline, response: Response) -> Find
         said = [names[beside[1]]]
     if not said and not response.words.is_spaced:
         said = [number for name, number in names.items() if name in after[:5]]
+        if not said and (sign := _SIGN_BESIDE.match(after)):
+            said = [number for name, number in names.items() if sign[1] in (name[0], name[-1])]
     if said and full and all(day.weekday() != said[0] for day in full):
         what = f"{min(full)} is a {calendar.day_name[min(full).weekday()]}"
         return Finding("RH2.3", shown(response.around(token)), what)

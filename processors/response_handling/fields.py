@@ -10,8 +10,10 @@ from processors.response_handling.numbers import Numbers
 from processors.response_handling.response import Finding, Response, alike, around, shown, words_of
 
 _WORD = re.compile(r"[^\W\d_]{2,40}")
+_OPERATOR = re.compile(r"[-+−–×*/=]\s?[$€£¥]?\s?\Z")
 _MOST_MEMBERS, _SMALL = 12, 100
 """Members of a record that are looked at; whole numbers up to the second are told beside anything."""
+_OF_TIMES = keys.PREVIOUS | keys.PERIODS
 
 
 def wrong_fields(response: Response) -> Iterator[Finding]:
@@ -21,7 +23,8 @@ def wrong_fields(response: Response) -> Iterator[Finding]:
     for support in numbers.supports:
         token, own = support.token, support.direct
         is_one = len({(one.record, one.key) for one in own}) == 1 and own[0].call >= 0
-        if not is_one or token.is_spelled or not response.tells(token.start):
+        is_reckoned = _OPERATOR.search(response.output, 0, token.start) is not None
+        if not is_one or token.is_spelled or is_reckoned or not response.tells(token.start):
             continue
         start, end = around(response.clauses, token.start)
         beside = words_of(response.around(token))
@@ -49,7 +52,9 @@ def former_fields(response: Response) -> Iterator[Finding]:
         if keys.PREVIOUS.isdisjoint(words) or "relative" in response.words.categories(sentence):
             continue
         for other in response.ledger.records[own[0].record].numbers[:_MOST_MEMBERS]:
-            is_now = words - keys.PREVIOUS == {*key_words(other.key)} and abs(other.value) not in said
+            now = {*key_words(other.key)}
+            is_now = words - keys.PREVIOUS == now or (words <= _OF_TIMES and now <= keys.PRESENT)
+            is_now = is_now and abs(other.value) not in said
             if is_now and not any(
                 alike(word, its) for word in words_of(sentence) for its in keys.PREVIOUS & words
             ):

@@ -156,7 +156,8 @@ class Reader:
         for match in patterns.TIME.finditer(text):
             if self.words.language == "ja" and "点" in match[0]:
                 continue
-            written = match["hour"] or match["only"] or match["h"] or match["uhr"] or match["cjk_hour"]
+            hours = ("hour", "only", "h", "at", "uhr", "cjk_hour")
+            written = next(match[name] for name in hours if match[name])
             minutes = ("minute", "only_minute", "h_minute", "uhr_minute", "uhr_after", "cjk_minute")
             minute = next((int(match[name]) for name in minutes if match[name]), 30 if match["cjk_30"] else 0)
             hour, half, part = int(written), match["half"] or match["only_half"], match["part"]

@@ -4,14 +4,17 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, TypeVar, cast
 
 from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
 from processors.response_handling import ledger
 from processors.response_handling.failures import ToolFailure
-from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, Quantity, Record, folded
-from processors.response_handling.lexicon import detect
+from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, Quantity, Record, folded, unaccented
+from processors.response_handling.lexicon import detect, lexicon
+from processors.response_handling.lexicons import keys
+from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import Token, reader
 
 MAX_CLAIMS: Final = 100
@@ -20,6 +23,8 @@ MAX_SHOWN: Final = 80
 """Characters that a finding shows of one text."""
 TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
 """Kinds of words by which an answer tells that something is not as it was wanted."""
+
+_MADE: Final = frozenset({"done", "negation", "failure", "unable", "pending"})
 
 _Made = TypeVar("_Made")
 _SENTENCE_END = re.compile(
@@ -159,8 +164,32 @@ class Response:
         for start, end in self.spans:
             text = self.output[start:end]
             if not self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS):
-                found.append(Sentence(start, end, text, words_of(text), self.words.said(text)))
+                kinds = self.words.said(self._without_nothings(text))
+                found.append(Sentence(start, end, text, words_of(text), kinds))
         return found
+
+    def _without_nothings(self, text: str) -> str:
+        """A sentence without negations of what results give as 0, which only tell that: `no fee`."""
+        nothings = self._nothings
+        words = [*_WORD.finditer(text)] if nothings else []
+        for word, after in pairwise(words):
+            is_it = any(alike(unaccented(after[0].lower()), name) for name in nothings)
+            if is_it and self.words.categories(word[0]) & {"negation", "no"}:
+                text = text[: word.start()] + " " * len(word[0]) + text[word.end() :]
+        return text
+
+    @cached_property
+    def _nothings(self) -> frozenset[str]:
+        """The names of sums of 0, those aside of what was done or went wrong."""
+        english = lexicon("en")
+        counts = (leaf for leaf in self.current if leaf.value == 0 and type(leaf.value) in (int, float))
+        words = (unaccented(word) for leaf in counts for word in key_words(leaf.key)[-1:])
+        own = (english, self.words)
+        return frozenset(
+            word for word in words
+            if len(word) > 2 and not any(one.categories(word) & _MADE for one in own)
+            and not word.startswith(keys.GOOD_STEMS) and word not in keys.FAILED_LISTS | keys.TOTAL_KEYS
+        )  # fmt: skip
 
     def tells(self, place: int) -> bool:
         """Whether a place of the answer is in a sentence that is no question."""

@@ -158,14 +158,15 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
     leaves = [leaf for leaf in response.current[:_MOST_LEAVES] if not is_dry(leaf.key)]
     sizes = Counter(leaf.key for leaf in leaves)
     true = {word for leaf in leaves if leaf.value is True for word in key_words(leaf.key)}
-    told = {word for one in response.sentences for word in one.words}
+    affirmed = [one for one in response.sentences if "negation" not in response.words.categories(one.text)]
+    heard = response.sentences if is_clean else affirmed
+    told = {word for one in heard for word in one.words}
     is_good_told = any(word.startswith(keys.GOOD_STEMS) for word in told)
-    is_lone = is_good_told and sum(isinstance(leaf.value, bool) for leaf in leaves) == 1
+    is_lone = is_clean and is_good_told and sum(isinstance(leaf.value, bool) for leaf in leaves) == 1
     said = {word[:_STEM] for word in told}
     asked = {word[:_STEM] for word in response.asked}
-    affirmed = [one for one in response.sentences if "negation" not in response.words.categories(one.text)]
     plain = {word[:_STEM] for one in affirmed for word in one.words}
-    is_done = "done" in response.told and (is_yes or not _waits(response))
+    is_done = any("done" in one.kinds for one in heard) and (is_yes or not _waits(response))
     for leaf in leaves:
         if sizes[leaf.key] > 1 or leaf.value not in (None, False, 0):
             continue
@@ -382,6 +383,34 @@ def reversed_extremes(response: Response) -> Iterator[Finding]:
                     return
 
 
+def false_extremes(response: Response) -> Iterator[Finding]:
+    """RH9.d: a value told as the most or the least of all rows, of which one has more or less.
+
+    Number, superlative, a word of the key and how many rows there are stand in one clause.
+    """
+    numbers = response.once(Numbers)
+    said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
+    for start, end in response.clauses:
+        low = response.output[start:end].lower()
+        signs = [sign for sign, words in keys.EXTREMES.items() if words.search(low)]
+        inside = numbers.within(start, end) if len(signs) == 1 and response.tells(start) else []
+        sizes = {support.token.value for support in inside}
+        for records in response.ledger.groups if inside else ():
+            rows = {record.index for record in records}
+            for own in (s.direct for s in inside if s.direct and 2 < len(rows) in sizes):
+                its = [
+                    n for record in records for n in record.numbers if n.key == own[0].key and n.is_operand
+                ]
+                is_own = len({n.record for n in own} - rows) == 0 and len({n.key for n in own}) == 1
+                is_named = any(word in words_of(low) for word in key_words(own[0].key) if len(word) > 2)
+                most = max(its, key=lambda n: n.value * signs[0], default=None)
+                is_more = most is not None and (most.value - own[0].value) * signs[0] > 0
+                if most is not None and is_own and is_named and is_more and abs(most.value) not in said:
+                    what = f"{most.key} goes to {most.value:.10g}"
+                    yield Finding("RH9.d", shown(response.output[start:end]), what, most.path, most.call)
+                    return
+
+
 def _is_change(token: Token, change: float, before: float) -> bool:
     """Whether a number is a change, in the measure of the values or as a share of the first."""
     is_share = token.unit is not None and token.unit.dimension == "percent" and before
@@ -400,10 +429,10 @@ def _in_time(response: Response) -> list[tuple[Quantity, Quantity]]:
         parts = [_INDEX.sub("", part) for part in quantity.path.split(".")]
         words = [word for part in parts if not _period(part) for word in key_words(part)]
         is_before = not keys.PREVIOUS.isdisjoint(words)
-        when = [*map(_period, parts), *(_period(str(leaf.value), leaf.key) for leaf in beside)]
+        when = [*map(_period, parts), *(_period_of(leaf, response) for leaf in beside)]
         period = (0, 0) if is_before else next(filter(None, when), (9999, 0))
-        rows = [leaf.value for leaf in beside if isinstance(leaf.value, str) and "[" in leaf.path]
-        others = {folded(value) for value in rows if not _period(value)}
+        rows = [leaf for leaf in beside if isinstance(leaf.value, str) and "[" in leaf.path]
+        others = {folded(str(leaf.value)) for leaf in rows if not _period_of(leaf, response)}
         what = tuple(word for word in words if word not in _OF_TIMES)
         series[response.calls[quantity.call].name, what, frozenset(others)].append((period, quantity))
     return [
@@ -412,6 +441,13 @@ def _in_time(response: Response) -> list[tuple[Quantity, Quantity]]:
         for (earlier, before), (later, after) in permutations(entries[:_MOST_SERIES], 2)
         if earlier < later
     ][:_MOST_LEAVES]
+
+
+def _period_of(leaf: Leaf, response: Response) -> tuple[int, int] | None:
+    """The same of a value, which may be the name of a month."""
+    text = str(leaf.value)
+    month = response.words.months.get(text.lower()) if keys.PERIODS & {*key_words(leaf.key)} else None
+    return _period(text, leaf.key) if month is None else (0, month)
 
 
 def _period(text: str, key: str = "") -> tuple[int, int] | None:

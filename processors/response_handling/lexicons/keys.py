@@ -106,8 +106,16 @@ MORE_KEYS: Final = frozenset(
 TOTAL_KEYS: Final = frozenset(
     """
     anzahl count gesamt matches_total total total_count total_items total_results totalcount totale razem łącznie totaal
+    合計件数 総件数 全件数 合計 総数 总数 总条数 总计
     """.split()
 )
+REASON_KEYS: Final = frozenset(
+    """
+    reason error message cause why detail grund fehler hinweis motif raison erreur motivo razón razon causa erro errore ragione reden fout
+    oorzaak powód powod błąd 理由 原因 错误
+    """.split()
+)
+"""Words of keys that say why something was not done."""
 CHANGE_KEYS: Final = frozenset(
     """
     change delta diff difference growth mom pct_change trend variación variation variazione variação

@@ -33,6 +33,7 @@ TIME: Final = re.compile(
     r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|(?(iso)[+-]|(?(second)[+-]|\+))\d{2}:?\d{2}(?!\d))?"
     rf"|(?<![\d{L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
     rf"|(?<![\d{L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{L}]|\s?m)"
+    rf"|(?:(?<=\b[àÀ]s )|(?<=\bas )|(?<=\blas )|(?<=\bà ))(?P<at>[01]?\d|2[0-4])\s?h(?![\d{L}]|\s?\d|\sd[e'’])"
     rf"|(?<![\d{L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)(?:uur|(?=(?:tot|bis|en|und)\s\d{{1,2}}[.:][0-5]\d\s(?:uur|Uhr)))|Uhr))\b(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
     r"|(?P<part>上午|下午|晚上|早上|中午|午前|午後)?\s?(?<!\d)(?P<cjk_hour>\d{1,2})\s?[時时點点](?!間|间)\s?(?:(?P<cjk_minute>\d{1,2})\s?分|(?P<cjk_30>半))?"
 )

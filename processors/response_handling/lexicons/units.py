@@ -92,6 +92,9 @@ _LAST_WORD_UNITS: Final = {
 }  # fmt: skip
 """Short symbols, which name a unit only at the end of a key of several words."""
 
+_MIXED_CASE: Final = frozenset(symbol for symbol in UNITS if not (symbol.islower() or symbol.isupper()))
+"""Symbols that parting words where the case changes would take apart: `kWh`."""
+
 _SPEEDS: Final = {("km", "h"): "km/h", ("km", "hour"): "km/h", ("m", "s"): "m/s", ("mi", "h"): "mph"}
 _TIMES_OF_SPEED: Final = frozenset("h hour s second sec min minute".split())
 
@@ -180,6 +183,8 @@ def unit_of_key(key: str) -> Unit | None:
         return _LAST_WORD_UNITS[words[-1]]
     if key.endswith("_K"):
         return UNITS["K"]
+    if (written := UNITS.get(key.rpartition("_")[2])) is not None and written.symbol in _MIXED_CASE:
+        return written
     for word in reversed(words[-2:]):
         if (unit := _KEY_UNITS.get(word)) is not None:
             return unit
