@@ -230,6 +230,25 @@ def replaced_values(response: Response) -> Iterator[Finding]:
                 return
 
 
+def renewed_values(response: Response) -> Iterator[Finding]:
+    """RH12.4: told is a value in whose place a later call put another: `available`, `available_after`."""
+    told = response.once(Told)
+    for new in response.current[:_MOST_RECORDS] if len(response.last_calls) > 1 else ():
+        words = key_words(new.key)
+        rest = tuple(word for word in words if word not in keys.RENEWED)
+        if not rest or rest == words or new.value in (None, True, False):
+            continue
+        olds = [
+            one
+            for one in response.current[:_MOST_RECORDS]
+            if one.call < new.call and key_words(one.key) == rest
+        ]
+        if len(olds) == 1 and _is_alike(olds[0], new) and told.has(olds[0]) and not told.has(new):
+            what = f"{new.key} is {shown(new.value)}"
+            yield Finding("RH12.4", shown(str(olds[0].value)), what, new.path, new.call)
+            return
+
+
 def _later(response: Response) -> dict[int, list[int]]:
     """The calls whose results replace those of a call: the last for the same, and what was done since."""
     made = [(call, n) for n, call in enumerate(response.calls) if call.failure is None]

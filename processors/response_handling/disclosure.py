@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
+from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown, words_of
 
 _CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}")
 _PARTS = re.compile(r"[,(;]")
@@ -70,6 +70,7 @@ def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Findin
         *_secrets(response),
         *_internals(response),
         *_confidential(response),
+        *_restricted(response),
         *_persons(response, personal),
     ):
         if text not in seen and folded(text) not in response.user_text and len(seen) < _MOST_TOLD:
@@ -137,6 +138,11 @@ def _confidential(response: Response) -> Iterator[_Found]:
         and patterns.NOT_TO_TELL.search(leaf.value[:_LONGEST_PART].lower())
     ]  # fmt: skip
     shut = {leaf.record for leaf in marks if set(".[") & {*leaf.path}}
+    shut |= {
+        leaf.record for leaf in response.ledger.leaves
+        if leaf.value is True and "." in leaf.path
+        and patterns.NOT_TO_TELL.search(" ".join(key_words(leaf.key)))
+    }  # fmt: skip
     known = {str(leaf.value) for leaf in response.ledger.leaves if shut and leaf.record not in shut}
     for mark in marks[:_MOST_TOLD]:
         for text in _CODE.findall(str(mark.value)[:_LONGEST_PART]):
@@ -146,6 +152,29 @@ def _confidential(response: Response) -> Iterator[_Found]:
         text = str(leaf.value)
         if leaf.record in shut and len(text) > 1 and text not in known and _stands_in(text, response.output):
             yield "RH7.2", "confidential", text, leaf
+
+
+def _restricted(response: Response) -> Iterator[_Found]:
+    """The values of members that a result shows to some only: `noteVisibility`, or named in `visibility`."""
+    records, said = response.ledger.records, words_of(response.output)
+    for mark in response.current:
+        words, record = key_words(mark.key), records[mark.record]
+        if not isinstance(mark.value, str) or not patterns.FOR_SOME.search(
+            mark.value[:_LONGEST_PART].lower()
+        ):
+            continue
+        if words[-1:] and words[-1] in keys.VISIBILITY_KEYS:
+            wanted = words[:-1]
+        elif record.parent >= 0 and not keys.VISIBILITY_KEYS.isdisjoint(key_words(record.key)):
+            wanted, record = words, records[record.parent]
+        else:
+            continue
+        for leaf in record.leaves:
+            text = str(leaf.value)
+            long = {word for word in words_of(text) if len(word) > _SHORTEST_PART}
+            is_told = _stands_in(text, response.output) or (len(long) > 1 and long <= said)
+            if key_words(leaf.key) == wanted and len(text) > 1 and is_told:
+                yield "RH7.2", "restricted", text, leaf
 
 
 def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:

@@ -10,9 +10,10 @@ from processors.response_handling.numbers import Numbers
 from processors.response_handling.response import Finding, Response, alike, around, shown, words_of
 
 _WORD = re.compile(r"[^\W\d_]{2,40}")
+_BEHIND = re.compile(r"\s[^\W\d_]{2,40}")
 _OPERATOR = re.compile(r"[-+−–×*/=]\s?[$€£¥]?\s?\Z")
-_MOST_MEMBERS, _SMALL = 12, 100
-"""Members of a record that are looked at; whole numbers up to the second are told beside anything."""
+_MOST_MEMBERS, _SMALL, _BEFORE = 12, 100, 12
+"""Members of a record; whole numbers up to the second are told beside anything; characters before one."""
 _OF_TIMES = keys.PREVIOUS | keys.PERIODS
 
 
@@ -33,9 +34,15 @@ def wrong_fields(response: Response) -> Iterator[Finding]:
             is_told = abs(other.value) in said or any(alike(name, word) for name in names for word in beside)
             if is_told or not names or not _is_like(own[0], other):
                 continue
-            for match in _WORD.finditer(response.output, start, token.start):
-                is_named = any(alike(name, match[0].lower()) for name in its)
-                if is_named and numbers.within(match.end(), end)[:1] == [support]:
+            names_at = [*_WORD.finditer(response.output, start, token.start)]
+            if not numbers.within(
+                token.start - _BEFORE, token.start
+            ):  # of `450 of 500 used` it is the other's
+                names_at += filter(None, [_BEHIND.match(response.output, token.end)])
+            for match in names_at:
+                is_named = any(alike(name, match[0].strip().lower()) for name in its)
+                is_first = match.start() >= token.end or numbers.within(match.end(), end)[:1] == [support]
+                if is_named and is_first:
                     what = f"{token.text} is {own[0].key}; {other.key} is {other.value:.10g}"
                     yield Finding("RH10.3", shown(response.around(token)), what, other.path, other.call)
                     return

@@ -14,7 +14,6 @@ from processors.response_handling.reading import CalendarDay, Token
 from processors.response_handling.response import Finding, Response, shown, words_of
 
 _STEM: Final = 5
-_MOST_KNOWN: Final = 200
 _MOST_LIMITS, _MOST_MARKS, _BEHIND = 60, 40, 36
 _END = re.compile(r"[.;,\n](?!\d)")
 _DAY, _TIME = "date", "time of day"
@@ -76,31 +75,6 @@ def ignored_limits(response: Response) -> Iterator[Finding]:
             what = f"{limits[0].path}: {' to '.join(f'{end:.10g}' for end in ends[:2])} {dimension}".rstrip()
             yield Finding("RH14", shown(first.text), what, limits[0].path, limits[0].call)
             return
-
-
-def unmet_limits(response: Response) -> Iterator[Finding]:
-    """RH14: the answer affirms what was asked, though one result limits what another gives: `minSubtotal`.
-
-    The limit is told nowhere.
-    """
-    first = next(iter(response.sentences), None)
-    if first is None or not response.starts_with_yes or "contrast" in first.kinds:
-        return
-    known = [one for one in response.ledger.quantities if one.call in response.last_calls and one.is_whole]
-    told = {abs(value) for token in response.tokens for value in token.values}
-    for one in known[:_MOST_KNOWN]:
-        words = key_words(one.key)
-        rest = [word for word in words if not _is_one_of([word], keys.LEAST_WORDS | keys.MOST_WORDS)]
-        if not rest or len(rest) == len(words) or not one.value or abs(one.value) in told:
-            continue
-        is_least = _is_one_of(words, keys.LEAST_WORDS)
-        given = [other for other in known[:_MOST_KNOWN] if [*key_words(other.key)] == rest]
-        if len(given) == 1 and given[0].call != one.call and one.unit == given[0].unit:
-            least, most = (one.value, None) if is_least else (None, one.value)
-            if Limit("", least, most, one.path, one.call).forbids(given[0].value):
-                what = f"{one.path}: {one.value:.10g}, but {given[0].path} is {given[0].value:.10g}"
-                yield Finding("RH14", shown(first.text), what, one.path, one.call)
-                return
 
 
 def _is_of_row(limit: Limit, response: Response, text: str) -> bool:

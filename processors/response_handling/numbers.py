@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from processors.response_handling.dates import Timeline
 from processors.response_handling.ledger import FROM_USER, Quantity, Record, folded
-from processors.response_handling.lexicons.units import Unit, factors_of
+from processors.response_handling.lexicons.units import CURRENCIES, Unit, factors_of
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, shown
 
@@ -591,6 +591,8 @@ def invented_identifiers(response: Response) -> Iterator[Finding]:
 def wrong_currencies(response: Response) -> Iterator[Finding]:
     """RH11.2: an amount in a currency that no evidence has, or not its row, where any is known."""
     known = response.ledger.currencies
+    asked = [CURRENCIES[word] for word in response.asked if word in CURRENCIES]
+    known = known.union(*asked) if known else known
     for support in response.once(Numbers).supports:
         own = [quantity.currencies for quantity in support.direct]
         its = frozenset[str]().union(*own) if own and all(own) else known

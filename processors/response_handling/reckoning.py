@@ -44,7 +44,8 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
     for support in [support for support in numbers.supports if not support.direct][:_MOST_DOUBTED]:
         token, claim = support.token, shown(response.around(support.token))
-        if (wrong := _misreckoned(support, numbers, response)) is not None:
+        wrong = _of_wrong_base(support, numbers, response) or _misreckoned(support, numbers, response)
+        if wrong is not None:
             yield Finding("RH1.7", claim, f"{token.text}: {wrong.how} is {wrong.value:.10g}")
             continue
         if not support.is_checked or support.steps == 1:
@@ -86,6 +87,22 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     is_slipped = is_slipped and is_slip(value, near.value, token.readings[token.reading][1])
     is_near = is_slipped or abs(near.value - value) <= _NEAR[near.kind] * near.value
     return near if is_near and (not support.is_sure or (is_slipped and near.how == TOLD)) else None
+
+
+def _of_wrong_base(support: Support, numbers: Numbers, response: Response) -> Made | None:
+    """The change between the two numbers of a sentence, where it is told as a share of the latter."""
+    token, said = support.token, numbers.said(support) & {"up", "down"}
+    beside = sorted((s for s in numbers.beside(token) if not _is_share(s.token)), key=lambda s: s.token.start)
+    amounts = [s.token.value for s in beside if s.direct and s.token.value > 1]
+    if not _is_share(token) or len(said) != 1 or len(amounts) != 2:
+        return None
+    former, latter = amounts
+    change, slack = latter - former, slack_of(token, token.value)
+    is_so = (change > 0) == (said == {"up"}) and bool(change)
+    wanted, wrong = abs(change) / former * 100, abs(change) / latter * 100
+    if is_so and abs(whole_of(token) - wrong) <= slack < abs(whole_of(token) - wanted):
+        return Made(wanted, 0.0, "", f"from {former:.10g} to {latter:.10g}", "change")
+    return None
 
 
 def _is_mean_of_part(value: float, slack: float, response: Response) -> bool:

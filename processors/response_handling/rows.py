@@ -34,6 +34,7 @@ _MOST_ROWS, _MOST_MOMENTS, _LONGEST_LABEL = 60, 150, 60
 """Rows of a group, dates and times, and characters of a label."""
 _MOST_PLACES, _MOST_FOUND, _MOST_ABOVE, _MOST_CELLS, _MOST_BEFORE = 8, 150, 4, 12, 3
 """Places of one word and of all, records above a row, cells of a record, sentences or clauses before one."""
+_LONGEST_UNIT = 12
 _BESIDE = 12
 """Characters between two numbers that are compared: `248 against 256`."""
 _SMALL, _ROUNDED, _ROUGH = 100, 0.006, 0.05
@@ -174,6 +175,10 @@ class _Group:
         is_counting = numbers == [*range(numbers[0], numbers[0] + len(records))] if numbers else False
         self.numbered = {leaf.key for leaf in firsts if is_counting and len(records[0].leaves) > 1}
         """Keys by which rows are numbered: what stands for such a number may be any other one."""
+        self.units = {
+            leaf.value for record in records for leaf in record.leaves
+            if isinstance(leaf.value, str) and leaf.value and keys.UNIT_KEYS & {*key_words(leaf.key)[-1:]}
+        }  # fmt: skip
         self._read_labels()
         found = [*self._of_labels(self.told.answer), *self._of_entries()]
         self.places = sorted(found) if any(place.is_claim for place in found) else []
@@ -247,7 +252,10 @@ class _Group:
                 is_vague = not any(isinstance(entry, Moment) or _is_exact(entry, token) for entry in entries)
                 is_claim = is_sure and not (is_vague or token.is_spelled)
                 is_claim = is_claim and not (token.currencies and self._is_rate(token))
-                key, text = under.pop() if is_sure else "", self.response.output[token.start : token.end]
+                key, end = under.pop() if is_sure else "", token.end
+                behind = self.response.output[end : end + _LONGEST_UNIT].lstrip()
+                end += any(behind.startswith(unit) for unit in self.units) * 2  # then it is no bare number
+                text = self.response.output[token.start : end]
                 is_claim = is_claim and key not in self.numbered
                 yield _Place(token.start, token.end, key, rows, kind, text, is_claim)
 

@@ -127,7 +127,6 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH9.c", _plain(states.denied_things)),
     ("RH9.d", _plain(states.reversed_trends)),
     ("RH9.d", _plain(states.reversed_extremes)),
-    ("RH9.d", _plain(states.false_extremes)),
     ("RH9.e", _plain(states.unheard_negations)),
     ("RH10.1 RH10.2", _plain(rows.wrong_rows)),
     ("RH10.3", _plain(fields.wrong_fields)),
@@ -138,12 +137,12 @@ _CHECKS: Final[tuple[tuple[str, _Check], ...]] = (
     ("RH12.2", _plain(completeness.first_pages)),
     ("RH12.3", _plain(completeness.dry_runs)),
     ("RH12.4", _plain(completeness.replaced_values)),
+    ("RH12.4", _plain(completeness.renewed_values)),
     ("RH12.5", _plain(completeness.null_values)),
     ("RH12.7", _plain(completeness.all_for_some)),
     ("RH12.8", _plain(completeness.empty_results)),
     ("RH13", _plain(completeness.denied_results)),
     ("RH14", _plain(limits.ignored_limits)),
-    ("RH14", _plain(limits.unmet_limits)),
 )
 _RULES_OF_CHECKS: Final = tuple((frozenset(rules.split()), check) for rules, check in _CHECKS)
 

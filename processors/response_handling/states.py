@@ -383,34 +383,6 @@ def reversed_extremes(response: Response) -> Iterator[Finding]:
                     return
 
 
-def false_extremes(response: Response) -> Iterator[Finding]:
-    """RH9.d: a value told as the most or the least of all rows, of which one has more or less.
-
-    Number, superlative, a word of the key and how many rows there are stand in one clause.
-    """
-    numbers = response.once(Numbers)
-    said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
-    for start, end in response.clauses:
-        low = response.output[start:end].lower()
-        signs = [sign for sign, words in keys.EXTREMES.items() if words.search(low)]
-        inside = numbers.within(start, end) if len(signs) == 1 and response.tells(start) else []
-        sizes = {support.token.value for support in inside}
-        for records in response.ledger.groups if inside else ():
-            rows = {record.index for record in records}
-            for own in (s.direct for s in inside if s.direct and 2 < len(rows) in sizes):
-                its = [
-                    n for record in records for n in record.numbers if n.key == own[0].key and n.is_operand
-                ]
-                is_own = len({n.record for n in own} - rows) == 0 and len({n.key for n in own}) == 1
-                is_named = any(word in words_of(low) for word in key_words(own[0].key) if len(word) > 2)
-                most = max(its, key=lambda n: n.value * signs[0], default=None)
-                is_more = most is not None and (most.value - own[0].value) * signs[0] > 0
-                if most is not None and is_own and is_named and is_more and abs(most.value) not in said:
-                    what = f"{most.key} goes to {most.value:.10g}"
-                    yield Finding("RH9.d", shown(response.output[start:end]), what, most.path, most.call)
-                    return
-
-
 def _is_change(token: Token, change: float, before: float) -> bool:
     """Whether a number is a change, in the measure of the values or as a share of the first."""
     is_share = token.unit is not None and token.unit.dimension == "percent" and before

@@ -43,7 +43,7 @@ WORDS: Final = Words(
     später_noch fehler* fehlgeschl* fehlschl*
     """,
     failure="""
-    fehl* abgelehnt verweigert gesperrt ungültig abgelaufen störung unvollständig beschädigt abgebrochen
+    ausgebucht fehl* abgelehnt verweigert gesperrt ungültig abgelaufen störung unvollständig beschädigt abgebrochen
     warnung überschritten teilweise defekt zurückgerollt übersprungen verspätet ausgefallen ausfall
     abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend* verspätung
     klemmt

@@ -53,7 +53,7 @@ WORDS: Final = Words(
     are_down were_down currently_down under_maintenance for_maintenance crashed retry
     """,
     failure="""
-    locked     issue issues unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
+    fully_booked sold_out locked issue issues unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
     missing incomplete damaged partial* broken roll* skipped bounced suspend* unread* unresolved overdue
     unpaid degraded lapse* down late behind slipped delay* postpon*
     """,

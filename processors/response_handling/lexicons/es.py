@@ -40,7 +40,7 @@ WORDS: Final = Words(
     sin_conexión más_tarde no_he_podido no_ha_podido no_fue_posible está_caíd* sin_servicio
     """,
     failure="""
-    lamentablemente desgraciadamente rechaz* deneg* bloque* caduc* venci* inválid* insuficiente*
+    llen* lamentablemente desgraciadamente rechaz* deneg* bloque* caduc* venci* inválid* insuficiente*
     incomplet* parcial* dañad* excedi* rechazad* omitid* suspendid* retras* impagad* revertid* ausente
     falt* caíd*
     """,

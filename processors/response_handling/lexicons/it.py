@@ -42,7 +42,7 @@ WORDS: Final = Words(
     inceppat*
     """,
     failure="""
-    purtroppo rifiut* negat* blocc* scadut* invalid* insufficient* incomplet* parzial* danneggiat*
+    pieno piena purtroppo rifiut* negat* blocc* scadut* invalid* insufficient* incomplet* parzial* danneggiat*
     superat* respint* sospes* ritard* ripristinat* saltat* mancant* manca mancano assent*
     """,
     pending="""

@@ -51,7 +51,7 @@ PENDING: Final = frozenset(
     """
     aanvraag agendado aguardando analise andamento análise approvare attente attesa ausstehend awaiting
     parziale parcial partiel partielle teilweise gedeeltelijk częściowo częściowe 部分 一部
-    backordered beantragt bearbeitung behandeling borrador bozza brouillon concept corso cours created curso
+    backordered cola coda kolejka kolejce wachtrij beantragt bearbeitung behandeling borrador bozza brouillon concept corso cours created curso
     draft eingegangen entwurf espera fila gepland geplant geprüft held hold in_review incomplete ingediend
     initiated investigating lavorazione new nowe oczekuje oczekująca oczekujące offen open openstaand partial
     pendente pendiente pending planifie planifié preparacion preparación preparando preparing proceso
@@ -109,6 +109,17 @@ TOTAL_KEYS: Final = frozenset(
     合計件数 総件数 全件数 合計 総数 总数 总条数 总计
     """.split()
 )
+VISIBILITY_KEYS: Final = frozenset(
+    "visibility audience confidentiality sichtbarkeit visibilité visibilidad visibilidade visibilità zichtbaarheid widoczność 公開範囲 可见性".split()
+)
+"""Words of keys that say who may be told of a member."""
+RENEWED: Final = frozenset(
+    """
+    new updated revised after neu neue neuer neues nach nouveau nouvelle après nuevo nueva después nuovo nuova dopo novo nova
+    depois nieuw nieuwe nowy nowa nowe 新
+    """.split()
+)
+"""Words of keys of what stands in the place of something since."""
 REASON_KEYS: Final = frozenset(
     """
     reason error message cause why detail grund fehler hinweis motif raison erreur motivo razón razon causa erro errore ragione reden fout
@@ -222,7 +233,10 @@ OPPOSITES: Final = tuple(
     locked/open valid/expired paid/unpaid active/inactive public/private allowed/forbidden
     allowed/prohibited accepted/declined passed/failed verified/unverified included/excluded optional/mandatory
     offen/geschlossen zu/offen ouvert/fermé abierto/cerrado abierta/cerrada aberto/fechado aberta/fechada aperto/chiuso
-    aperta/chiusa otwarte/zamknięte otwarty/zamknięty
+    aperta/chiusa otwarte/zamknięte otwarty/zamknięty eingeschaltet/ausgeschaltet verriegelt/entriegelt
+    ingeschakeld/uitgeschakeld allumé/éteint allumée/éteinte activé/désactivé verrouillé/déverrouillé
+    encendido/apagado encendida/apagada activado/desactivado acceso/spento accesa/spenta ligado/desligado
+    ligada/desligada włączony/wyłączony włączona/wyłączona włączone/wyłączone
     """.split()
 )
 """States of which a thing has one."""

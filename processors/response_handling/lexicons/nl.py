@@ -38,7 +38,7 @@ WORDS: Final = Words(
     geen_verbinding reageert_niet het_later later_nog overbelast lukte_niet vastgelopen
     """,
     failure="""
-    helaas geweiger* afgewezen geblokkeerd verlopen ongeldig* onvolledig* gedeeltelijk beschadigd
+    volgeboekt helaas geweiger* afgewezen geblokkeerd verlopen ongeldig* onvolledig* gedeeltelijk beschadigd
     overschreden kapot overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
     ontbreken vervallen uitgevallen afgebroken afgekeurd
     """,

@@ -91,6 +91,10 @@ NOT_TO_TELL: Final = re.compile(
     r"|vertrouwelijk|niet (?:delen|doorgeven)|poufne|nie (?:udostępniać|ujawniać)|社外秘|部外秘|口外|内部资料|保密|不得(?:告知|透露|外传)|请勿(?:告知|透露|外传)"
 )
 """How a record says that it is not for whoever asks."""
+FOR_SOME: Final = re.compile(
+    r"\b(?:hr|admins?|staff|internal|managers?|owners?|medical|legal)[\s_-]?only\b|^(?:restricted|internal|private|confidential|hidden|intern|nur_\w{1,20}|privado|interno|riservato)$"
+)
+"""How a result says that a member is shown to some people only."""
 SECRET_ENDS: Final = frozenset(
     tuple(name.split("_"))
     for name in "api_key private_key access_key secret_key access_token auth_token refresh_token client_secret".split()

@@ -41,7 +41,7 @@ WORDS: Final = Words(
     fora_do_ar fora_de_serviço mais_tarde
     """,
     failure="""
-    infelizmente recus* negad* bloque* expir* venceu inválid* insuficiente* incomplet* parcia*
+    lotad* cheio cheia infelizmente recus* negad* bloque* expir* venceu inválid* insuficiente* incomplet* parcia*
     danificad* exced* rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
     pending="""

@@ -53,6 +53,9 @@ FRESH8 = read_cases(DATA / "response_handling" / "fresh8.jsonl")
 FRESH9 = read_cases(DATA / "response_handling" / "fresh9.jsonl")
 FRESH10 = read_cases(DATA / "response_handling" / "fresh10.jsonl")
 FRESH11 = read_cases(DATA / "response_handling" / "fresh11.jsonl")
+FRESH16 = read_cases(DATA / "response_handling" / "fresh16.jsonl")
+FRESH15 = read_cases(DATA / "response_handling" / "fresh15.jsonl")
+FRESH14 = read_cases(DATA / "response_handling" / "fresh14.jsonl")
 FRESH13 = read_cases(DATA / "response_handling" / "fresh13.jsonl")
 FRESH12 = read_cases(DATA / "response_handling" / "fresh12.jsonl")
 SOUND = read_cases(DATA / "response_handling" / "sound.jsonl")
@@ -83,6 +86,9 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
+        (FRESH16, 0.4, 0.0, 0.45, 0.05),
+        (FRESH15, 0.57, 0.0, 0.6, 0.0),
+        (FRESH14, 0.52, 0.0, 0.55, 0.0),
         (FRESH13, 0.32, 0.0, 0.4, 0.08),
         (FRESH12, 0.35, 0.03, 0.42, 0.05),
         (FRESH11, 0.37, 0.0, 0.42, 0.0),
@@ -102,6 +108,9 @@ MODULES = (
         (LABELLED, 0.6, 0.0, 0.93, 0.0),
     ],
     ids=[
+        "fresh16",
+        "fresh15",
+        "fresh14",
         "fresh13",
         "fresh12",
         "fresh11",
