@@ -79,7 +79,7 @@ def failed_rows(response: Response) -> Iterator[Finding]:
         return
     for leaf in response.current[:_MOST_RECORDS]:
         if leaf.value is False and "[" in leaf.path and acts(response.calls[leaf.call].name):
-            beside = response.ledger.records[leaf.record].leaves
+            beside = response.ledger.records[leaf.record].leaves[:_MOST_ROWS]
             if any(other.value and keys.REASON_KEYS & {*key_words(other.key)} for other in beside):
                 yield Finding("RH12.1", shown(response.output), f"{leaf.key}: false", leaf.path, leaf.call)
                 return

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
+from itertools import islice
 
 from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
 from processors.response_handling.lexicons import keys, patterns
@@ -156,25 +157,28 @@ def _confidential(response: Response) -> Iterator[_Found]:
 
 def _restricted(response: Response) -> Iterator[_Found]:
     """The values of members that a result shows to some only: `noteVisibility`, or named in `visibility`."""
-    records, said = response.ledger.records, words_of(response.output)
+    said = words_of(response.output)
+    for record, wanted in islice(_shown_to_some(response), _MOST_TOLD):
+        for leaf in (one for one in record.leaves if key_words(one.key) == wanted):
+            text = str(leaf.value)[:_LONGEST_PART]
+            words = {word for word in words_of(text) if len(word) > _SHORTEST_PART}
+            if len(text) > 1 and (_stands_in(text, response.output) or (len(words) > 1 and words <= said)):
+                yield "RH7.2", "restricted", text, leaf
+
+
+def _shown_to_some(response: Response) -> Iterator[tuple[Record, tuple[str, ...]]]:
+    """Records, with the words of the keys of their members that are not for everybody."""
+    records = response.ledger.records
     for mark in response.current:
         words, record = key_words(mark.key), records[mark.record]
-        if not isinstance(mark.value, str) or not patterns.FOR_SOME.search(
-            mark.value[:_LONGEST_PART].lower()
-        ):
-            continue
-        if words[-1:] and words[-1] in keys.VISIBILITY_KEYS:
-            wanted = words[:-1]
+        if not keys.VISIBILITY_KEYS.isdisjoint(words[-1:]):
+            found = record, words[:-1]
         elif record.parent >= 0 and not keys.VISIBILITY_KEYS.isdisjoint(key_words(record.key)):
-            wanted, record = words, records[record.parent]
+            found = records[record.parent], words
         else:
             continue
-        for leaf in record.leaves:
-            text = str(leaf.value)
-            long = {word for word in words_of(text) if len(word) > _SHORTEST_PART}
-            is_told = _stands_in(text, response.output) or (len(long) > 1 and long <= said)
-            if key_words(leaf.key) == wanted and len(text) > 1 and is_told:
-                yield "RH7.2", "restricted", text, leaf
+        if isinstance(mark.value, str) and patterns.FOR_SOME.search(mark.value[:_LONGEST_PART].lower()):
+            yield found
 
 
 def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, TypeVar, cast
 
 from processors.comparison import equality_key
@@ -19,6 +19,8 @@ from processors.response_handling.reading import Token, reader
 
 MAX_CLAIMS: Final = 100
 """Tokens of an answer that are looked up; later ones are not checked."""
+_MOST_NOTHINGS: Final = 20
+"""Sums of 0 whose names are looked for in the answer."""
 MAX_SHOWN: Final = 80
 """Characters that a finding shows of one text."""
 TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
@@ -173,8 +175,9 @@ class Response:
         nothings = self._nothings
         words = [*_WORD.finditer(text)] if nothings else []
         for word, after in pairwise(words):
-            is_it = any(alike(unaccented(after[0].lower()), name) for name in nothings)
-            if is_it and self.words.categories(word[0]) & {"negation", "no"}:
+            if self.words.categories(word[0]).isdisjoint({"negation", "no"}):
+                continue
+            if any(alike(unaccented(after[0]), name) for name in nothings):
                 text = text[: word.start()] + " " * len(word[0]) + text[word.end() :]
         return text
 
@@ -183,6 +186,7 @@ class Response:
         """The names of sums of 0, those aside of what was done or went wrong."""
         english = lexicon("en")
         counts = (leaf for leaf in self.current if leaf.value == 0 and type(leaf.value) in (int, float))
+        counts = islice(counts, _MOST_NOTHINGS)
         words = (unaccented(word) for leaf in counts for word in key_words(leaf.key)[-1:])
         own = (english, self.words)
         return frozenset(
