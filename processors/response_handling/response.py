@@ -186,8 +186,8 @@ class Response:
         """The names of sums of 0, those aside of what was done or went wrong."""
         english = lexicon("en")
         counts = (leaf for leaf in self.current if leaf.value == 0 and type(leaf.value) in (int, float))
-        counts = islice(counts, _MOST_NOTHINGS)
-        words = (unaccented(word) for leaf in counts for word in key_words(leaf.key)[-1:])
+        names = (key_words(leaf.key)[-1:] for leaf in islice(counts, _MOST_NOTHINGS))
+        words = (unaccented(word) for name in names for word in name)
         own = (english, self.words)
         return frozenset(
             word for word in words
