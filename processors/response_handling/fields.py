@@ -24,7 +24,7 @@ def wrong_fields(response: Response) -> Iterator[Finding]:
     for support in numbers.supports:
         token, own = support.token, support.direct
         is_one = len({(one.record, one.key) for one in own}) == 1 and own[0].call >= 0
-        is_reckoned = _OPERATOR.search(response.output, 0, token.start) is not None
+        is_reckoned = _OPERATOR.search(response.output, max(0, token.start - 4), token.start) is not None
         if not is_one or token.is_spelled or is_reckoned or not response.tells(token.start):
             continue
         start, end = around(response.clauses, token.start)
@@ -35,9 +35,8 @@ def wrong_fields(response: Response) -> Iterator[Finding]:
             if is_told or not names or not _is_like(own[0], other):
                 continue
             names_at = [*_WORD.finditer(response.output, start, token.start)]
-            if not numbers.within(
-                token.start - _BEFORE, token.start
-            ):  # of `450 of 500 used` it is the other's
+            # Of `450 of 500 used` a name behind is the other's.
+            if not numbers.within(token.start - _BEFORE, token.start):
                 names_at += filter(None, [_BEHIND.match(response.output, token.end)])
             for match in names_at:
                 is_named = any(alike(name, match[0].strip().lower()) for name in its)
