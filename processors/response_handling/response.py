@@ -19,14 +19,15 @@ from processors.response_handling.reading import Token, reader
 
 MAX_CLAIMS: Final = 100
 """Tokens of an answer that are looked up; later ones are not checked."""
-_MOST_NOTHINGS: Final = 20
-"""Sums of 0 whose names are looked for in the answer."""
 MAX_SHOWN: Final = 80
 """Characters that a finding shows of one text."""
 TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
 """Kinds of words by which an answer tells that something is not as it was wanted."""
 
-_MADE: Final = frozenset({"done", "negation", "failure", "unable", "pending"})
+_MOST_NOTHINGS: Final = 20
+"""Sums of 0 whose names are looked for in the answer."""
+_OF_OUTCOMES: Final = frozenset({"done", "negation", "failure", "unable", "pending"})
+"""Kinds of words that name what came about; that there is 0 of it is no aside."""
 
 _Made = TypeVar("_Made")
 _SENTENCE_END = re.compile(
@@ -184,15 +185,14 @@ class Response:
     @cached_property
     def _nothings(self) -> frozenset[str]:
         """The names of sums of 0, those aside of what was done or went wrong."""
-        english = lexicon("en")
+        languages, counting = (lexicon("en"), self.words), keys.FAILED_LISTS | keys.TOTAL_KEYS
         counts = (leaf for leaf in self.current if leaf.value == 0 and type(leaf.value) in (int, float))
         names = (key_words(leaf.key)[-1:] for leaf in islice(counts, _MOST_NOTHINGS))
         words = (unaccented(word) for name in names for word in name)
-        own = (english, self.words)
         return frozenset(
             word for word in words
-            if len(word) > 2 and not any(one.categories(word) & _MADE for one in own)
-            and not word.startswith(keys.GOOD_STEMS) and word not in keys.FAILED_LISTS | keys.TOTAL_KEYS
+            if len(word) > 2 and not any(one.categories(word) & _OF_OUTCOMES for one in languages)
+            and not word.startswith(keys.GOOD_STEMS) and word not in counting
         )  # fmt: skip
 
     def tells(self, place: int) -> bool:
