@@ -38,6 +38,7 @@ _MOST_RECORDS: Final = 300
 _MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
+_DRY_TEXTS: Final = tuple(map(folded, keys.DRY_TEXTS))
 """Kinds of words by which an answer tells that something is not done, or not yet."""
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
@@ -149,7 +150,8 @@ def dry_runs(response: Response) -> Iterator[Finding]:
     is_open = not is_claimed and bool(response.told & _OPEN - {"failure"})
     if is_asked or is_open or len(response.sentences) < len(response.spans):
         return
-    planned = (leaf for leaf in response.ledger.leaves if _is_plan(leaf))
+    is_written = any(text in response.ledger.text for text in _DRY_TEXTS)
+    planned = (leaf for leaf in response.ledger.leaves if _is_plan(leaf, is_written=is_written))
     leaf = next((leaf for leaf in planned if max(leaf.call, leaf.made_for) in response.last_calls), None)
     low = response.output.lower() if leaf is not None else ""
     is_told = any(text in low for text in keys.DRY_TEXTS) or patterns.CONDITIONAL.search(low) is not None
@@ -158,13 +160,13 @@ def dry_runs(response: Response) -> Iterator[Finding]:
         yield Finding("RH12.3", shown(response.output), what, leaf.path, call)
 
 
-def _is_plan(leaf: Leaf) -> bool:
-    """Whether a value says that nothing was done: by its key, as a mode, or in words."""
+def _is_plan(leaf: Leaf, *, is_written: bool) -> bool:
+    """Whether a value says that nothing was done: by its key, as a mode, or, if any does, in words."""
     value = leaf.value
     if isinstance(value, str):
         low, is_mode = value[:_CONTENT].lower(), leaf.key.lower() in keys.MODE_KEYS
         is_mode = is_mode and (low in keys.DRY_MODES or is_dry(low[:_LONGEST_VALUE]))
-        return is_mode or any(text in low for text in keys.DRY_TEXTS)
+        return is_mode or (is_written and any(text in low for text in keys.DRY_TEXTS))
     is_left = (
         value is False and not set(".[") & {*leaf.path} and not keys.DO_WORDS.isdisjoint(key_words(leaf.key))
     )
@@ -388,8 +390,9 @@ def ignored_results(response: Response) -> Iterator[Finding]:
             arguments = " ".join(shown(call.arguments) for call in response.calls if call.arguments)
             said = _stems(f"{response.output} {arguments}") - _stems(response.user_text)
             texts = [str(leaf.value) for leaf in telling]
-            stems = {stem for text in texts for stem in _stems(text) if len(stem) > 3}
-            if not _meet(said, stems.union(*(_topics(text, response) for text in texts))):
+            stems = {stem for text in texts for stem in _stems(text) if len(stem) > 2}
+            pairs = set[str]().union(*map(_pairs, texts)) if not response.words.is_spaced else set[str]()
+            if not _meet(said, stems | pairs):
                 what = (
                     f"nothing of {response.calls[position].name}: {telling[0].key} {shown(telling[0].value)}"
                 )
@@ -451,10 +454,14 @@ def _is_nothing(value: object) -> bool:
 def _topics(text: str, response: Response) -> set[str]:
     """The beginnings of the words that say what a text is about."""
     if not response.words.is_spaced:
-        return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()} | _stems(text)
+        return _pairs(text) | _stems(text)
     known = response.words.known | lexicon("en").known
     words = (word for word in words_of(text) if len(word) > 2 and word not in known)
     return {bare(word)[:_STEM] for word in words if not response.words.categories(word)}
+
+
+def _pairs(text: str) -> set[str]:
+    return {text[n : n + 2] for n in range(len(text) - 1) if not text[n : n + 2].isascii()}
 
 
 def _stems(text: str) -> set[str]:

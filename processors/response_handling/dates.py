@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import combinations, islice, pairwise
 from typing import Final
 
 from processors.response_handling.ledger import FROM_USER, Moment
@@ -24,8 +24,8 @@ _MOST, _MOST_KNOWN = 60, 600
 """Dates, times and lengths of each kind that are looked at, and entries of the evidence in all."""
 _DAY, _MONTH, _YEAR = 1440, 2629800.0, 31557600.0
 """Minutes of a day, and seconds of a month and a year."""
-_NEAR, _MOST_ADDED = 14, 5
-"""Days by which people count from now or from a day that they named; lengths of which two are added up."""
+_NEAR, _MOST_ADDED, _MOST_WRONG = 14, 5, 20
+"""Days by which people count from now or from a named day; lengths added up by two; findings."""
 _SHORTEST_COUNTRY: Final = 6
 """Names of so many letters also count at the beginning of a word: `Nederlandse`."""
 _WORKING = (
@@ -73,6 +73,15 @@ class Timeline:
         year = next((day[0] for day in self.days if day[0]), None)
         full = (to_date((day[0] or year, day[1], day[2])) for day in self.days)
         return list(dict.fromkeys(day for day in full if day and 1 < day.year < 9999))[:_MOST]
+
+    @cached_property
+    def dated(self) -> list[Moment]:
+        """The dates of results, each once."""
+        dated = (moment for moment in self.moments if moment.dates and moment.call >= 0)
+        found: dict[CalendarDay, Moment] = {}
+        for moment in dated:
+            found.setdefault(moment.dates[0], moment)
+        return [*found.values()]
 
     @cached_property
     def instants(self) -> list[tuple[datetime, int | None]]:
@@ -130,8 +139,29 @@ class Timeline:
             found.add(abs((end - start).total_seconds() + shift * 60))
         return found - {0.0}
 
-    def lengths(self, unit: int) -> set[int]:
-        """The lengths, in units of so many minutes, by which evidence and answer move dates and times."""
+    @cached_property
+    def spans(self) -> set[int]:
+        """The numbers of days that dates may lie from each other; long ones are also counted inclusively."""
+        lengths = self.in_days
+        return {step + off for step in lengths for off in ((-1, 0, 1) if step > 6 else (0,))}
+
+    @cached_property
+    def is_relative(self) -> bool:
+        """Whether question or answer name days by how far they are from now."""
+        said = self._response.question + " " + self._response.output
+        return "relative" in self._response.words.categories(said)
+
+    @cached_property
+    def in_minutes(self) -> set[int]:
+        """The minutes by which evidence and answer move times."""
+        return self._lengths(1)
+
+    @cached_property
+    def in_days(self) -> set[int]:
+        """The days by which evidence and answer move dates."""
+        return self._lengths(_DAY)
+
+    def _lengths(self, unit: int) -> set[int]:
         tokens = [token for token in self._response.tokens if token.kind == "number" and token.unit]
         found = [token.total for token in tokens if token.unit and token.unit.dimension == "time"]
         known = self._ledger.quantities[:_MOST_KNOWN]
@@ -170,6 +200,10 @@ class Timeline:
 
 def unsupported_dates(response: Response) -> Iterator[Finding]:
     """RH2.1 and RH2.5: dates without support; RH2.3: a wrong weekday; RH2.6: times."""
+    return islice(_unsupported(response), _MOST_WRONG)
+
+
+def _unsupported(response: Response) -> Iterator[Finding]:
     claims = [token for token in response.tokens if token.kind in ("date", "time")]
     timeline = response.once(Timeline)
     known = [*timeline.days] if claims else []
@@ -187,7 +221,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
             keys.WEEK_KEYS & {*key_words(key)[-1:]} for key in response.ledger.keys
         ):
             continue  # what week a date is in is not looked up
-        elif _is_reached(token, known, timeline, response):
+        elif _is_reached(token, known, timeline):
             known.extend(token.dates[:1])
         else:
             yield _wrong_date(token, told, timeline, response)
@@ -195,8 +229,7 @@ def unsupported_dates(response: Response) -> Iterator[Finding]:
 
 def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, response: Response) -> Finding:
     claim, (year, month, number) = shown(response.around(token)), token.dates[0]
-    dated = [moment for moment in timeline.moments if moment.dates and moment.call >= 0]
-    if not dated:
+    if not timeline.dated:
         return Finding("RH2.1", claim, f"{token.text} is not in the results, which have no date")
 
     def distance(moment: Moment) -> int:
@@ -204,10 +237,10 @@ def _wrong_date(token: Token, told: list[CalendarDay], timeline: Timeline, respo
         apart = abs(other[1] - month) * 31 + abs((other[2] or 1) - (number or 1))
         return apart + (year not in (None, other[0]))
 
-    near = min(dated, key=distance)
+    near = min(timeline.dated, key=distance)
     is_told = any(agree(day, one) for day in near.dates for one in told)
-    is_slip = near.dates[0][1] == month and not is_told and not timeline.lengths(_DAY)
-    swapped = [one for one in dated if year and one.dates[0] == (year, number, month)]
+    is_slip = near.dates[0][1] == month and not is_told and not timeline.in_days
+    swapped = [one for one in timeline.dated if year and one.dates[0] == (year, number, month)]
     if swapped and swapped[0].dates[0] not in told:
         near, is_slip = swapped[0], True
     day = "-".join(f"{part:02d}" for part in near.dates[0] if part is not None)
@@ -264,17 +297,15 @@ def _slipped_time(token: Token, timeline: Timeline, response: Response) -> Itera
         yield Finding("RH2.6", shown(response.around(token)), what, near.path, near.call)
 
 
-def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline, response: Response) -> bool:
+def _is_reached(token: Token, known: list[CalendarDay], timeline: Timeline) -> bool:
     """Whether a date lies so many days or months, as told, from one that is known."""
-    spans = {step + off for step in timeline.lengths(_DAY) for off in ((-1, 0, 1) if step > 6 else (0,))}
-    is_relative = "relative" in response.words.categories(response.question + " " + response.output)
     for day in dict.fromkeys([*timeline.dates, *filter(None, map(to_date, known[-9:]))]):
         for year, month, number in token.dates:
             stated = to_date((year or day.year, month, number))
             if stated is None:
                 continue
             gap, moved = abs((stated - day).days), (stated.year - day.year) * 12 + stated.month - day.month
-            if gap in spans or (is_relative and gap <= _NEAR):
+            if gap in timeline.spans or (timeline.is_relative and gap <= _NEAR):
                 return True
             last = calendar.monthrange(stated.year, stated.month)[1]
             is_same = stated.day == day.day and abs(moved) in timeline.instalments
@@ -328,8 +359,8 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     is_about = "approx" in response.words.categories(response.output[max(0, token.start - 14) : token.start])
     if is_about and any(abs(one - stated) <= 15 for one in told):
         return True
-    lengths = timeline.lengths(1)
-    lengths |= {one + other for one, other in combinations(sorted(lengths)[:_MOST_ADDED], 2)}
+    few = sorted(timeline.in_minutes)[:_MOST_ADDED]
+    lengths = timeline.in_minutes | {one + other for one, other in combinations(few, 2)}
     if any((one + by - stated) % period == 0 for one in told for n in lengths for by in (n, -n)):
         return True
     numbers = {abs(quantity.value): quantity.call for quantity in response.ledger.quantities}

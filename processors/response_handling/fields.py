@@ -7,7 +7,7 @@ from processors.response_handling.ledger import Quantity
 from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
-from processors.response_handling.response import Finding, Response, alike, around, shown, words_of
+from processors.response_handling.response import Finding, Response, alike, around, shown
 
 _WORD = re.compile(r"[^\W\d_]{2,40}")
 _BEHIND = re.compile(r"\s[^\W\d_]{2,40}")
@@ -28,7 +28,7 @@ def wrong_fields(response: Response) -> Iterator[Finding]:
         if not is_one or token.is_spelled or is_reckoned or not response.tells(token.start):
             continue
         start, end = around(response.clauses, token.start)
-        beside = words_of(response.around(token))
+        beside = response.words_around(token)
         for other in response.ledger.records[own[0].record].numbers[:_MOST_MEMBERS]:
             names, its = _own_words(own[0], other), _own_words(other, own[0])
             is_told = abs(other.value) in said or any(alike(name, word) for name in names for word in beside)
@@ -62,7 +62,9 @@ def former_fields(response: Response) -> Iterator[Finding]:
             is_now = words - keys.PREVIOUS == now or (words <= _OF_TIMES and now <= keys.PRESENT)
             is_now = is_now and abs(other.value) not in said
             if is_now and not any(
-                alike(word, its) for word in words_of(sentence) for its in keys.PREVIOUS & words
+                alike(word, its)
+                for word in response.words_around(support.token)
+                for its in keys.PREVIOUS & words
             ):
                 what = f"{support.token.text} is {own[0].key}; {other.key} is {other.value:.10g}"
                 yield Finding("RH10.3", shown(sentence), what, other.path, other.call)

@@ -63,7 +63,9 @@ class Lexicon:
         self._phrases: dict[str, list[tuple[str, int]]] = defaultdict(list)
         self._known_bits: dict[str, int] = {}
         harmless = (phrase.replace("_", " ") for phrase in words.harmless.split())
-        self._harmless = [(self._first(phrase), phrase) for phrase in sorted(harmless, key=len, reverse=True)]
+        self._harmless: dict[str, list[str]] = defaultdict(list)
+        for phrase in harmless:
+            self._harmless[self._first(phrase)].append(phrase)
         for category in CATEGORIES:
             bits = 1 << CATEGORIES.index(category) | (category == "unable") << CATEGORIES.index("failure")
             for word in getattr(words, category).split():
@@ -86,10 +88,16 @@ class Lexicon:
     def categories(self, text: str) -> frozenset[str]:
         """The categories of which `text` has a word."""
         low = text.lower()
-        words = {*_WORD.findall(low)} if self.is_spaced else {""}
-        found = 0
+        return self._categories(low, self._words(low))
+
+    def _words(self, low: str) -> set[str]:
+        return {*_WORD.findall(low)} if self.is_spaced else {""}
+
+    def _categories(self, low: str, words: set[str]) -> frozenset[str]:
+        found, known = 0, self._known_bits
         for word in words if self.is_spaced else ():
-            found |= self._bits_of(word)
+            bits = known.get(word)
+            found |= self._bits_of(word) if bits is None else bits
         for first in words & self._phrases.keys():
             for phrase, bits in self._phrases[first]:
                 if bits & ~found and phrase in low:
@@ -97,25 +105,26 @@ class Lexicon:
         return _names_of(found)
 
     def _bits_of(self, word: str) -> int:
-        bits = self._known_bits.get(word)
-        if bits is None:
-            bits = self._exact.get(word, 0)
-            for length in self._lengths:
-                bits |= self._starts.get(word[:length], 0) if length <= len(word) else 0
-            if len(self._known_bits) < _MOST_KNOWN:
-                self._known_bits[word] = bits
+        bits = self._exact.get(word, 0)
+        for length in self._lengths:
+            bits |= self._starts.get(word[:length], 0) if length <= len(word) else 0
+        if len(self._known_bits) < _MOST_KNOWN:
+            self._known_bits[word] = bits
         return bits
 
     def said(self, text: str) -> frozenset[str]:
         """The categories of which `text` has a word outside of set phrases that say nothing."""
-        return self.categories(self._told(text))
-
-    def _told(self, text: str) -> str:
         low = text.lower()
-        words = {*_WORD.findall(low)} if self.is_spaced else {""}
-        for first, phrase in self._harmless:
-            if first in words and phrase in low:
-                low = low.replace(phrase, " ")
+        words = self._words(low)
+        told = self._told(low, words)
+        return self._categories(told, words if told is low else self._words(told))
+
+    def _told(self, low: str, words: set[str]) -> str:
+        """A text in lower case, of those words, without set phrases."""
+        firsts = words & self._harmless.keys()
+        found = [phrase for first in firsts for phrase in self._harmless[first] if phrase in low]
+        for phrase in sorted(found, key=lambda phrase: (-len(phrase), phrase)):
+            low = low.replace(phrase, " ")
         return low
 
     def tells_failure(self, text: str, known: frozenset[str]) -> bool:
@@ -123,7 +132,7 @@ class Lexicon:
 
         That there is nothing of a kind says neither: people say so of what they looked up and did not find.
         """
-        told = self._told(text)
+        told = self._told(text.lower(), self._words(text.lower()))
         low = _WORD.sub(lambda word: " " if word[0][:STEM] in known else word[0], told)
         if not self.categories(low).isdisjoint({"failure", "absent"}):
             return True

@@ -1,10 +1,12 @@
 """One agent's answer with the calls behind it, taken apart once: what every rule reads."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, pairwise
+from operator import itemgetter
 from typing import Final, TypeVar, cast
 
 from processors.comparison import equality_key
@@ -37,6 +39,7 @@ _CLAUSE_END = re.compile(r",(?!\d)|[，、]|\s(?:and|und|et|y|e|en|i)\s")
 _WORD = re.compile(r"[^\W_]{1,40}")
 UNSPACED: Final = re.compile(r"[\u3040-\u9fff]")
 """A letter of scripts that have no blanks between words."""
+_start_of = itemgetter(0)
 _QUESTION_ENDS = ("?", "？", "か。", "吗。")
 _RETRY_KEYS = frozenset(
     {"force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"}
@@ -118,6 +121,7 @@ class Response:
         self.reader = reader(self.words.language)
         self.ledger = Ledger(self.reader)
         self._made: dict[object, object] = {}
+        self._words_at: dict[int, frozenset[str]] = {}
         for text in (self.question, *texts):
             self.ledger.add(text, FROM_USER)
         for position, call in enumerate(calls):
@@ -129,14 +133,17 @@ class Response:
         found = self.reader.read(self.output, is_answer=True)
         self.tokens = sorted(found, key=lambda token: token.start)[:MAX_CLAIMS]
         """What the answer states, in its order."""
-        self.kinds = self.words.said(self.output)
-        """The kinds of words in the answer, set phrases aside."""
 
     def once(self, make: "Callable[[Response], _Made]") -> _Made:
         """What `make` makes of the response, made once for all rules."""
         if make not in self._made:
             self._made[make] = make(self)
         return cast("_Made", self._made[make])
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of words in the answer, set phrases aside."""
+        return self.words.said(self.output)
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
@@ -197,7 +204,11 @@ class Response:
 
     def tells(self, place: int) -> bool:
         """Whether a place of the answer is in a sentence that is no question."""
-        return any(one.start <= place < one.end for one in self.sentences)
+        return around(self.spans, place)[0] in self._starts
+
+    @cached_property
+    def _starts(self) -> frozenset[int]:
+        return frozenset(one.start for one in self.sentences)
 
     @cached_property
     def told(self) -> frozenset[str]:
@@ -206,13 +217,19 @@ class Response:
 
     def span_of(self, token: Token) -> tuple[int, int]:
         """Where the sentence stands that has a token of the answer."""
-        inside = (span for span in self.spans if span[0] <= token.start < span[1])
-        return next(inside, (token.start, token.end))
+        return around(self.spans, token.start)
 
     def around(self, token: Token) -> str:
         """The sentence in which a token of the answer stands."""
         start, end = self.span_of(token)
         return self.output[start:end].strip()
+
+    def words_around(self, token: Token) -> frozenset[str]:
+        """The words of the sentence in which a token of the answer stands."""
+        start, end = self.span_of(token)
+        if start not in self._words_at:
+            self._words_at[start] = words_of(self.output[start:end])
+        return self._words_at[start]
 
     def names(self, record: Record, text: str) -> bool:
         """Whether a text names a record by a label of it."""
@@ -271,8 +288,8 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def around(spans: Sequence[tuple[int, int]], place: int) -> tuple[int, int]:
-    """The one of `spans` in which a place of the text is."""
-    return next(span for span in spans if span[0] <= place < span[1])
+    """The one of `spans`, which are in order, in which a place of the text is, or the one before it."""
+    return spans[max(0, bisect_right(spans, place, key=_start_of) - 1)]
 
 
 def alike(one: str, other: str) -> bool:
