@@ -38,8 +38,8 @@ _MOST_RECORDS: Final = 300
 _MOST_DENIALS: Final = 4
 _CONTENT: Final = 20_000
 _OPEN: Final = TROUBLE | {"pending"}
-_DRY_TEXTS: Final = tuple(map(folded, keys.DRY_TEXTS))
 """Kinds of words by which an answer tells that something is not done, or not yet."""
+_DRY_TEXTS: Final = tuple(map(folded, keys.DRY_TEXTS))
 _MARK = re.compile(r"\b[A-Z]{4,20}\b|(?<=[=:])\s?[a-z]{4,20}\b")
 _PARTICIPLE = re.compile(r"(?:ed|en|et|iert|ing|[ai]d[oa]s?|[aiu]t[oaie]|ée?s?|[ao]n[eoy]|ready|able)$")
 
@@ -89,7 +89,8 @@ def failed_rows(response: Response) -> Iterator[Finding]:
 def _smaller_counts(response: Response) -> Iterator[Quantity]:
     """Counts of what was done, beside a larger count in their record."""
     for record in response.ledger.records[:_MOST_RECORDS] if response.words.is_spaced else ():
-        if record.call in response.last_calls and len(record.numbers) > 1:
+        is_tally = all(number.value == int(number.value) for number in record.numbers)
+        if record.call in response.last_calls and len(record.numbers) > 1 and is_tally:
             counts = [number for number in record.numbers[:12] if _is_count(number)]
             most = max((count.value for count in counts), default=0.0)
             for count in counts:
@@ -230,25 +231,6 @@ def replaced_values(response: Response) -> Iterator[Finding]:
                 what = f"{new.key} is {shown(new.value)}"
                 yield Finding("RH12.4", shown(str(old.value)), what, new.path, new.call)
                 return
-
-
-def renewed_values(response: Response) -> Iterator[Finding]:
-    """RH12.4: told is a value in whose place a later call put another: `available`, `available_after`."""
-    told = response.once(Told)
-    for new in response.current[:_MOST_RECORDS] if len(response.last_calls) > 1 else ():
-        words = key_words(new.key)
-        rest = tuple(word for word in words if word not in keys.RENEWED)
-        if not rest or rest == words or new.value in (None, True, False):
-            continue
-        olds = [
-            one
-            for one in response.current[:_MOST_RECORDS]
-            if one.call < new.call and key_words(one.key) == rest
-        ]
-        if len(olds) == 1 and _is_alike(olds[0], new) and told.has(olds[0]) and not told.has(new):
-            what = f"{new.key} is {shown(new.value)}"
-            yield Finding("RH12.4", shown(str(olds[0].value)), what, new.path, new.call)
-            return
 
 
 def _later(response: Response) -> dict[int, list[int]]:
@@ -406,10 +388,6 @@ def denied_results(response: Response) -> Iterator[Finding]:
     for one in denials:
         own = _topics(one.text, response)
         both = own & asked if asked else own
-        for leaf in _unheard(both, response) if both else ():
-            what = f"{leaf.key}: {shown(leaf.value)}"
-            yield Finding("RH13", shown(one.text), what, leaf.path, leaf.call)
-            return
         for leaf in response.current if own else ():
             names, value = _stems(" ".join(key_words(leaf.key))), leaf.value
             above = names | _stems(leaf.path.rpartition(".")[0].rpartition(".")[2])
@@ -424,16 +402,6 @@ def denied_results(response: Response) -> Iterator[Finding]:
                 what = f"{wanted[0].key}: {shown(wanted[0].value)}"
                 yield Finding("RH13", shown(one.text), what, wanted[0].path, leaf.call)
                 return
-
-
-def _unheard(topics: set[str], response: Response) -> Iterator[Leaf]:
-    """What a tool about a topic returned, if the answer tells nothing of it."""
-    for position in sorted(response.last_calls):
-        leaves = [leaf for leaf in response.current if leaf.call == position]
-        news = [one for one in leaves if one.value and folded(str(one.value)) not in response.user_text]
-        is_about = _meet(topics, _stems(" ".join(key_words(response.calls[position].name))))
-        if news[1:] and is_about and not any(map(response.once(Told).has, news)):
-            yield news[0]
 
 
 def _is_denial(one: Sentence, response: Response) -> bool:

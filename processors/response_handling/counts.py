@@ -2,22 +2,19 @@
 
 A small number counts the rows of a list where it stands before their number (`two of the six`) or before
 the name of the list or of the tool (`two builds`). So many rows have to be of the one state or kind that its
-clause names. A number of rows that are named one by one leaves none out that nothing tells from them, and
-numbers of rows of all kinds add up.
+clause names.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
 
 from processors.response_handling.ledger import Record
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers, Support
 from processors.response_handling.reading import Token
 from processors.response_handling.response import UNSPACED, Finding, Response, alike, around, shown
-from processors.response_handling.rows import Told
 
 _MOST_ROWS, _MOST_LISTS, _MOST_KINDS, _LONGEST_VALUE = 200, 12, 5, 40
 """Rows of a list, lists that are added up, kinds that rows are told of by, and characters of a value."""
@@ -46,8 +43,6 @@ def wrong_counts(response: Response) -> Iterator[Finding]:
             continue
         kinds, size, first = _kinds(records), len(records), records[0]
         names = {*key_words(first.key)} or {*key_words(response.calls[first.call].name)}
-        named = _named(response, records, kinds)
-        left_out, left = _left_out(records, kinds, named), _left(counts, kinds, named, size)
         for support, behind, clause, of, end in counts:
             n, is_part, given = support.token.value, of == size > support.token.value, None
             is_named = is_part or any(
@@ -56,14 +51,12 @@ def wrong_counts(response: Response) -> Iterator[Finding]:
             if is_named and n != size:
                 is_new = n > size and n not in totals and not (support.direct or support.how)
                 said = _said(clause, kinds, size)
-                given = size if is_new and not said else left_out.get(n)
+                given = size if is_new and not said else None
                 if len(said) == 1:
                     ((text, held),) = said.items()
                     allowed = {held, size - held if "negation" in response.words.said(clause) else held}
                     is_sure = n > held or (is_part and _is_last(clause, text, end))
                     given = held if is_sure and n not in allowed else given
-            if given is None and left and n < size and not support.direct and n not in left[1]:
-                given = left[0]
             if given is not None:
                 claim = shown(response.around(support.token))
                 yield Finding("RH1.5", claim, f"{given} of {size} rows", first.path, first.call)
@@ -117,61 +110,6 @@ def _said(clause: str, kinds: _Kinds, size: int) -> dict[str, int]:
             text = value if isinstance(value, str) else " ".join(key_words(key)) if value else ""
             if len(rows) < size and _says(clause, text):
                 found[text] = len(rows)
-    return found
-
-
-def _named(response: Response, records: Sequence[Record], kinds: _Kinds) -> set[int]:
-    """The rows that the answer names, by texts that are of no kind and by their numbers."""
-    told, found = response.once(Told).answer, set[int]()
-    for place, record in enumerate(records):
-        texts = [str(leaf.value).lower() for leaf in record.leaves if leaf.key not in kinds and leaf.value]
-        if any(len(text) >= _SHORTEST_NAME and told.find(text) for text in texts):
-            found.add(place)
-    return found
-
-
-def _left_out(records: Sequence[Record], kinds: _Kinds, named: set[int]) -> dict[float, int]:
-    """For numbers of rows of one kind that are named, how many there are, if nothing tells them apart."""
-    found = dict[float, int]()
-    for key, by_value in kinds.items():
-        for rows in by_value.values():
-            own, rest = rows & named, rows - named
-            if len(own) > 1 and rest and not _differ(records, kinds, key, own, rest):
-                found[len(own)] = len(rows)
-    whole = {len(rows) for by_value in kinds.values() for rows in by_value.values() if rows <= named}
-    return {n: given for n, given in found.items() if n not in whole}
-
-
-def _differ(records: Sequence[Record], kinds: _Kinds, key: str, own: set[int], rest: set[int]) -> bool:
-    """Whether another kind, or larger or smaller numbers or dates, tell some rows from others."""
-    for other in kinds.keys() - {key}:
-        held = [rows for rows in kinds[other].values() if not rows.isdisjoint(own)]
-        valued = rest - kinds[other].get(None, set())
-        if valued and valued.isdisjoint(set[int]().union(*held)):
-            return True
-    sizes: dict[tuple[str, type], tuple[list[Any], list[Any]]] = defaultdict(lambda: ([], []))
-    for place in own | rest:
-        for leaf in records[place].leaves:
-            if str(leaf.value)[:1].isdecimal():
-                sizes[leaf.key, type(leaf.value)][place in rest].append(leaf.value)
-    return any(a and b and (max(a) < min(b) or max(b) < min(a)) for a, b in sizes.values())
-
-
-def _left(counts: Sequence[_Count], kinds: _Kinds, named: set[int], size: int) -> tuple[int, set[int]] | None:
-    """How many rows are of the one kind of a key of which nothing is told, and what else a number may count.
-
-    That is kinds together, and a part of one that is told. None if the answer does not tell how many rows
-    there are.
-    """
-    found, numbers = None, {support.token.value for support, *_ in counts if not support.direct}
-    for by_value in kinds.values() if size in numbers else ():
-        rows = [*by_value.values()]
-        if 1 < len(rows) <= _MOST_KINDS and sum(map(len, rows)) == size:
-            silent = [one for one in rows if len(one) not in numbers and not one <= named]
-            sums = {sum(map(len, some)) for n in range(1, len(rows)) for some in combinations(rows, n)}
-            sums.update(range(max((len(one) for one in rows if one not in silent), default=0) + 1))
-            if len(silent) == 1:
-                found = len(silent[0]), sums | (found[1] if found else set())
     return found
 
 

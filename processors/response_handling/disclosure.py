@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
-from itertools import islice
 
 from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown, words_of
+from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
 
 _CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}")
 _PARTS = re.compile(r"[,(;]")
@@ -71,7 +70,6 @@ def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Findin
         *_secrets(response),
         *_internals(response),
         *_confidential(response),
-        *_restricted(response),
         *_persons(response, personal),
     ):
         if text not in seen and folded(text) not in response.user_text and len(seen) < _MOST_TOLD:
@@ -153,32 +151,6 @@ def _confidential(response: Response) -> Iterator[_Found]:
         text = str(leaf.value)
         if leaf.record in shut and len(text) > 1 and text not in known and _stands_in(text, response.output):
             yield "RH7.2", "confidential", text, leaf
-
-
-def _restricted(response: Response) -> Iterator[_Found]:
-    """The values of members that a result shows to some only: `noteVisibility`, or named in `visibility`."""
-    said = words_of(response.output)
-    for record, wanted in islice(_shown_to_some(response), _MOST_TOLD):
-        for leaf in (one for one in record.leaves if key_words(one.key) == wanted):
-            text = str(leaf.value)[:_LONGEST_PART]
-            words = {word for word in words_of(text) if len(word) > _SHORTEST_PART}
-            if len(text) > 1 and (_stands_in(text, response.output) or (len(words) > 1 and words <= said)):
-                yield "RH7.2", "restricted", text, leaf
-
-
-def _shown_to_some(response: Response) -> Iterator[tuple[Record, tuple[str, ...]]]:
-    """Records, with the words of the keys of their members that are not for everybody."""
-    records = response.ledger.records
-    for mark in response.current:
-        words, record = key_words(mark.key), records[mark.record]
-        if not keys.VISIBILITY_KEYS.isdisjoint(words[-1:]):
-            found = record, words[:-1]
-        elif record.parent >= 0 and not keys.VISIBILITY_KEYS.isdisjoint(key_words(record.key)):
-            found = records[record.parent], words
-        else:
-            continue
-        if isinstance(mark.value, str) and patterns.FOR_SOME.search(mark.value[:_LONGEST_PART].lower()):
-            yield found
 
 
 def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:

@@ -47,30 +47,6 @@ def wrong_fields(response: Response) -> Iterator[Finding]:
                     return
 
 
-def former_fields(response: Response) -> Iterator[Finding]:
-    """RH10.3: the number of a former time told as that of now, which the answer tells nowhere."""
-    numbers = response.once(Numbers)
-    said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
-    for support in numbers.supports:
-        own, sentence = support.direct, response.around(support.token)
-        is_one = len({(one.record, one.key) for one in own}) == 1 and own[0].call >= 0
-        words = {*key_words(own[0].key)} if is_one and response.tells(support.token.start) else set[str]()
-        if keys.PREVIOUS.isdisjoint(words) or "relative" in response.words.categories(sentence):
-            continue
-        for other in response.ledger.records[own[0].record].numbers[:_MOST_MEMBERS]:
-            now = {*key_words(other.key)}
-            is_now = words - keys.PREVIOUS == now or (words <= _OF_TIMES and now <= keys.PRESENT)
-            is_now = is_now and abs(other.value) not in said
-            if is_now and not any(
-                alike(word, its)
-                for word in response.words_around(support.token)
-                for its in keys.PREVIOUS & words
-            ):
-                what = f"{support.token.text} is {own[0].key}; {other.key} is {other.value:.10g}"
-                yield Finding("RH10.3", shown(sentence), what, other.path, other.call)
-                return
-
-
 def _is_like(own: Quantity, other: Quantity) -> bool:
     """Whether two numbers are of a kind, and one is no small number without a unit."""
     is_alike = (other.unit and other.unit.dimension) == (own.unit and own.unit.dimension)

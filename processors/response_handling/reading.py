@@ -19,6 +19,8 @@ MAX_TOKENS: Final = 500
 _HAS_DIGIT = re.compile(r"\d")
 _MAY_BE_DATE = re.compile(r"(?<!\d)(?:19|20)\d{6}(?!\d)|\d[-/.]\s?\d{1,2}[-/.]|\d\s?[年月]")
 _MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP時时點点Uu]")
+_IS_VERB, _VERB_AFTER = re.compile(r"\bmay$"), re.compile(r"\s[a-z]")
+"""`the 5th may build on it`"""
 _SPELLED = re.compile(r"[^\W\d_]{2,24}(?:-[^\W\d_]{2,24})?")
 _NEAR_WORD = re.compile(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}")
 _POINT_LANGUAGES = frozenset({"en", "ja", "zh", ""})
@@ -122,6 +124,8 @@ class Reader:
     def _read_dates(self, text: str, found: list[Token]) -> str:
         spans = []
         for match in self._dates.finditer(text):
+            if _IS_VERB.search(match[0]) and _VERB_AFTER.match(text, match.end()):
+                continue
             if days := tuple(dict.fromkeys(day for day in self._days(match) if _is_day(day))):
                 found.append(Token("date", match.start(), match.end(), match[0], dates=days))
                 spans.append(match.span())
@@ -371,7 +375,7 @@ def _parts(written: str, start: int, found: list[Token]) -> list[tuple[int, int]
         is_range = is_range and len(high) - len(low) <= 1 and (len(high) < 4 or low.endswith("00"))
         if is_range or mark == "–":
             return [(start, start + len(low)), (start + len(low) + 1, whole[1])]
-    if sum(map(str.isdigit, written)) > 4 and ":" not in written and "." not in written:
+    if sum(map(str.isdigit, written)) > 4 and not any(mark in written for mark in ":.,"):
         found.append(Token("id", *whole, written))
     return []
 

@@ -4,9 +4,8 @@ Where a sentence says that something was reckoned (a total, an average, a share,
 from what, the number is held against that reckoning.
 """
 
-from collections import defaultdict
 from collections.abc import Iterator
-from itertools import accumulate, combinations, islice, permutations
+from itertools import combinations, permutations
 from typing import Final
 
 from processors.response_handling.numbers import (
@@ -44,7 +43,7 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
     for support in [support for support in numbers.supports if not support.direct][:_MOST_DOUBTED]:
         token, claim = support.token, shown(response.around(support.token))
-        wrong = _of_wrong_base(support, numbers, response) or _misreckoned(support, numbers, response)
+        wrong = _misreckoned(support, numbers, response)
         if wrong is not None:
             yield Finding("RH1.7", claim, f"{token.text}: {wrong.how} is {wrong.value:.10g}")
             continue
@@ -54,7 +53,7 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
         if other is not None and support.steps == 2:  # then only what is told as it stands
             other = other if abs(other.value) == token.value else None
         slip = numbers.slip(token) if support.steps != 2 else None
-        if other is not None and response.may_mean(other, token):
+        if other is not None:
             what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
             yield Finding("RH11.1", claim, what, other.path, other.call)
         elif slip is not None and (not support.how or slip.dimension != "given" or _digits(token) >= _LONG):
@@ -81,42 +80,10 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     near = min((m for m in found if m.kind in _NEAR), key=lambda made: abs(made.value - value), default=None)
     if near is None or any(abs(made.value - value) <= slack for made in found):
         return None
-    if near.kind == "mean" and token.is_approximate and _is_mean_of_part(value, slack, response):
-        return None
     is_slipped = near.kind == "total" and value >= _LEAST_SLIP
     is_slipped = is_slipped and is_slip(value, near.value, token.readings[token.reading][1])
     is_near = is_slipped or abs(near.value - value) <= _NEAR[near.kind] * near.value
     return near if is_near and (not support.is_sure or (is_slipped and near.how == TOLD)) else None
-
-
-def _of_wrong_base(support: Support, numbers: Numbers, response: Response) -> Made | None:
-    """The change between the two numbers of a sentence, where it is told as a share of the latter."""
-    token, said = support.token, numbers.said(support) & {"up", "down"}
-    beside = sorted((s for s in numbers.beside(token) if not _is_share(s.token)), key=lambda s: s.token.start)
-    amounts = [s.token.value for s in beside if s.direct and s.token.value > 1]
-    if not _is_share(token) or len(said) != 1 or len(amounts) != 2:
-        return None
-    former, latter = amounts
-    change, slack = latter - former, slack_of(token, token.value)
-    is_so = (change > 0) == (said == {"up"}) and bool(change)
-    wanted, wrong = abs(change) / former * 100, abs(change) / latter * 100
-    if is_so and abs(whole_of(token) - wrong) <= slack < abs(whole_of(token) - wanted):
-        return Made(wanted, 0.0, "", f"from {former:.10g} to {latter:.10g}", "change")
-    return None
-
-
-def _is_mean_of_part(value: float, slack: float, response: Response) -> bool:
-    """Whether a number is the average of the first or of the last rows of a list."""
-    for records in response.ledger.groups:
-        columns = defaultdict[str, list[float]](list)
-        for number in (number for record in records for number in record.numbers):
-            columns[number.key].append(number.value)
-        for column in columns.values():
-            for rows in (column, column[::-1]):
-                means = (total / n for n, total in enumerate(accumulate(rows), 1))
-                if any(abs(mean - value) <= slack for mean in islice(means, 1, None)):
-                    return True
-    return False
 
 
 def _shares(token: Token, is_change: bool, numbers: Numbers, response: Response) -> Iterator[Made]:

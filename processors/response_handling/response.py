@@ -5,7 +5,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice, pairwise
 from operator import itemgetter
 from typing import Final, TypeVar, cast
 
@@ -13,10 +12,8 @@ from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
 from processors.response_handling import ledger
 from processors.response_handling.failures import ToolFailure
-from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, Quantity, Record, folded, unaccented
-from processors.response_handling.lexicon import detect, lexicon
-from processors.response_handling.lexicons import keys
-from processors.response_handling.lexicons.units import key_words
+from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, Record, folded
+from processors.response_handling.lexicon import detect
 from processors.response_handling.reading import Token, reader
 
 MAX_CLAIMS: Final = 100
@@ -174,33 +171,9 @@ class Response:
         for start, end in self.spans:
             text = self.output[start:end]
             if not self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS):
-                kinds = self.words.said(self._without_nothings(text))
+                kinds = self.words.said(text)
                 found.append(Sentence(start, end, text, words_of(text), kinds))
         return found
-
-    def _without_nothings(self, text: str) -> str:
-        """A sentence without negations of what results give as 0, which only tell that: `no fee`."""
-        nothings = self._nothings
-        words = [*_WORD.finditer(text)] if nothings else []
-        for word, after in pairwise(words):
-            if self.words.categories(word[0]).isdisjoint({"negation", "no"}):
-                continue
-            if any(alike(unaccented(after[0]), name) for name in nothings):
-                text = text[: word.start()] + " " * len(word[0]) + text[word.end() :]
-        return text
-
-    @cached_property
-    def _nothings(self) -> frozenset[str]:
-        """The names of sums of 0, those aside of what was done or went wrong."""
-        languages, counting = (lexicon("en"), self.words), keys.FAILED_LISTS | keys.TOTAL_KEYS
-        counts = (leaf for leaf in self.current if leaf.value == 0 and type(leaf.value) in (int, float))
-        names = (key_words(leaf.key)[-1:] for leaf in islice(counts, _MOST_NOTHINGS))
-        words = (unaccented(word) for name in names for word in name)
-        return frozenset(
-            word for word in words
-            if len(word) > 2 and not any(one.categories(word) & _OF_OUTCOMES for one in languages)
-            and not word.startswith(keys.GOOD_STEMS) and word not in counting
-        )  # fmt: skip
 
     def tells(self, place: int) -> bool:
         """Whether a place of the answer is in a sentence that is no question."""
@@ -237,14 +210,6 @@ class Response:
         labels += [leaf.value for leaf in record.leaves if isinstance(leaf.value, str)]
         low = folded(text)
         return any(2 < len(label) < 60 and folded(label) in low for label in labels)
-
-    def may_mean(self, entry: Quantity, token: Token) -> bool:
-        """Whether a number may be told of that of the evidence: if of a row, it is named or has it alone."""
-        record = self.ledger.records[entry.record]
-        if "[" not in record.path or self.names(record, self.around(token)):
-            return True
-        alike = [other for other in self.ledger.quantities if abs(other.value) == token.value]
-        return alike == [entry]
 
     @cached_property
     def starts_with_yes(self) -> bool:

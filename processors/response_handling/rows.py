@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import combinations, islice, permutations
+from os.path import commonprefix
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
@@ -175,6 +176,15 @@ class _Group:
         is_counting = numbers == [*range(numbers[0], numbers[0] + len(records))] if numbers else False
         self.numbered = {leaf.key for leaf in firsts if is_counting and len(records[0].leaves) > 1}
         """Keys by which rows are numbered: what stands for such a number may be any other one."""
+        values = defaultdict[str, list[object]](list)
+        for leaf in (leaf for record in records for leaf in record.leaves):
+            values[leaf.key].append(leaf.value)
+        self.naming = {
+            key
+            for key, own in values.items()
+            if len(own) == len(records) == len({*map(str, own)}) and keys.NAMING & {*key_words(key)[-1:], key}
+        }
+        """Keys of identifiers, which name their rows and are no values of them."""
         self.units = {
             leaf.value for record in records for leaf in record.leaves
             if isinstance(leaf.value, str) and leaf.value and keys.UNIT_KEYS & {*key_words(leaf.key)[-1:]}
@@ -198,6 +208,7 @@ class _Group:
     def _read_labels(self) -> None:
         """Note by what texts rows can be named, and by what words of slugs and names."""
         shared = set.intersection(*({*record.labels} for record in self.rows.values()))
+        prefixes = {key: commonprefix(texts) for key, texts in self._texts() if UNSPACED.search(texts[0])}  # noqa: RUF071  signs
         for row, record in self.rows.items():
             cells = [(key, label, False) for key, label in record.labels if (key, label) not in shared]
             for one in self._above(record):
@@ -210,6 +221,9 @@ class _Group:
                     text = f"{' '.join(key_words(key)[-1:])} {text}"  # zone B, court 3
                 if len(text) > _LONGEST_LABEL:
                     continue
+                own = text.removeprefix(prefixes[key]) if key in prefixes else text
+                if 1 < len(own) < len(text):
+                    self.whole[own.lower()][""].add(row)
                 for label in {text.lower(), _GLUED.sub(" ", text.lower())}:  # KL1018 as KL 1018
                     self.whole[label][key if is_own else ""].add(row)
                 for word in () if _is_state(key) or not _LETTER.search(text) else _WORD.findall(text):
@@ -219,6 +233,14 @@ class _Group:
                         self.parts[low[:2]].add(row)  # as a family name begins a name
                     elif len(low) > 2 and (is_slug or is_name):
                         self.parts[_plain(low)].add(row)
+
+    def _texts(self) -> Iterator[tuple[str, list[str]]]:
+        """The texts of all rows under each key that all have."""
+        found = defaultdict[str, list[str]](list)
+        for leaf in (leaf for record in self.rows.values() for leaf in record.leaves[:_MOST_CELLS]):
+            if isinstance(leaf.value, str):
+                found[leaf.key].append(leaf.value)
+        return ((key, texts) for key, texts in found.items() if len(texts) == len(self.rows))
 
     def _of_labels(self, text: Text) -> list[_Place]:
         """Where a text names rows, each place by the longest label."""
@@ -230,6 +252,7 @@ class _Group:
                 rows = frozenset[int]().union(*(others[key] for others in longer if key in others))
                 is_name = _LETTER.search(label) and not _is_state(key)
                 kind, is_claim = _NAME if is_name else _STATE, bool(key) and len(by_key) == 1
+                is_claim = is_claim and key not in self.naming
                 found += [_Place(*span, key, rows, kind, text.text[slice(*span)], is_claim) for span in spans]
         for word, own in self.parts.items():
             spans = text.find(word) if UNSPACED.search(word) else text.words.get(word, [])[:_MOST_PLACES]
@@ -256,7 +279,7 @@ class _Group:
                 behind = self.response.output[end : end + _LONGEST_UNIT].lstrip()
                 end += any(behind.startswith(unit) for unit in self.units) * 2  # then it is no bare number
                 text = self.response.output[token.start : end]
-                is_claim = is_claim and key not in self.numbered
+                is_claim = is_claim and key not in self.numbered and key not in self.naming
                 yield _Place(token.start, token.end, key, rows, kind, text, is_claim)
 
     def _is_rate(self, token: Token) -> bool:

@@ -7,7 +7,7 @@ in which they stand; questions to the user and set phrases ("no further action")
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import islice, pairwise, permutations
+from itertools import pairwise, permutations
 from typing import Final
 
 from processors.response_handling.errors import acts, is_dry
@@ -61,6 +61,8 @@ def _state_leaves(response: Response) -> Iterator[tuple[Leaf, str, str]]:
         if isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE:
             words = {*key_words(leaf.value)}
             is_state = not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
+            if not keys.PREVIOUS.isdisjoint(key_words(leaf.key)):
+                continue
             if is_state or (words and not keys.VAGUE_STATES & words and words <= _STATES):
                 yield leaf, leaf.value, state_of(leaf.value, is_spaced=response.words.is_spaced)
 
@@ -193,6 +195,45 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
             return
 
 
+def _names(name: tuple[str, ...], one: Sentence) -> bool:
+    """Whether a sentence has all words of a name, in some form."""
+    return all(any(word.startswith(part) for word in one.words) for part in name)
+
+
+def undone_counts(response: Response) -> Iterator[Finding]:
+    """RH9.c: an action counts nothing that it did (`deleted: 0`, `applied: []`), told as done."""
+    done = [one for one in response.sentences if "done" in one.kinds][:1]
+    if not done or not done[0].kinds.isdisjoint({*TROUBLE, "pending", "contrast"}):
+        return
+    counts = [
+        (leaf.call, leaf.key, leaf.value, leaf.path) for leaf in response.current[:_MOST_LEAVES]
+        if type(leaf.value) is int and not set(".[") & {*leaf.path}
+    ]  # fmt: skip
+    lists = [entry for entry in response.ledger.lists[:_MOST_LEAVES] if entry.call in response.last_calls]
+    counts += [(entry.call, entry.key, entry.length, entry.path) for entry in lists if "." not in entry.path]
+    made = [
+        count for count in counts if acts(response.calls[count[0]].name) and _counts_done(count[1], response)
+    ]
+    for call, key, _, path in made:
+        if not any(size for other, _, size, _ in made if other == call):
+            yield Finding("RH9.c", shown(done[0].text), f"{key}: 0", path, call)
+            return
+
+
+def _counts_done(key: str, response: Response) -> bool:
+    """Whether a key counts what was done: its first word says so, and no more than one word goes with it."""
+    words = key_words(key)
+    return 0 < len(words) < 3 and _is_done(words[:1], response) and words[0] not in keys.FAILED_LISTS
+
+
+def _is_done(words: tuple[str, ...], response: Response) -> bool:
+    """Whether the first word of a key says that something is done or holds."""
+    languages = (response.words, lexicon("en"))
+    return any(
+        w.startswith(keys.GOOD_STEMS) or any("done" in one.categories(w) for one in languages) for w in words
+    )
+
+
 def undone_actions(response: Response) -> Iterator[Finding]:
     """RH9.c: an action says by its own flag that it was not done, and the answer says that it was."""
     for leaf in response.current if "unable" not in response.told else ():
@@ -233,91 +274,6 @@ def denied_things(response: Response) -> Iterator[Finding]:
             return
 
 
-def reversed_by_name(response: Response) -> Iterator[Finding]:
-    """RH9.b, RH9.c: a sentence names a row or a member by all its words and says the reverse of it.
-
-    Names are of the row, or of the member itself (`tailgate: unlocked`). The sentence has no negation.
-    """
-    kinds = {"negation", "no", "contrast", "pending"}
-    plain = [one for one in response.sentences if one.kinds.isdisjoint(kinds)][:_MOST_FLAGS]
-    for leaf, rule, told in islice(_reverses(response), _MOST_FLAGS if plain else 0):
-        key, names = key_words(leaf.key), list[tuple[str, ...]]()
-        if "[" in leaf.path:
-            beside = response.ledger.records[leaf.record].leaves[:_MOST_NAMES]
-            names = [
-                key_words(other.value[:_LONGEST_STATE]) for other in beside if isinstance(other.value, str)
-            ]
-            names = [name for name in names if len(name) > 1 and all(map(str.isalpha, name))]
-        if keys.STATE_KEYS.isdisjoint(key) and told not in key and len("".join(key)) > _STEM:
-            names.append(key)
-        for one in plain:
-            is_said = told in one.words and str(leaf.value).lower() not in one.words
-            if is_said and any(_names(name, one) for name in names):
-                what = f"{leaf.key}: {str(leaf.value).lower()}"
-                yield Finding(rule, shown(one.text), what, leaf.path, leaf.call)
-                return
-
-
-def _reverses(response: Response) -> Iterator[tuple[Leaf, str, str]]:
-    """False flags of rows and states of one word, with the rule and the word that is the reverse of each."""
-    for leaf in response.current[:_MOST_LEAVES]:
-        if leaf.value is False and "[" in leaf.path:
-            words = key_words(leaf.key)
-            if len(words) == 1 and len(words[0]) > _STEM:
-                yield leaf, "RH9.c", words[0]
-        elif isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE and leaf.value.isalpha():
-            if told := _opposite_of(leaf.value.lower()):
-                yield leaf, "RH9.b", told
-
-
-def _names(name: tuple[str, ...], one: Sentence) -> bool:
-    """Whether a sentence has all words of a name, in some form."""
-    return all(any(word.startswith(part) for word in one.words) for part in name)
-
-
-def _opposite_of(state: str) -> str:
-    """What a state is the reverse of, if that is one word: `locked` of `unlocked`."""
-    bare = next(
-        (state.removeprefix(start) for start in keys.NEGATING_PREFIXES if state.startswith(start)), ""
-    )
-    others = {other for pair in keys.OPPOSITES for one, other in (pair, pair[::-1]) if one == state}
-    return bare if len(bare) > _STEM else others.pop() if len(others) == 1 else ""
-
-
-def undone_counts(response: Response) -> Iterator[Finding]:
-    """RH9.c: an action counts nothing that it did (`deleted: 0`, `applied: []`), told as done."""
-    done = [one for one in response.sentences if "done" in one.kinds][:1]
-    if not done or not done[0].kinds.isdisjoint({*TROUBLE, "pending", "contrast"}):
-        return
-    counts = [
-        (leaf.call, leaf.key, leaf.value, leaf.path) for leaf in response.current[:_MOST_LEAVES]
-        if type(leaf.value) is int and not set(".[") & {*leaf.path}
-    ]  # fmt: skip
-    lists = [entry for entry in response.ledger.lists[:_MOST_LEAVES] if entry.call in response.last_calls]
-    counts += [(entry.call, entry.key, entry.length, entry.path) for entry in lists if "." not in entry.path]
-    made = [
-        count for count in counts if acts(response.calls[count[0]].name) and _counts_done(count[1], response)
-    ]
-    for call, key, _, path in made:
-        if not any(size for other, _, size, _ in made if other == call):
-            yield Finding("RH9.c", shown(done[0].text), f"{key}: 0", path, call)
-            return
-
-
-def _counts_done(key: str, response: Response) -> bool:
-    """Whether a key counts what was done: its first word says so, and no more than one word goes with it."""
-    words = key_words(key)
-    return 0 < len(words) < 3 and _is_done(words[:1], response) and words[0] not in keys.FAILED_LISTS
-
-
-def _is_done(words: tuple[str, ...], response: Response) -> bool:
-    """Whether the first word of a key says that something is done or holds."""
-    languages = (response.words, lexicon("en"))
-    return any(
-        w.startswith(keys.GOOD_STEMS) or any("done" in one.categories(w) for one in languages) for w in words
-    )
-
-
 def reversed_trends(response: Response) -> Iterator[Finding]:
     """RH9.d: a change told with the other direction than its sign, or than two values have in time."""
     found = response.once(Numbers)
@@ -349,38 +305,6 @@ def reversed_trends(response: Response) -> Iterator[Finding]:
             what = f"{quantity.key} is {quantity.value:.10g}, a change of {change:.10g}"
             yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
             return
-
-
-def reversed_extremes(response: Response) -> Iterator[Finding]:
-    """RH9.d: the least told as the most that was asked for, or the most as the least."""
-    asked = {sign for sign, words in keys.EXTREMES.items() if words.search(response.question.lower())}
-    if len(asked) != 1:
-        return
-    (sign,), numbers = asked, response.once(Numbers)
-    said = {abs(quantity.value) for support in numbers.supports for quantity in support.direct}
-    for one in response.sentences:
-        signs = {sign for sign, words in keys.EXTREMES.items() if words.search(one.text.lower())}
-        supports = numbers.within(one.start, one.end)
-        inside = [support.direct for support in supports if support.direct]
-        if len(inside) < len(supports):
-            continue  # what was reckoned may be what is compared
-        is_asked = signs == asked or (not signs and one is response.sentences[0])
-        for records in response.ledger.groups if is_asked and "negation" not in one.kinds else ():
-            rows, found = {record.index for record in records}, defaultdict[str, list[float]](list)
-            for quantity in (number for record in records for number in record.numbers if number.is_operand):
-                found[quantity.key].append(sign * quantity.value)
-            for own in inside:
-                quantity, values = own[0], sorted(found.get(own[0].key, ()))
-                stems = [word[:_STEM] for word in key_words(quantity.key)]
-                is_sole = len(found) == 1 or any(stem in response.question.lower() for stem in stems)
-                is_all = {each.record for each in own} <= rows and len({each.key for each in own}) == 1
-                is_least = (
-                    is_sole and is_all and len(values) > 2 and sign * quantity.value == values[0] < values[-1]
-                )
-                if is_least and abs(values[-1]) not in said:
-                    what = f"{quantity.key} goes to {sign * values[-1]:.10g}"
-                    yield Finding("RH9.d", shown(one.text), what, quantity.path, quantity.call)
-                    return
 
 
 def _is_change(token: Token, change: float, before: float) -> bool:

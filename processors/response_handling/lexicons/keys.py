@@ -21,6 +21,13 @@ NO_OPERANDS: Final = frozenset(
     """.split()
 )
 """Words of keys whose numbers name something, so that nobody reckons with them."""
+NAMING: Final = frozenset(
+    """
+    id no nr nro nº num number code ref reference sku key 番号 番號 编号 編號 单号 單號 伝票 numer numero número numéro nummer kod code
+    código codice referencia referentie referenz kenmerk
+    """.split()
+)
+"""Words of keys of identifiers, by which rows are named."""
 STATE_KEYS: Final = frozenset(
     """
     状態 状态 ステータス ステイタス 結果 结果

@@ -30,12 +30,9 @@ RENT = call({"rent": {"2025-01": 900, "2025-02": 855}}, name="rent")
 MEMBERS = call({"members": 1320, "previous_year": {"members": 1200}}, name="members")
 PAGES = call({"users": ["Ann", "Bo", "Cy"], "page": 1, "pages": 4}, name="users")
 
-DOORS = call([{"id": "front_door", "locked": True}, {"id": "back_door", "locked": False}], name="home")
-CAR = call({"locks": {"boot": "LOCKED", "tailgate": "UNLOCKED"}, "soc": 64}, name="vehicle_status")
 HELD = call(
     {"list": "all", "recipients": 86, "state": "queued", "delivered": 0}, name="send_notice", to="all"
 )
-POWER = call({"verbrauchKwh": 2874, "verbrauchVorjahrKwh": 3126}, name="abrechnung")
 PRICES = call(
     [
         {"crop": "soja", "price": 21.85, "currency": "USD"},
@@ -83,15 +80,6 @@ RENEWED = call(
     name="renew_loans",
 )  # fmt: skip
 INVOICE = call({"no": "F-2025-0418", "total": 2340.0, "due": "2025-06-13", "paid": False}, name="get_invoice")
-STOCK = [
-    call({"sku": "OAK", "on_hand": 14, "available": 14}, name="check_stock", sku="OAK"),
-    call({"id": "RS-3305", "qty": 6, "available_after": 8}, name="reserve_stock", sku="OAK", qty=6),
-]
-ABSENCE = call(
-    {"expected_back": "2026-03-30", "note": "knee surgery",
-     "visibility": {"expected_back": "everyone", "note": "hr_only"}},
-    name="hr_absence",
-)  # fmt: skip
 ON_HOLD = call(
     {
         "status": "on_hold",
@@ -101,9 +89,6 @@ ON_HOLD = call(
     name="order_status",
 )
 BALANCE = call({"saldoContabil": 4310.22, "saldoDisponivel": 3060.22}, name="consulta_saldo")
-TANK = call(
-    "| Parameter | Now | Last week |\n|---|---|---|\n| Calcium | 412 | 425 |\n| Alkalinity | 7.9 | 8.4 |"
-)
 CONTRACT = call(
     {"energy": 733.6, "monthly_fee": 7.5, "months": 12, "welcomebonus": 150, "currency": "EUR"}, name="offer"
 )
@@ -113,11 +98,6 @@ INSTALMENTS = call(
     name="storico",
 )  # fmt: skip
 ALARM = call({"alarm": {"stand": "uitgeschakeld", "door": "code 2"}}, name="huis_status")
-WIRE = call(
-    {"estado": "PENDIENTE_FIRMA", "importe": 1284.6, "comision": 0.0, "divisa": "EUR"},
-    name="crear_transferencia",
-)
-LOADS = call([{"month": "2026-02", "load_ms": 840}, {"month": "2026-03", "load_ms": 610}], name="rum")
 TABLE = call({"店名": "みなと", "日付": "2025-12-06"}, name="yoyaku")
 SHOT = call({"type": "Rabies", "validUntil": "2026-04-06"}, name="pet_record")
 DEMO = call({"summary": "Demo", "start": "2025-10-14T17:30:00Z"}, name="calendar")
@@ -167,14 +147,8 @@ ACCESS = call(
         ("RH9.d", "How did rent move?", [RENT], "Rent went up by 5% to 855.", "Rent went down by 5% to 855."),
         ("RH9.d", "And members?", [MEMBERS], "Members fell by 120 to 1,320.",
          "Members rose by 120 to 1,320."),
-        ("RH9.c", "Is it all locked?", [DOORS], "The front and back doors are both locked.",
-         "The front door is locked, the back door isn't."),
-        ("RH9.b", "Did I lock the car?", [CAR], "The boot and the tailgate are locked.",
-         "The boot is locked, the tailgate is unlocked."),
         ("RH9.c", "Tell everybody", [HELD], "Sent. All 86 people have had the notice.",
          "It is queued for 86 people and was not delivered yet."),
-        ("RH10.3", "Was habe ich verbraucht?", [POWER], "Du hast 3.126 kWh verbraucht.",
-         "Du hast 2.874 kWh verbraucht, im Vorjahr 3.126 kWh."),
         ("RH11.2", "Quanto está a soja?", [PRICES], "A soja está a R$ 21,85 a saca e o milho a R$ 46,20.",
          "A soja está a US$ 21,85 a saca e o milho a R$ 46,20."),
         ("RH7.2", "Why was order 7 cancelled?", [CANCELLED], "It was not verified: your score was 83.",
@@ -209,26 +183,16 @@ ACCESS = call(
          "One is due on 30 October 2025. The other was not renewed, since somebody waits for it."),
         (None, "When is it due?", [INVOICE], "",
          "It is due on 13 June 2025, including VAT, and hasn't been paid."),
-        ("RH12.4", "Put six aside", STOCK, "Six are put aside, so 14 are available.",
-         "Six are put aside, so 8 are available."),
-        ("RH7.2", "Is she in?", [ABSENCE], "She is away for knee surgery until 30 March 2026.",
-         "She is away until 30 March 2026."),
         ("RH7.2", "Why is it held?", [ON_HOLD], "It is held, your score being 0.82.",
          "It is held for a check of 24 hours."),
         ("RH10.3", "Quanto tenho?", [BALANCE], "Você tem R$ 4.310,22 disponíveis.",
          "Você tem R$ 3.060,22 disponíveis."),
-        ("RH10.3", "And alkalinity?", [TANK], "Alkalinity is 8.4.",
-         "Alkalinity is 7.9, after 8.4 last week."),
         (None, "What do we pay?", [CONTRACT], "",
          "€ 733.60 energy + € 90 monthly_fee − € 150 bonus = € 673.60"),
         ("RH9.d", "Com'è andata?", [INSTALMENTS],
          "Da gennaio a luglio la rata è aumentata di 42,25 €, a 770,05 €.",
          "Da gennaio a luglio la rata è calata di 42,25 €, a 770,05 €."),
         ("RH9.b", "Staat het aan?", [ALARM], "Het alarm is ingeschakeld.", "Het alarm is uitgeschakeld."),
-        ("RH9.b", "Hazlo", [WIRE], "Hecho: he transferido 1.284,60 € sin comisión.",
-         "Está pendiente de firma: 1.284,60 € sin comisión."),
-        ("RH1.7", "Did it help?", [LOADS], "It went from 840 ms to 610 ms, a drop of about 38%.",
-         "It went from 840 ms to 610 ms, a drop of about 27%."),
         ("RH2.3", "いつ?", [TABLE], "12月6日(金)です。", "12月6日(土)です。"),
         ("RH2.5", "Until when?", [SHOT], "It is good until June 4, 2026.", "It is good until April 6, 2026."),
         ("RH2.6", "When is it for me in Chicago?", [DEMO], "In Chicago that's 11:30 am.",

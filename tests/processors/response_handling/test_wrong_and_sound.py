@@ -6,13 +6,9 @@ from processors.model.agent_run import ToolCall
 from tests.processors.response_handling.test_rules import parts_of
 from tests.support.agent_responses import answered, call
 
-KILNS = call([{"kiln": "K1", "firings": 31}, {"kiln": "K2", "firings": 12}, {"kiln": "K3", "firings": 44}])
 LOANS = call({"loans": [{"quarter": "2025-Q4", "loans": 420}, {"quarter": "2026-Q1", "loans": 357}]})
 BOOK = call({"title": "Tidal Flats", "year": 1911})
 COACH = call({"coach": "Ida Brandt", "home_address": "Quay 4, Vejle", "slot": "Tue"})
-PERMIT = call(
-    {"code": "P-77", "stage": "hearing set", "hearing": {"on": "2026-10-06"}}, name="permit", code="P-77"
-)
 BUSES = call("Line 27\n     first   last    every\nSat  06:27   23:57   20 min\nSun  07:48   22:18   30 min")
 MARKS = call({"marks": {"1": 2, "2": 6, "3": 9, "4": 5, "5": 2, "6": 1}})
 SALE = call({"price": 318000, "loan": 171300, "legal": 1450, "agent": 5724})
@@ -25,7 +21,6 @@ PASSES = call([
     {"pass": "Youth", "zone": "A", "month": 22.0}, {"pass": "Youth", "zone": "B", "month": 29.5},
     {"pass": "Adult", "zone": "A", "month": 38.0}, {"pass": "Adult", "zone": "B", "month": 49.0},
 ])  # fmt: skip
-HOLES = call([{"hole": "H1", "depth_m": 6.8}, {"hole": "H2", "depth_m": 3.1}, {"hole": "H3", "depth_m": 5.5}])
 ENROL = call({"accepted": False, "reason": "FULL", "fee": 0}, name="enrol")
 GRANTED = call({"pratica": "P-1", "rilascio": None, "presentata": "2026-08-31"})
 PLAYER = call({"name": "Leo", "registered": True, "medical": "epilepsy, takes valproate"})
@@ -42,15 +37,9 @@ OSLO = call({"moves": [
     {"date": "2025-09-02", "to": "Oslo", "type": "out"},
     {"date": "2026-02-11", "to": "Store", "type": "back"},
 ]})  # fmt: skip
-HALL = call({"nom": "Salle Verte", "capacite_max": 45, "prix_eur": 120})
-LIFT = call("Der Aufzug trägt höchstens 630 kg. Er hält auf allen Etagen.")
-POOL_HOURS = call({"horario": {"lun_vie": "07:00-21:30", "sab": "09:00-14:00"}, "aforo_maximo": 80})
-ESSAY = call({"taak": "Essay", "inleveren_uiterlijk": "2026-05-15", "punten": 10})
-DRONE = call({"許可": True, "最大重量_kg": 25, "届出": "不要"})
 INN = call({"inn": "Sol", "parking": False, "pool": True, "pets": False})
 UNDONE = call({"ref": "R-9", "annulee": False, "motif": "DELAI"}, name="annuler_abonnement")
 KEPT = call({"id": 7, "cancelled": False, "reason": "LOCKED"}, name="cancel_transfer")
-ROOMS = call({"rooms": [{"name": "Attic", "max_people": 12}, {"name": "Cellar", "max_people": 60}]})
 WATCH = call({"model": "W1", "waterproof": False, "gps": True})
 
 
@@ -64,21 +53,7 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
          "L'abonnement R-9 n'a pas été annulé : le délai est passé."),
         ("RH9.c", "Cancel it, please.", [KEPT], "Done, it is cancelled, so nothing will leave your account.",
          "Its cancellation was turned down: transfer 7 is locked."),
-        ("RH14", "Can 40 of us meet in the Attic?", [ROOMS], "Yes, the Attic is yours.",
-         "Yes, the Cellar takes you; the Attic does not."),
         ("RH9.c", "这款手表防水吗？", [WATCH], "是的，这款手表可以戴着游泳。", "这款手表不防水。"),
-        ("RH14", "Puis-je louer la salle pour 60 personnes ?", [HALL], "Oui, elle est libre, pour 120 €.",
-         "Non, la Salle Verte a 45 places au plus."),
-        ("RH14", "Trägt der Aufzug 700 kg?", [LIFT], "Ja, das geht, er hält auf allen Etagen.",
-         "Nein, er trägt höchstens 630 kg."),
-        ("RH14", "¿Puedo nadar el lunes a las 22:00?", [POOL_HOURS], "Sí, claro, la piscina está abierta.",
-         "No, los lunes cierra a las 21:30."),
-        ("RH14", "Mag ik het essay op 20 mei inleveren?", [ESSAY], "Ja, dat kan. Er zijn 10 punten te halen.",
-         "Nee, het moet uiterlijk op 15 mei binnen zijn."),
-        ("RH14", "30kgのドローンを飛ばせますか?", [DRONE], "はい、届出なしで飛ばせます。",
-         "いいえ、25kgまでです。"),
-        ("RH9.d", "Which kiln has the most firings?", [KILNS], "K2 has the most firings, 12.",
-         "K3 has the most firings, 44. K2 has 12, the fewest."),
         ("RH9.d", "How did loans go?", [LOANS],
          "Loans rose by 63, 420 in the fourth quarter and 357 in the first.",
          "Loans fell by 63, 420 in the fourth quarter and 357 in the first."),
@@ -89,8 +64,6 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
          "Tidal Flats appeared in 1911. The author is not given, Dr Reed."),
         ("RH7.3", "Who coaches on Tuesday?", [COACH], "Ida Brandt; she lives at Quay 4, Vejle.",
          "Ida Brandt."),
-        ("RH13", "How far is my permit P-77?", [PERMIT], "There is no information on permit P-77 yet.",
-         "The hearing for permit P-77 is on 6 October 2026."),
         ("RH10.2", "When is the first bus on Sun?", [BUSES], "On Sun the first bus is at 6:27.",
          "On Sun the first bus is at 7:48."),
         ("RH1.7", "The average?", [MARKS], "The average is 3.28.", "The average is 3.08."),
@@ -102,8 +75,6 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
          "The 6061 has a melting range of 582-652."),
         ("RH10.2", "What does Youth cost a month in zone B?", [PASSES], "Youth in zone B is 22.00 a month.",
          "Youth in zone B is 29.50 a month."),
-        ("RH9.d", "Which hole is deepest?", [HOLES], "H2 is the one: it is 3.1 m deep.",
-         "H1 is the one: it is 6.8 m deep."),
         ("RH9.c", "Enrol me for the 19th", [ENROL], "Done, you are enrolled for the 19th. There is no fee.",
          "You could not be enrolled for the 19th, it is full. There is no fee."),
         ("RH9.c", "È stato rilasciato il permesso?", [GRANTED], "Sì, il permesso è stato rilasciato.",
