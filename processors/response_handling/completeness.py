@@ -95,7 +95,8 @@ def _smaller_counts(response: Response) -> Iterator[Quantity]:
             most = max((count.value for count in counts), default=0.0)
             for count in counts:
                 word = "".join(key_words(count.key)[-1:])
-                if count.value < most and _PARTICIPLE.search(word) and word not in keys.FAILED_LISTS:
+                is_done = len(word) >= _STEM and _PARTICIPLE.search(word) is not None
+                if count.value < most and is_done and word not in keys.FAILED_LISTS:
                     yield count
 
 
@@ -107,7 +108,7 @@ def _is_count(number: Quantity) -> bool:
 def first_pages(response: Response) -> Iterator[Finding]:
     """RH12.2: there are more rows than were read, and the answer tells of those as if they were all."""
     low, supports = response.output.lower(), response.once(Numbers).supports
-    if any(word in low for word in keys.FIRST_PAGE):
+    if any(word in low for word in keys.FIRST_PAGE) or keys.FIRST_OF.search(low):
         return
     words, is_asked = words_of(low), "all" in response.words.categories(response.question)
     says_more = any(word.startswith(keys.SAYS_MORE) for word in words)

@@ -16,9 +16,10 @@ from processors.response_handling.numbers import Numbers, Support
 from processors.response_handling.reading import Token
 from processors.response_handling.response import UNSPACED, Finding, Response, alike, around, shown
 
-_MOST_ROWS, _MOST_LISTS, _MOST_KINDS, _LONGEST_VALUE = 200, 12, 5, 40
-"""Rows of a list, lists that are added up, kinds that rows are told of by, and characters of a value."""
-_NEAR, _COUNTS, _SHORTEST_NAME = 40, range(1, 101), 3
+_MOST_ROWS, _MOST_LISTS, _LONGEST_VALUE = 200, 12, 40
+"""Rows of a list, lists that are added up, and characters of a value."""
+_NEAR, _COUNTS = 60, range(1, 101)
+"""Characters between a count and the number of all, and what counts."""
 _END = re.compile(r"[.,:;()\n、。，]")
 _OF = re.compile(
     r"\b(?:of|von|de|des|di|dei|delle|degli|van|z|ze|spośród|dos|das)\s(?:(?:the|your|our|den|der|die|de|los|las|les|jouw|je)\s)?$",

@@ -1,15 +1,16 @@
 """Rules RH3 and RH7: what was invented by name, and what must not be told."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 
 from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown
+from processors.response_handling.numbers import Numbers
+from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown, words_of
 
-_CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}")
+_CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}|\d{1,9}[.,]\d{2,9}")
 _PARTS = re.compile(r"[,(;]")
 _LONGEST_PART, _SHORTEST_PART = 200, 5
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
@@ -130,27 +131,60 @@ def _internals(response: Response) -> Iterator[_Found]:
 
 
 def _confidential(response: Response) -> Iterator[_Found]:
-    """What stands only in a record that says it is not to be told, and codes in the text that says so."""
-    marks = [
-        leaf for leaf in response.ledger.leaves
-        if isinstance(leaf.value, str) and leaf.call != FROM_USER
-        and patterns.NOT_TO_TELL.search(leaf.value[:_LONGEST_PART].lower())
-    ]  # fmt: skip
-    shut = {leaf.record for leaf in marks if set(".[") & {*leaf.path}}
-    shut |= {
-        leaf.record for leaf in response.ledger.leaves
-        if leaf.value is True and "." in leaf.path
-        and patterns.NOT_TO_TELL.search(" ".join(key_words(leaf.key)))
-    }  # fmt: skip
-    known = {str(leaf.value) for leaf in response.ledger.leaves if shut and leaf.record not in shut}
+    """What stands only where it is closed to whoever asks, and codes in texts that say so."""
+    marks = [leaf for leaf in response.ledger.leaves if leaf.call != FROM_USER and _is_closing(leaf)]
     for mark in marks[:_MOST_TOLD]:
         for text in _CODE.findall(str(mark.value)[:_LONGEST_PART]):
             if _stands_in(text, response.output) and response.ledger.text.count(folded(text)) == 1:
                 yield "RH7.2", "confidential", text, mark
-    for leaf in response.ledger.leaves if shut else ():
-        text = str(leaf.value)
-        if leaf.record in shut and len(text) > 1 and text not in known and _stands_in(text, response.output):
+    closed = _closed(marks, response) if marks else []
+    paths, own = {(leaf.call, leaf.path) for leaf in closed}, {id(leaf) for leaf in closed}
+    known = {str(leaf.value) for leaf in response.ledger.leaves if closed and id(leaf) not in own}
+    said = words_of(response.output) if closed else frozenset[str]()
+    supports = (one for one in response.once(Numbers).supports if one.is_checked and one.direct)
+    told = {
+        (entry.call, entry.path)
+        for one in supports if closed and all((entry.call, entry.path) in paths for entry in one.direct)
+        for entry in one.direct
+    }  # fmt: skip
+    for leaf in closed:
+        text = str(leaf.value)[:_LONGEST_PART]
+        words = {word for word in words_of(text) if len(word) > _SHORTEST_PART}
+        is_told = _stands_in(text, response.output) or (len(words) > 1 and words <= said)
+        if len(text) > 1 and text not in known and (is_told or (leaf.call, leaf.path) in told):
             yield "RH7.2", "confidential", text, leaf
+
+
+def _is_closing(leaf: Leaf) -> bool:
+    """Whether a value or a flag says that something is not for whoever asks."""
+    if isinstance(leaf.value, str):
+        return patterns.NOT_TO_TELL.search(leaf.value[:_LONGEST_PART].lower()) is not None
+    return leaf.value is True and patterns.NOT_TO_TELL.search(" ".join(key_words(leaf.key))) is not None
+
+
+def _closed(marks: Sequence[Leaf], response: Response) -> list[Leaf]:
+    """The values that are not for whoever asks: of records with a mark, and those that one names.
+
+    `{"driver": {...}, "note": "...", "visibility": {"driver": "internal_only", "noteVisibility": "hr_only"}}`
+    names both. What stands in a record that is closed is closed.
+    """
+    records, closed, members = response.ledger.records, set[int](), set[tuple[int, tuple[str, ...]]]()
+    for mark in marks:
+        own, key = records[mark.record], key_words(mark.key)
+        is_suffix = len(key) > 1 and key[-1] in keys.VISIBILITY_KEYS
+        if not keys.VISIBILITY_KEYS.isdisjoint(key_words(own.key)):
+            members.add((own.parent, key))
+        elif is_suffix:
+            members.add((own.index, key[:-1]))
+        elif set(".[") & {*mark.path}:
+            closed.add(mark.record)
+    for record in records if closed or members else ():
+        if record.parent in closed or (record.parent, key_words(record.key)) in members:
+            closed.add(record.index)
+    return [
+        leaf for leaf in response.ledger.leaves
+        if leaf.record in closed or (leaf.record, key_words(leaf.key)) in members
+    ]  # fmt: skip
 
 
 def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from processors.response_handling.ledger import Quantity
-from processors.response_handling.lexicons import keys
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.response import Finding, Response, alike, around, shown
@@ -14,7 +13,6 @@ _BEHIND = re.compile(r"\s[^\W\d_]{2,40}")
 _OPERATOR = re.compile(r"[-+−–×*/=]\s?[$€£¥]?\s?\Z")
 _MOST_MEMBERS, _SMALL, _BEFORE = 12, 100, 12
 """Members of a record; whole numbers up to the second are told beside anything; characters before one."""
-_OF_TIMES = keys.PREVIOUS | keys.PERIODS
 
 
 def wrong_fields(response: Response) -> Iterator[Finding]:

@@ -308,8 +308,6 @@ class Numbers:
         shares = self._shares
         for value, slack, dimension in self._wanted(support.token):
             near = _values([_told(one) for one in told], dimension)
-            operands = self._operands(dimension, _MOST_OPERANDS)
-            deep = sorted({*near, *self._operands(dimension, _MOST_DEEP)})
             by = [abs(_told(one).value) / (100 if _is_share(one) else 1) for one in told if one.value]
             by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
             constants, is_share = (2.0,) if dimension else _CONSTANTS, dimension == "percent"
@@ -318,13 +316,14 @@ class Numbers:
                 if how := _first(_tries(value, slack, added, {}), added):
                     support.how, support.steps = how, 2
                     return
-            factors, few = self._operands("", _MOST_OPERANDS), self._operands("", _MOST_DEEP)
-            tiers = (
-                (2, near, by, near),
-                (2, operands, [*shares, *factors, *constants], operands),
-                (3, deep, [*shares, *few], _pairs(deep, shares)),
-            )
-            for steps, terms, by, targets in tiers:
+            for tier in range(3):
+                steps, terms, targets = 2, near, near
+                if tier == 1:
+                    terms = targets = self._operands(dimension, _MOST_OPERANDS)
+                    by = [*shares, *self._operands("", _MOST_OPERANDS), *constants]
+                elif tier == 2:
+                    steps, terms = 3, sorted({*near, *self._operands(dimension, _MOST_DEEP)})
+                    by, targets = [*shares, *self._operands("", _MOST_DEEP)], _pairs(terms, shares)
                 how = _first(_tries(value, slack, terms, dict.fromkeys(by), is_share=is_share), targets)
                 chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(by))
                 if how and (not support.how or chance < support.chance):
@@ -569,10 +568,12 @@ def is_slip(value: float, other: float, decimals: int, least: int = 1) -> bool:
         return False
     one, two = f"{value:.{decimals}f}", f"{abs(other):.{decimals}f}"
     places = [place for place, pair in enumerate(zip(one, two, strict=False)) if pair[0] != pair[1]]
-    if len(one) != len(two) or len(places) != 2:
+    if len(one) != len(two) or len(places) < 2:
         return len(one) == len(two) > least and len(places) == 1
-    first, last = places
-    return one[first] == two[last] and one[last] == two[first] and last - first <= 2
+    if gap < 10 and len(one) > _LONG:
+        return True  # one column is wrong, and what it carries
+    first, last = places[0], places[-1]
+    return len(places) == 2 and one[first] == two[last] and one[last] == two[first] and last - first <= 2
 
 
 def invented_identifiers(response: Response) -> Iterator[Finding]:

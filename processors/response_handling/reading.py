@@ -90,7 +90,8 @@ class Reader:
         self.words = words
         self._months = {**lexicon("en").months, **words.months}
         names = sorted((name for name in self._months if name.isalpha()), key=len, reverse=True)
-        self._may_be_month = re.compile("|".join(sorted({name[:3] for name in names})))
+        starts = "|".join(sorted({name[:3] for name in names}))
+        self._may_be_month = re.compile(rf"(?<![^\W_])(?:{starts})")
         month = rf"(?:{'|'.join(names)})(?![^\W\d_])\.?"
         named = patterns.NAMED_DATE.format(month=month, year=patterns.YEAR, L=patterns.L)
         self._dates = re.compile(rf"{patterns.NUMERIC_DATE}|{named}", re.IGNORECASE)

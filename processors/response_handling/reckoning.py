@@ -5,7 +5,7 @@ from what, the number is held against that reckoning.
 """
 
 from collections.abc import Iterator
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 from typing import Final
 
 from processors.response_handling.numbers import (
@@ -41,13 +41,14 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
     """RH1: numbers that nothing gives; RH11.1: that fit in another unit; RH12.5: of what is null."""
     numbers = response.once(Numbers)
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
-    for support in [support for support in numbers.supports if not support.direct][:_MOST_DOUBTED]:
+    doubted = (one for one in numbers.supports if not one.direct or _is_count_itself(one, numbers))
+    for support in islice(doubted, _MOST_DOUBTED):
         token, claim = support.token, shown(response.around(support.token))
         wrong = _misreckoned(support, numbers, response)
         if wrong is not None:
             yield Finding("RH1.7", claim, f"{token.text}: {wrong.how} is {wrong.value:.10g}")
             continue
-        if not support.is_checked or support.steps == 1:
+        if not support.is_checked or support.direct or support.steps == 1:
             continue
         other = numbers.in_another_unit(token)
         if other is not None and support.steps == 2:  # then only what is told as it stands
@@ -64,6 +65,14 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
             near = min(numbers.given, key=lambda made: abs(abs(made.value) - token.value), default=None)
             beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{beside}")
+
+
+def _is_count_itself(support: Support, numbers: Numbers) -> bool:
+    """Whether a share has only the digits of a count told beside it: `28 of 80, which is 28%`."""
+    value = support.token.value
+    beside = (one.token for one in numbers.beside(support.token)) if _is_share(support.token) else ()
+    is_told = any(one.value == value and one.unit is None for one in beside)
+    return is_told and all(entry.unit is None and entry.value == value for entry in support.direct)
 
 
 def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made | None:
@@ -83,7 +92,8 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
     is_slipped = near.kind == "total" and value >= _LEAST_SLIP
     is_slipped = is_slipped and is_slip(value, near.value, token.readings[token.reading][1])
     is_near = is_slipped or abs(near.value - value) <= _NEAR[near.kind] * near.value
-    return near if is_near and (not support.is_sure or (is_slipped and near.how == TOLD)) else None
+    is_wrong = is_near and (not support.is_sure or (is_slipped and near.how == TOLD))
+    return near if is_wrong or support.direct else None
 
 
 def _shares(token: Token, is_change: bool, numbers: Numbers, response: Response) -> Iterator[Made]:

@@ -23,11 +23,6 @@ MAX_SHOWN: Final = 80
 TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
 """Kinds of words by which an answer tells that something is not as it was wanted."""
 
-_MOST_NOTHINGS: Final = 20
-"""Sums of 0 whose names are looked for in the answer."""
-_OF_OUTCOMES: Final = frozenset({"done", "negation", "failure", "unable", "pending"})
-"""Kinds of words that name what came about; that there is 0 of it is no aside."""
-
 _Made = TypeVar("_Made")
 _SENTENCE_END = re.compile(
     r"(?:(?<=[^\W\d]{3})|(?<=[\d)%\"'»”*`°€])|(?<=\d\s[^\W\d_]{2})|(?<=\d\s[^\W\d_])|(?<=/[^\W\d_]))\.(?=\s|$)|[!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)"

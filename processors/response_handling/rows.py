@@ -10,8 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import combinations, islice, permutations
-from os.path import commonprefix
+from itertools import combinations, islice, permutations, takewhile
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
@@ -208,7 +207,7 @@ class _Group:
     def _read_labels(self) -> None:
         """Note by what texts rows can be named, and by what words of slugs and names."""
         shared = set.intersection(*({*record.labels} for record in self.rows.values()))
-        prefixes = {key: commonprefix(texts) for key, texts in self._texts() if UNSPACED.search(texts[0])}  # noqa: RUF071  signs
+        prefixes = {key: _beginning(texts) for key, texts in self._texts() if UNSPACED.search(texts[0])}
         for row, record in self.rows.items():
             cells = [(key, label, False) for key, label in record.labels if (key, label) not in shared]
             for one in self._above(record):
@@ -376,6 +375,12 @@ class _Group:
         for begin, end in reversed(before):
             yield self._within(begin, end, (_NAME,), place), False
         yield self.asked, False
+
+
+def _beginning(texts: Sequence[str]) -> str:
+    """The signs with which all texts begin."""
+    same = takewhile(lambda signs: len({*signs}) == 1, zip(*texts, strict=False))
+    return "".join(signs[0] for signs in same)
 
 
 def _is_exact(entry: Quantity, token: Token) -> bool:

@@ -22,7 +22,6 @@ from processors.response_handling.response import TROUBLE, Finding, Response, Se
 
 _MOST_LEAVES: Final = 400
 _MOST_FLAGS: Final = 60
-_MOST_NAMES: Final = 12
 _LONGEST_STATE: Final = 40
 _STEM: Final = 5
 _STATES: Final = keys.FAILED | keys.PENDING | keys.GOOD_STATES
@@ -56,15 +55,17 @@ def state_of(value: str, *, is_spaced: bool = True) -> str:
 
 
 def _state_leaves(response: Response) -> Iterator[tuple[Leaf, str, str]]:
-    """The values that are states, by their key or by their words, with their text and kind."""
+    """The values that are states now, by their key or by their words, with their text and kind."""
     for leaf in response.current[:_MOST_LEAVES]:
-        if isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE:
-            words = {*key_words(leaf.value)}
-            is_state = not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:])
-            if not keys.PREVIOUS.isdisjoint(key_words(leaf.key)):
-                continue
-            if is_state or (words and not keys.VAGUE_STATES & words and words <= _STATES):
-                yield leaf, leaf.value, state_of(leaf.value, is_spaced=response.words.is_spaced)
+        key = key_words(leaf.key)
+        is_short = isinstance(leaf.value, str) and len(leaf.value) < _LONGEST_STATE
+        if not isinstance(leaf.value, str) or not is_short or keys.PREVIOUS & {*key}:
+            continue
+        words, low = {*key_words(leaf.value)}, leaf.value.lower()
+        is_known = bool(words) and words <= _STATES and not keys.VAGUE_STATES & words
+        is_failure = len(words) == 1 and low.isalpha() and low.startswith(keys.FAILED_STEMS)
+        if is_known or is_failure or not keys.STATE_KEYS.isdisjoint(key[-1:]):
+            yield leaf, leaf.value, state_of(leaf.value, is_spaced=response.words.is_spaced)
 
 
 def reversed_states(response: Response) -> Iterator[Finding]:

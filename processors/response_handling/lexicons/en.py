@@ -74,9 +74,9 @@ WORDS: Final = Words(
     registered enrolled unlocked opened placed posted subscribed unsubscribed turned_on turned_off switched
     reset applied cleaned cleared migrated rebooted restarted signed filed paid_out settled on_the_way
     on_its_way succeeds passing passes healthy cashed credited rescheduled rebooked invited assigned dispatched
-    fixed replaced in_place went_out is_out sorted
+    faxed emailed mailed texted fixed replaced in_place went_out is_out sorted
     """,
-    all="all every each both everything entire everyone whole fully complete completely any",
+    all="full_list complete_list all every each both everything entire everyone whole fully complete completely any",
     yes="yes yep yup yeah sure absolutely certainly definitely indeed correct of_course no_problem that_works that's_fine that’s_fine",
     no="no nope",
     up="""

@@ -120,13 +120,6 @@ VISIBILITY_KEYS: Final = frozenset(
     "visibility audience confidentiality sichtbarkeit visibilité visibilidad visibilidade visibilità zichtbaarheid widoczność 公開範囲 可见性".split()
 )
 """Words of keys that say who may be told of a member."""
-RENEWED: Final = frozenset(
-    """
-    new updated revised after neu neue neuer neues nach nouveau nouvelle après nuevo nueva después nuovo nuova dopo novo nova
-    depois nieuw nieuwe nowy nowa nowe 新
-    """.split()
-)
-"""Words of keys of what stands in the place of something since."""
 REASON_KEYS: Final = frozenset(
     """
     reason error message cause why detail grund fehler hinweis motif raison erreur motivo razón razon causa erro errore ragione reden fout
@@ -285,10 +278,12 @@ FAILED_LISTS: Final = frozenset(
 )
 """Keys of what failed of a whole."""
 FIRST_PAGE: Final = (
-    "first page", "at least", "so far", "page", "premiers", "primeros", "primeiros", "primi ", "ersten", "eerste ", "pierwsz", "前", "最初", "最近", "mindestens", "au moins", "al menos",
+    "first page", "at least", "so far", "page", "premiers", "primeros", "primeiros", "primi ", "ersten", "eerste ", "pierwsz", "最初", "最近", "mindestens", "au moins", "al menos",
     "pelo menos", "almeno", "minstens", "co najmniej", "seite", "pagin", "página", "stron", "頁", "页",
 )  # fmt: skip
 """What says that there may be more than is told."""
+FIRST_OF: Final = re.compile(r"(?<![目当當以之午日月年])前(?![往後后])")
+"""The same as one sign, `前5件`, which also stands in words for what is now or was before."""
 OF_SOME: Final = (
     "first", "latest", "recent", "top", "erste", "neuest", "letzte", "premi", "derni", "récent", "primer", "últim", "recient", "prim", "recent", "ultim", "eerste",
     "laatste", "nieuwste", "pierwsz", "ostatni", "najnowsz",
@@ -401,20 +396,6 @@ IN_SYSTEM: Final = (
     "en el sistema", "no sistema", "nel sistema", "in het systeem", "w systemie", "登録され", "システム上", "系统里", "系统中", "没有查到", "未查到",
 )  # fmt: skip
 """Where people say that something is not."""
-EXTREMES: Final = {
-    1: re.compile(
-        r"\b(?:most|highest|largest|biggest|greatest|deepest|longest|tallest|heaviest|maximum|höchste|größte|meisten|(?:le|la|les)\splus\s(?:de|grand|haut|élevé)|plus\sélevé"
-        r"|máxim[oa]|(?:el|la)\smayor|más\salt[oa]|mais\salt[oa]|[oa]\smaior|più\salt[oa]|il\smaggior|massim[oa]"
-        r"|hoogste|grootste|meeste|najwyższ|największ|najwięcej)|最高|最大|最多|一番(?:高|多|大)"
-    ),
-    -1: re.compile(
-        r"\b(?:least|lowest|smallest|fewest|shallowest|shortest|lightest|minimum|cheapest|niedrigste|kleinste|wenigsten|günstigste|billigste"
-        r"|(?:le|la|les)\smoins|plus\s(?:bas|petit|faible)|mínim[oa]|(?:el|la)\smenor|más\sbaj[oa]|más\sbarat[oa]|mais\sbaix[oa]"
-        r"|mais\sbarat[oa]|[oa]\smenor|più\sbass[oa]|più\seconomic[oa]|minim[oa]|laagste|minste|goedkoopste|najniższ|najmniejsz"
-        r"|najmniej|najtańsz)|最低|最小|最少|最安|一番(?:安|少|低|小)"
-    ),
-}
-"""Words for the most (1) and for the least (-1) of numbers."""
 WHEN: Final = frozenset("date time at ts timestamp t when datum fecha data datetime zeit hora".split())
 """Words of keys that tell when something happened, as logs have them."""
 EXCEPTIONS: Final = (
@@ -423,67 +404,6 @@ EXCEPTIONS: Final = (
     " tenzij ", " behalve ", " bez ", " chyba ", " oprócz ", " z wyjątkiem", "除き", "除く", "除いて", "以外", "除非", "除外", "除了",
 )  # fmt: skip
 """What makes an exception from a prohibition, or turns it round: not without a permit."""
-MOST_WORDS: Final = frozenset(
-    """
-    max maxi maximum maximal maximale maximaler maximales maximalen maximaal maximo máximo maxima máxima massimo massima massimi maks maksimum maksymalny
-    maksymalna maksymalne maksymalnie maksimal höchst hoechst höchstens hoechstens höchstgrenze obergrenze oberst limit limits limite límite limiet limitu limito grenze plafond tope teto
-    tetto bovengrens górny cap ceiling capacity kapazität kapazitaet capacité capacite capacidad capacidade capienza capacità
-    capaciteit pojemność upto 最大 上限 最高 最多 限度 定員 限额 限制 最长 最重
-    """.split()
-)
-"""Words of keys whose number is the most that is allowed or possible."""
-LEAST_WORDS: Final = frozenset(
-    """
-    min minimum minimal minimale minimaal mindest mindestens mínimo minimo mínima minima minimi minimalny minimalna minimalne minimalnie untergrenze
-    least ondergrens 最小 最低 最少 下限 最短
-    """.split()
-)
-"""Words of keys whose number is the least that is allowed or possible."""
-LATEST_WORDS: Final = frozenset(
-    """
-    latest last until closes closing close cutoff deadline expires expiry expiration spätestens spaetestens letzter letzte letztes bis schließt
-    schliesst frist ablauf dernier dernière derniere jusqu jusque ferme fermeture limite échéance echeance expiration último última ultimo ultima hasta cierre
-    cierra vence caducidad fechamento até ate validade vencimento prazo entro chiude chiusura scadenza laatste uiterlijk tot sluit sluiting vervalt
-    ostatni ostatnia ostatnie zamknięcie zamkniecie zamyka 最終 最晚 最迟 最遅 閉館 閉店 締切 期限 截止 关门 まで
-    """.split()
-)
-"""Words of keys whose time is the latest that is allowed."""
-END_WORDS: Final = frozenset(
-    "end ends to ende schluss an fin fim fine einde koniec termin do fecha à al 終了 结束".split()
-)
-"""Words of keys whose time is the end of a range."""
-EARLIEST_WORDS: Final = frozenset(
-    """
-    earliest first opens opening open start starts from begin begins frühestens fruehestens ab von beginn öffnet oeffnet öffnung erste premier première ouvre ouverture
-    début debut dès depuis primero primera desde inicio apertura abre primeiro primeira início abertura prima primo dalle inizio apre eerste vanaf begin opent opening
-    pierwszy pierwsza od początek poczatek otwarcie otwiera 最早 開館 開店 開始 开始 开门 から
-    """.split()
-)
-"""Words of keys whose time is the earliest that is allowed."""
-ALLOWED_WORDS: Final = frozenset(
-    """
-    allowed permitted hours opening open opens close closes valid validity access quiet window erlaubt erlaubte zulässig zulaessig öffnungszeiten oeffnungszeiten öffnungszeit
-    zeiten gültig gueltig ruhezeit horaires horaire heures ouverture autorisé autorise autorisées valable validité horario horarios permitido permitidas apertura
-    válido vigencia horário horários permitidos funcionamento validade orario orari consentito consentiti valido openingstijden toegestaan geldig openingsuren godziny dozwolone otwarcia
-    ważność waznosc 営業時間 利用時間 開館時間 許可 可能時間 有効 营业时间 开放时间 允许 有效期
-    """.split()
-)
-"""Words of keys of times between which something is allowed."""
-LIMITS_IN_TEXT: Final = re.compile(
-    r"(?:(?P<most>\b(?:max(?:\.|imum|imal|imale|imaal)?|at most|up to|(?:no|not) more than|not exceed|limit(?:ed)? (?:of|is|to)|höchstens|bis zu|maximal|au (?:plus|maximum)|jusqu'à"
-    r"|como máximo|(?:un )?máximo(?: de)?|hasta|no máximo|até|al massimo|massimo|fino a|hoogstens|ten hoogste|tot(?: en met)?|maksymalnie|najwyżej|maks\.?)\s|最大|最多|不超过|不得超过|上限)"
-    r"|(?P<least>\b(?:min(?:\.|imum|imal|destens)?|at least|mindestens|au (?:moins|minimum)|como mínimo|al menos|mínimo|no mínimo|pelo menos|almeno|minimo|minstens|ten minste"
-    r"|minimaal|co najmniej|minimum)\s|最少|至少|最低))",
-    re.IGNORECASE,
-)
-"""What stands before the most or the least that a text allows."""
-QUANTITY_KEYS: Final = frozenset(
-    """
-    qty quantity amount count people persons pax guests adults party size seats number days nights hours weight length anzahl menge personen gäste gewicht dauer
-    cantidad personas quantidade pessoas nombre personnes quantità persone aantal personen ilość osób liczba 人数 数量 件数
-    """.split()
-)
-"""Keys of arguments that are what somebody wants, and not a name."""
 OPEN_FLAGS: Final = frozenset(
     "required needed mandatory obligatory free paid only extra separate exempt verpflichtend requis obligatorio".split()
 )

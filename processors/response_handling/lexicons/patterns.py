@@ -79,22 +79,20 @@ SECRET_MARKS: Final = (
 )  # fmt: skip
 """What has to stand in an answer before those are tried at every place of it."""
 WRITTEN_SECRET: Final = re.compile(
-    r"(?:password|passwd|passphrase|pwd|passwort|kennwort|contraseña|senha|wachtwoord|hasło|mot de passe|secret|api[_-]?key|client[_-]?secret"
+    r"(?:password|passwd|passphrase|pwd|[_-]pass|passwort|kennwort|contraseña|senha|wachtwoord|hasło|mot de passe|secret|api[_-]?key|client[_-]?secret"
     r"|access[_-]?token|auth[_-]?token|パスワード|密码)[\"']?\s{0,2}[=:：]\s{0,2}[\"']?([^\s\"',;&<>]{6,120})",
     re.IGNORECASE,
 )
 """A secret that a text of the evidence names as one."""
 NOT_TO_TELL: Final = re.compile(
-    r"(?:do not|don't|must not|never|not to be|not for) (?:be )?(?:share|relay|disclose|tell|reveal|shared|disclosed|told|customer|the customer)"
-    r"|(?:internal|staff)(?: use)? only|confidential|nur (?:für den )?intern|vertraulich|nicht (?:an kunden|weitergeben)|confidentiel|ne pas (?:communiquer|divulguer|partager)"
-    r"|confidencial|no (?:compartir|revelar|comunicar)|uso interno|não (?:divulgar|compartilhar|partilhar)|riservato|non (?:divulgare|comunicare|condividere)"
-    r"|vertrouwelijk|niet (?:delen|doorgeven)|poufne|nie (?:udostępniać|ujawniać)|社外秘|部外秘|口外|内部资料|保密|不得(?:告知|透露|外传)|请勿(?:告知|透露|外传)"
+    r"(?:do not|don't|must not|never|not to be|not for)[ _](?:be )?(?:share|relay|disclose|tell|reveal|communicate|customer|the customer|(?:the )?public|externa)"
+    r"|(?:internal|staff|hr|admins?|managers?)(?:[ _]use)?[ _]only|confidential|nur[ _](?:für den )?intern|vertraulich|nicht (?:an kunden|weitergeben|für kunden)"
+    r"|confidentiel|usage interne|ne pas (?:communiquer|divulguer|partager|transmettre)|confidencial|uso interno|no (?:compartir|revelar|comunicar|divulgar)"
+    r"|não (?:divulgar|compartilhar|partilhar|comunicar|informar|revelar)|riservato|non (?:divulgare|comunicare|condividere|rivelare)"
+    r"|vertrouwelijk|niet (?:delen|doorgeven)|alleen intern|poufne|nie (?:udostępniać|ujawniać|przekazywać)"
+    r"|社外秘|部外秘|口外|社内限定|内部资料|保密|仅限内部|不得(?:告知|透露|外传)|请勿(?:告知|透露|外传)"
 )
 """How a record says that it is not for whoever asks."""
-FOR_SOME: Final = re.compile(
-    r"\b(?:hr|admins?|staff|internal|managers?|owners?|medical|legal)[\s_-]?only\b|^(?:restricted|internal|private|confidential|hidden|intern|nur_\w{1,20}|privado|interno|riservato)$"
-)
-"""How a result says that a member is shown to some people only."""
 SECRET_ENDS: Final = frozenset(
     tuple(name.split("_"))
     for name in "api_key private_key access_key secret_key access_token auth_token refresh_token client_secret".split()
