@@ -5,6 +5,7 @@ all what holds for some, and a value told as not known.
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
@@ -186,7 +187,7 @@ class Told:
             self._moments.setdefault(_place(moment), []).append(moment)
         self._minutes = {token.minutes for token in response.tokens if token.kind == "time"}
         self._days = [day for token in response.tokens for day in token.dates]
-        self._text, self._words = folded(response.output), words_of(response.output)
+        self._text, self._words = folded(response.output), sorted(words_of(response.output))
 
     def has(self, leaf: Leaf) -> bool:
         """Whether the answer tells a value."""
@@ -199,7 +200,9 @@ class Told:
         if _place(leaf) in self._numbers or leaf.value is None or not isinstance(leaf.value, str):
             return _place(leaf) in self._numbers
         stem = text[: max(4, len(text) - 3)] if text.isalpha() else text
-        return any(word.startswith(stem) for word in self._words) or (len(text) > 3 and stem in self._text)
+        place = bisect_left(self._words, stem)
+        near = self._words[place : place + 1]
+        return any(word.startswith(stem) for word in near) or (len(text) > 3 and stem in self._text)
 
     def has_number(self, number: Quantity) -> bool:
         """Whether the answer tells a number of the evidence."""
@@ -333,7 +336,9 @@ def all_for_some(response: Response) -> Iterator[Finding]:
         for one in response.sentences if mixed else ():
             inside = {s.token.value for s in response.once(Numbers).within(one.start, one.end)}
             is_all = "all" in one.kinds and not one.kinds & {*TROUBLE, "contrast", "approx"}
-            is_both = size != 2 and not keys.BOTH.isdisjoint(one.words)
+            is_both = size != 2 and any(
+                word in one.words or (not word.isascii() and word in one.text) for word in keys.BOTH
+            )
             if not is_all or is_both or any(value < size and value == int(value) for value in inside):
                 continue
             hits = [(k, v, spread) for k, spread in mixed for v in spread if _is_said(k, v, one.text)]

@@ -152,6 +152,12 @@ class Timeline:
         return "relative" in self._response.words.categories(said)
 
     @cached_property
+    def durations(self) -> set[float]:
+        """The lengths of time of the evidence, in seconds."""
+        known = self._ledger.quantities[:_MOST_KNOWN]
+        return {one.base for one in known if one.unit is not None and one.unit.dimension == "time"}
+
+    @cached_property
     def in_minutes(self) -> set[int]:
         """The minutes by which evidence and answer move times."""
         return self._lengths(1)
@@ -348,6 +354,9 @@ def _is_told_time(token: Token, timeline: Timeline, response: Response) -> bool:
     told = {clock.minutes or 0 for clock in clocks} | {at.hour * 60 + at.minute for at in timeline.local}
     told |= {(clock.minutes or 0) + shift for clock in clocks if not clock.zone for shift in timeline.shifts}
     if any((one - stated) % period == 0 for one in told):
+        return True
+    lasting = {token.minutes * 60.0 + token.seconds, float(stated)}
+    if not lasting.isdisjoint(timeline.durations):  # hours, minutes and seconds, or minutes and seconds
         return True
     if (
         any(clock.seconds for clock in clocks) and {stated, stated + _DAY} & timeline.lapses

@@ -417,6 +417,7 @@ def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
         cells = [cell.strip() for cell in bare.split(mark)] if mark else _COLUMNS.split(bare)
         is_ruled = mark == "|" and _RULE_LINE.fullmatch(following[:400])
         is_header = len(cells) > 1 and all(0 < len(cell) < _LONGEST_HEADER for cell in cells[1:])
+        is_header = is_header and not any(": " in cell or "**" in cell for cell in cells)  # lines of members
         is_header = is_header and (bool(mark) or not any(cell[:1].isdigit() for cell in cells))
         if _RULE_LINE.fullmatch(line[:400]):
             continue

@@ -98,7 +98,8 @@ def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made
 
 def _shares(token: Token, is_change: bool, numbers: Numbers, response: Response) -> Iterator[Made]:
     """The shares or changes of the only two numbers told in the clause or the sentence of one."""
-    beside = [s.token for s in numbers.beside(token) if not _is_share(s.token)]
+    amounts_only = (s for s in numbers.beside(token) if not s.direct or any(q.is_operand for q in s.direct))
+    beside = [s.token for s in amounts_only if not _is_share(s.token)]
     first, last = response.span_of(token)
     marks = [first, *(match.start() for match in CLAUSE.finditer(response.output, first, last)), last]
     start, end = max(m for m in marks if m <= token.start), min(m for m in marks if m >= token.end)

@@ -175,15 +175,21 @@ class _Group:
         is_counting = numbers == [*range(numbers[0], numbers[0] + len(records))] if numbers else False
         self.numbered = {leaf.key for leaf in firsts if is_counting and len(records[0].leaves) > 1}
         """Keys by which rows are numbered: what stands for such a number may be any other one."""
-        values = defaultdict[str, list[object]](list)
+        columns = defaultdict[str, list[object]](list)
         for leaf in (leaf for record in records for leaf in record.leaves):
-            values[leaf.key].append(leaf.value)
+            columns[leaf.key].append(leaf.value)
+        whole = {key: own for key, own in columns.items() if len(own) == len(records)}
         self.naming = {
-            key
-            for key, own in values.items()
-            if len(own) == len(records) == len({*map(str, own)}) and keys.NAMING & {*key_words(key)[-1:], key}
-        }
+            key for key, own in whole.items()
+            if len({*map(str, own)}) == len(own) and keys.NAMING & {*key_words(key)[-1:], key}
+        }  # fmt: skip
         """Keys of identifiers, which name their rows and are no values of them."""
+        texts = {key: [text for text in own if isinstance(text, str)] for key, own in whole.items()}
+        self.beginnings = {
+            key: _beginning(own) for key, own in texts.items()
+            if len(own) == len(records) and UNSPACED.search(own[0])
+        }  # fmt: skip
+        """How the texts of all rows begin where no blanks part words."""
         self.units = {
             leaf.value for record in records for leaf in record.leaves
             if isinstance(leaf.value, str) and leaf.value and keys.UNIT_KEYS & {*key_words(leaf.key)[-1:]}
@@ -207,7 +213,6 @@ class _Group:
     def _read_labels(self) -> None:
         """Note by what texts rows can be named, and by what words of slugs and names."""
         shared = set.intersection(*({*record.labels} for record in self.rows.values()))
-        prefixes = {key: _beginning(texts) for key, texts in self._texts() if UNSPACED.search(texts[0])}
         for row, record in self.rows.items():
             cells = [(key, label, False) for key, label in record.labels if (key, label) not in shared]
             for one in self._above(record):
@@ -220,7 +225,7 @@ class _Group:
                     text = f"{' '.join(key_words(key)[-1:])} {text}"  # zone B, court 3
                 if len(text) > _LONGEST_LABEL:
                     continue
-                own = text.removeprefix(prefixes[key]) if key in prefixes else text
+                own = text.removeprefix(self.beginnings.get(key, ""))
                 if 1 < len(own) < len(text):
                     self.whole[own.lower()][""].add(row)
                 for label in {text.lower(), _GLUED.sub(" ", text.lower())}:  # KL1018 as KL 1018
@@ -232,14 +237,6 @@ class _Group:
                         self.parts[low[:2]].add(row)  # as a family name begins a name
                     elif len(low) > 2 and (is_slug or is_name):
                         self.parts[_plain(low)].add(row)
-
-    def _texts(self) -> Iterator[tuple[str, list[str]]]:
-        """The texts of all rows under each key that all have."""
-        found = defaultdict[str, list[str]](list)
-        for leaf in (leaf for record in self.rows.values() for leaf in record.leaves[:_MOST_CELLS]):
-            if isinstance(leaf.value, str):
-                found[leaf.key].append(leaf.value)
-        return ((key, texts) for key, texts in found.items() if len(texts) == len(self.rows))
 
     def _of_labels(self, text: Text) -> list[_Place]:
         """Where a text names rows, each place by the longest label."""

@@ -67,7 +67,7 @@ RULES: Final = (
     Rule("RH12.5", "a number or a name where the result has null", is_gating=True),
     Rule("RH12.7", "told of all what holds for some", is_gating=True),
     Rule("RH12.8", "an empty result told as if something had been found", is_gating=True),
-    Rule("RH13", "told as not known though a result has it", is_gating=True),
+    Rule("RH13", "told as not known though a result has it"),
 )
 """All rules in the order of their ids."""
 

@@ -100,9 +100,13 @@ def reversed_states(response: Response) -> Iterator[Finding]:
 
 
 def _waits(response: Response) -> bool:
-    """Whether the answer says that something is yet to come, in words that do not also say that it came."""
+    """Whether the answer says that something is yet to come, in words that do not also say that it came.
+
+    What will be since it was done, as it is told, is not waited for.
+    """
     return any(
         "pending" in one.kinds
+        and "pending" in response.words.categories(keys.FUTURE.sub(" ", one.text.lower()))
         and (
             "done" not in one.kinds
             or any(

@@ -16,14 +16,14 @@ CURRENCY_KEYS: Final = frozenset(
 NO_OPERANDS: Final = frozenset(
     """
     account binario build code  epoch fax gate gleis hash iban id index lat latitude limit line lng lon
-    longitude n no nr number offset page phone platform plz port position postcode rank ref  seed
+    ligne linea línea linha linia linie lijn longitude n no nr number offset page phone platform plz port position postcode rank ref  seed
     sku tel timestamp ts version voie year zip
     """.split()
 )
 """Words of keys whose numbers name something, so that nobody reckons with them."""
 NAMING: Final = frozenset(
     """
-    id no nr nro nº num number code ref reference sku key 番号 番號 编号 編號 单号 單號 伝票 numer numero número numéro nummer kod code
+    id line ligne linea línea linha linia linie lijn 路線 线路 no nr nro nº num number code ref reference sku key 番号 番號 编号 編號 单号 單號 伝票 numer numero número numéro nummer kod code
     código codice referencia referentie referenz kenmerk
     """.split()
 )
@@ -282,6 +282,8 @@ FIRST_PAGE: Final = (
     "pelo menos", "almeno", "minstens", "co najmniej", "seite", "pagin", "página", "stron", "頁", "页",
 )  # fmt: skip
 """What says that there may be more than is told."""
+FUTURE: Final = re.compile(r"\b(?:will|plans?|until|wird|werden|sera|será|sarà|zal|będzie)\b")
+"""Words for what comes, which also tell of what was brought about; conditionals are none."""
 FIRST_OF: Final = re.compile(r"(?<![目当當以之午日月年])前(?![往後后])")
 """The same as one sign, `前5件`, which also stands in words for what is now or was before."""
 OF_SOME: Final = (
@@ -294,7 +296,7 @@ WEEK_KEYS: Final = frozenset(
 )
 """Keys whose number is a week of the year."""
 BOTH: Final = frozenset(
-    "both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie".split()
+    "both beide beiden beides ambos ambas entrambi entrambe deux oba obie obydwa obydwie two twee zwei dos dois duas due dwa dwie どちらも 両方 两者 两个都 两家都".split()
 )
 PERSON_KEYS: Final = frozenset(
     "owner patient customer employee guest tenant applicant student member client resident besitzer patient kunde mieter gast "

@@ -51,6 +51,7 @@ FRESH8 = read_cases(DATA / "response_handling" / "fresh8.jsonl")
 FRESH9 = read_cases(DATA / "response_handling" / "fresh9.jsonl")
 FRESH10 = read_cases(DATA / "response_handling" / "fresh10.jsonl")
 FRESH11 = read_cases(DATA / "response_handling" / "fresh11.jsonl")
+FRESH19 = read_cases(DATA / "response_handling" / "fresh19.jsonl")
 FRESH18 = read_cases(DATA / "response_handling" / "fresh18.jsonl")
 FRESH17 = read_cases(DATA / "response_handling" / "fresh17.jsonl")
 FRESH16 = read_cases(DATA / "response_handling" / "fresh16.jsonl")
@@ -84,8 +85,9 @@ MODULES = (
 @pytest.mark.parametrize(
     ("cases", "caught", "flagged", "caught_by_all", "flagged_by_all"),
     [
-        (FRESH18, 0.52, 0.0, 0.52, 0.0),
-        (FRESH17, 0.6, 0.0, 0.65, 0.0),
+        (FRESH19, 0.3, 0.0, 0.32, 0.05),
+        (FRESH18, 0.52, 0.0, 0.55, 0.0),
+        (FRESH17, 0.62, 0.0, 0.65, 0.0),
         (FRESH16, 0.4, 0.0, 0.45, 0.05),
         (FRESH15, 0.52, 0.0, 0.55, 0.0),
         (FRESH14, 0.5, 0.0, 0.5, 0.0),
@@ -95,19 +97,20 @@ MODULES = (
         (FRESH10, 0.4, 0.0, 0.4, 0.05),
         (FRESH9, 0.6, 0.0, 0.67, 0.03),
         (FRESH8, 0.67, 0.0, 0.68, 0.03),
-        (FRESH7, 0.71, 0.02, 0.73, 0.04),
+        (FRESH7, 0.7, 0.02, 0.73, 0.04),
         (FRESH6, 0.68, 0.0, 0.75, 0.03),
-        (FRESH5, 0.75, 0.0, 0.77, 0.0),
-        (FRESH4, 0.77, 0.0, 0.81, 0.0),
+        (FRESH5, 0.74, 0.0, 0.77, 0.0),
+        (FRESH4, 0.74, 0.0, 0.81, 0.0),
         (FRESH3, 0.52, 0.0, 0.56, 0.02),
         (FRESH2, 0.65, 0.0, 0.72, 0.02),
         (FRESH, 0.64, 0.0, 0.8, 0.0),
-        (HELD, 0.81, 0.0, 0.81, 0.03),
-        (DEVELOPMENT, 0.8, 0.0, 0.85, 0.02),
-        (HARD, 0.85, 0.0, 0.88, 0.0),
+        (HELD, 0.8, 0.0, 0.81, 0.03),
+        (DEVELOPMENT, 0.76, 0.0, 0.85, 0.02),
+        (HARD, 0.82, 0.0, 0.88, 0.0),
         (LABELLED, 0.66, 0.0, 0.93, 0.0),
     ],
     ids=[
+        "fresh19",
         "fresh18",
         "fresh17",
         "fresh16",

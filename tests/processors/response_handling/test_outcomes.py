@@ -151,6 +151,16 @@ BACKUPS = call([{"id": "b4", "at": "2025-11-05"}, {"id": "b5", "at": "2025-11-06
 FAILURES = call({"failures": 80, "by_cause": {"flaky": 28, "lint": 52}}, name="ci")
 GROCERIES = call([{"shop": "A", "sum": 64.2}, {"shop": "B", "sum": 31.85}, {"shop": "C", "sum": 100.59}])
 HOSTS = call({"total": 37, "page": 1, "items": [{"host": f"web-0{n}"} for n in range(1, 7)]}, name="hosts")
+LINES_PT = call("linha;viagens;no_horario\n211;980;745\n318;610;427\n402;1510;1419", name="pontualidade")
+VENUES = call(
+    [{"名称": "東館", "空き": True, "設備": True}, {"名称": "西館", "空き": True, "設備": True},
+     {"名称": "南館", "空き": False, "設備": False}],
+    name="会場",
+)  # fmt: skip
+RUNS = call({"duration_s": 6930, "target": "1:58:00"}, name="activity")
+PLAN = call({"plan": "business", "seats": 24, "status": "awaiting_approval"}, name="change_plan")
+COMPLAINT = call({"工单号": "TS2511260387", "优先级": "高"}, name="create_complaint")
+NOTICE = call("## Notice\n\n- **Date/time:** 12/09/2025, 17:15\n- **Closes:** 12/05/2025, 12:00\n")
 ROOM = call(
     {"id": "w-8", "tytul": "Przegląd", "zasoby": [{"nazwa": "sala", "odpowiedz": "odrzucono"}]}, name="utworz"
 )
@@ -266,6 +276,18 @@ ROOM = call(
         ("RH1.7", "What did I spend?", [GROCERIES], "You spent 206.64 at the three shops.",
          "You spent 196.64 at the three shops."),
         ("RH12.2", "还有哪些?", [HOSTS], "目前一共有6台。", "一共有37台,前6台是web-01到web-06。"),
+        (None, "Qual atrasou mais?", [LINES_PT], "",
+         "A pior foi a 318: só 70% das viagens no horário, contra 76% da 211."),
+        (None, "空いている会場は?", [VENUES], "",
+         "東館と西館の2か所です。どちらも設備があります。南館は埋まっています。"),
+        (None, "How did it go?", [RUNS], "", "You ran 1:55:30, two and a half minutes inside your target."),
+        ("RH9.b", "Move us to Business", [PLAN],
+         "Done, you are on Business with 24 seats. It will renew.",
+         "Business with 24 seats is requested and awaits approval."),
+        ("RH3.4", "登记投诉", [COMPLAINT], "投诉已登记,工单号为TS2511260837。",
+         "投诉已登记,工单号为TS2511260387。"),
+        ("RH2.6", "When is it?", [NOTICE], "It is on December 9 at 7:15 pm.",
+         "It is on December 9 at 5:15 pm."),
         ("RH9.b", "Zarezerwuj salę", [ROOM], "Gotowe, spotkanie jest w kalendarzu, a sala zarezerwowana.",
          "Spotkanie jest w kalendarzu, ale sala odmówiła."),
         ("RH12.2", "Who is left?", [PAGES], "All of them: Ann, Bo and Cy, so 3.",
