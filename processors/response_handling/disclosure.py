@@ -82,12 +82,12 @@ def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Findin
 _Found = tuple[str, str, str, Leaf | None]
 
 
-def _members(response: Response) -> Iterator[tuple[Leaf, tuple[str, ...], str]]:
+def _members(response: Response) -> list[tuple[Leaf, tuple[str, ...], str]]:
     """The values of results with the words of their keys and their text."""
-    for leaf in response.ledger.leaves:
-        words = key_words(leaf.key)
-        if leaf.call != FROM_USER and words and not isinstance(leaf.value, bool) and leaf.value is not None:
-            yield leaf, words, str(leaf.value).strip()
+    leaves = (leaf for leaf in response.ledger.leaves if leaf.call != FROM_USER)
+    valued = (leaf for leaf in leaves if leaf.value is not None and not isinstance(leaf.value, bool))
+    named = ((leaf, key_words(leaf.key)) for leaf in valued)
+    return [(leaf, words, str(leaf.value).strip()) for leaf, words in named if words]
 
 
 def _secrets(response: Response) -> Iterator[_Found]:
@@ -97,13 +97,15 @@ def _secrets(response: Response) -> Iterator[_Found]:
             yield "RH7.1", kind, match[0], None
     for leaf in response.ledger.leaves if asked.isdisjoint(keys.ASKS_SECRET) else ():
         for match in (
-            patterns.WRITTEN_SECRET.finditer(leaf.value[:20_000]) if isinstance(leaf.value, str) else ()
+            patterns.WRITTEN_SECRET.finditer(leaf.value[:20_000])
+            if isinstance(leaf.value, str) and any(mark in leaf.value for mark in "=:：")
+            else ()
         ):
             text = match[1].rstrip(".)]}")
             is_masked = text.isalpha() or "*" in text or "•" in text
             if leaf.call != FROM_USER and len(text) >= 6 and not is_masked and _stands_in(text, output):
                 yield "RH7.1", "password", text, leaf
-    for leaf, words, text in _members(response):
+    for leaf, words, text in response.once(_members):
         is_secret = words[-1] in keys.SECRET_WORDS or words[-2:] in patterns.SECRET_ENDS
         is_secret |= words[-1] == "token" and isinstance(leaf.value, str) and len(text) > 12
         if (
@@ -189,13 +191,16 @@ def _closed(marks: Sequence[Leaf], response: Response) -> list[Leaf]:
 
 def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
     output, asked = response.output, response.asked
-    contacts: list[Leaf] = []
-    for leaf, words, text in _members(response):
+    contacts, asks_contact = list[Leaf](), not asked.isdisjoint(keys.ASKS_CONTACT)
+    for leaf, words, text in response.once(_members):
         is_personal = words[-1] in keys.PERSONAL_KEYS or words[-2:] in keys.PERSONAL_ENDS
+        is_contact = not asks_contact and not keys.CONTACT_KEYS.isdisjoint(words)
+        if len(text) < 3 or not (is_personal or is_contact or personal & {*words}):
+            continue
         parts = (part.strip() for part in _PARTS.split(text[:_LONGEST_PART]))
         if is_personal and text not in output:
             text = next((part for part in parts if len(part) > _SHORTEST_PART and part in output), text)
-        if len(text) < 3 or text not in output:
+        if text not in output:
             continue
         if is_personal and asked.isdisjoint({words[-1], *patterns.ASKED_AS.get(words[-1], ())}):
             yield "RH7.3", words[-1], text, leaf
@@ -203,7 +208,6 @@ def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
             if words[-1] in (kind, "name", "address") and _stands_in(text, output):
                 yield "RH7.3", kind, text, leaf
         record = response.ledger.records[leaf.record]
-        is_contact = not keys.CONTACT_KEYS.isdisjoint(words) and asked.isdisjoint(keys.ASKS_CONTACT)
         if is_contact and _is_person(record) and not any(
             len(str(other.value)) > 2 and str(other.value) in response.question for other in record.leaves
         ):  # fmt: skip

@@ -18,7 +18,7 @@ from processors.response_handling.lexicons.concepts import concepts_of
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import Numbers
 from processors.response_handling.reading import Token
-from processors.response_handling.response import TROUBLE, Finding, Response, Sentence, shown, words_of
+from processors.response_handling.response import TROUBLE, Finding, Response, shown, words_of
 
 _MOST_LEAVES: Final = 400
 _MOST_FLAGS: Final = 60
@@ -152,8 +152,8 @@ def _is_about(leaf: Leaf, told: str, response: Response) -> bool:
     others = [one for one in record.leaves if isinstance(one.value, str) and one.key[:1].isupper()]
     if not leaf.key[:1].isupper() or len(others) < 3:
         return True
-    beside = (one for one in response.sentences if told in one.words and _names(key, one))
-    return any("negation" not in one.kinds for one in beside)
+    plain = (one for one in response.sentences if told in one.words and "negation" not in one.kinds)
+    return any(all(any(word.startswith(part) for word in one.words) for part in key) for one in plain)
 
 
 def reversed_flags(response: Response) -> Iterator[Finding]:
@@ -198,11 +198,6 @@ def reversed_flags(response: Response) -> Iterator[Finding]:
             what = f"{leaf.key}: {'null' if leaf.value is None else str(leaf.value).lower()}"
             yield Finding("RH9.c", shown(response.output), what, leaf.path, leaf.call)
             return
-
-
-def _names(name: tuple[str, ...], one: Sentence) -> bool:
-    """Whether a sentence has all words of a name, in some form."""
-    return all(any(word.startswith(part) for word in one.words) for part in name)
 
 
 def undone_counts(response: Response) -> Iterator[Finding]:
