@@ -371,7 +371,8 @@ def ignored_results(response: Response) -> Iterator[Finding]:
             one for one in telling if not isinstance(one.value, str) or _LETTERS.search(one.value.lower())
         ]
         numbers = [leaf for leaf in telling if not isinstance(leaf.value, str)]
-        is_open = bool(numbers[1:] and supports) or acts(response.calls[position].name)
+        is_open = len(telling) > _MOST_RECORDS or bool(numbers[1:] and supports)
+        is_open |= acts(response.calls[position].name)
         is_open |= any(isinstance(leaf.value, bool) or told.is_moment(leaf) for leaf in leaves)
         is_open |= any(not keys.STATE_KEYS.isdisjoint(key_words(leaf.key)[-1:]) for leaf in leaves)
         if telling and not is_open and not any(told.has(leaf) for leaf in telling):
