@@ -271,14 +271,15 @@ def empty_results(response: Response) -> Iterator[Finding]:
         if entry.call in filled or (not entry.path and entry.call in written):
             continue
         stems = tuple(word[:_STEM] for word in key_words(entry.key) if len(word) > 4)
-        about = [one for one in response.sentences if any(word.startswith(stems) for word in one.words)]
         is_asked = any(word.startswith(stems) for word in response.asked)
-        is_told = is_asked and about and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
-        is_counted = any(
+        heard = response.sentences if is_asked else []
+        about = [one for one in heard if any(word.startswith(stems) for word in one.words)]
+        is_told = about and not any(one.kinds & {*TROUBLE, "all", "pending"} for one in about)
+        is_lone = not response.told & TROUBLE and entry.call == max(response.last_calls)
+        is_counted = is_lone and any(
             leaf.value == 0 and leaf.key.lower() in keys.TOTAL_KEYS and leaf.call == entry.call
             for leaf in response.current
         )
-        is_lone = not response.told & TROUBLE and entry.call == max(response.last_calls)
         is_claimed = response.starts_with_yes and len(response.last_calls) == 1
         is_new = is_counted and any(not s.direct for s in response.once(Numbers).supports)
         if is_told or (is_lone and (is_claimed or is_new)):

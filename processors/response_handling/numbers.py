@@ -167,19 +167,18 @@ class Numbers:
         """The number of a result, or a total, that is not told and of which a number is a slip."""
         if token.is_approximate or sum(map(str.isdigit, token.text)) < _SHORT:
             return None
-        decimals, said = token.readings[token.reading][1], {support.token.value for support in self.supports}
-        for made in self._slippable:
-            if abs(made.value) not in said and is_slip(token.value, made.value, decimals, _SHORT):
-                return made
-        return None
+        decimals, value = token.readings[token.reading][1], token.value
+        near = (made for made in self._slippable if value < 10 * abs(made.value) < 100 * value)
+        return next((made for made in near if is_slip(value, made.value, decimals, _SHORT)), None)
 
     @cached_property
     def _slippable(self) -> list[Made]:
-        """The numbers of results and the totals, one for each value."""
+        """The numbers of results and the totals that are not told, one for each value."""
         totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
         given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand][:_MOST_ROWS]
         found = [*(Made(amount(q), q.base, "given", q.key) for q in given), *totals]
-        return [*{abs(made.value): made for made in reversed(found)}.values()][::-1]
+        said = {support.token.value for support in self.supports}
+        return [*{abs(m.value): m for m in reversed(found) if abs(m.value) not in said}.values()][::-1]
 
     def in_another_unit(self, token: Token) -> Quantity | None:
         """The number of the evidence that has the digits of one told, in another unit or power of ten."""
