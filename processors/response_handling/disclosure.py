@@ -167,8 +167,8 @@ def _is_closing(leaf: Leaf) -> bool:
 def _closed(marks: Sequence[Leaf], response: Response) -> list[Leaf]:
     """The values that are not for whoever asks: of records with a mark, and those that one names.
 
-    `{"driver": {...}, "note": "...", "visibility": {"driver": "internal_only", "noteVisibility": "hr_only"}}`
-    names both. What stands in a record that is closed is closed.
+    `{"driver": {...}, "visibility": {"driver": "internal_only"}}` names the driver, and
+    `{"note": "...", "note_visibility": "hr_only"}` the note. What stands in a closed record is closed.
     """
     records, closed, members = response.ledger.records, set[int](), set[tuple[int, tuple[str, ...]]]()
     for mark in marks:
