@@ -212,16 +212,7 @@ class Pipeline:
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
         self._metrics.spans_refused.add(request.rejected, _INVALID_ID)
-        total = request.accepted + request.rejected
-        return ExportOutcome(
-            accepted=request.accepted,
-            rejected=request.rejected,
-            message=(
-                f"{request.rejected} of {total} spans rejected: a trace id must be 16 bytes and a span id "
-                "8 bytes, neither all zero; a parent span id must be empty or 8 bytes."
-            ),
-            stored=stored,
-        )
+        return ExportOutcome(request.accepted, request.rejected, request.rejection(), stored)
 
     def open_partition(self, source: RecordSource, partition_count: int) -> "Partition":
         """Take in the records of one of so many partitions of a topic, beside what senders send."""

@@ -193,7 +193,10 @@ def _printable(text: str) -> str:
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    traffic = "*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, a folder of them, or - (standard input)"
+    traffic = (
+        "*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, each also with .gz or .zst, a folder of them, or - "
+        "(standard input); a file by itself may have any name, and be what Tempo's or Jaeger's API answers"
+    )
     two_sets = "grade by two criteria files or folders, and print only what is not the same"
     built_in = "default: the built-in reference-free set"
     add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")

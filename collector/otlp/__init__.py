@@ -7,6 +7,8 @@ from collector.otlp.json_codec import (
     json_to_request,
     logs_json_to_request,
     logs_request_to_json,
+    object_to_request,
+    parse_json,
     request_to_json,
 )
 from collector.otlp.json_process import json_to_request_apart
@@ -15,6 +17,6 @@ from collector.otlp.status import ErrorStatus, error_status, method_not_allowed,
 __all__ = [
     "GZIP_MAGIC", "EnvelopeRegistry", "ErrorStatus", "SplitRequest", "error_status", "gzip_compress",
     "gzip_decompress", "join_spans", "json_to_request", "json_to_request_apart", "logs_json_to_request",
-    "logs_request_to_json", "method_not_allowed", "no_such_path", "no_such_service", "request_to_json",
-    "split_request", "zlib_decompress",
+    "logs_request_to_json", "method_not_allowed", "no_such_path", "no_such_service", "object_to_request",
+    "parse_json", "request_to_json", "split_request", "zlib_decompress",
 ]  # fmt: skip

@@ -67,6 +67,16 @@ class SplitRequest(NamedTuple):
     accepted: int
     rejected: int
 
+    def rejection(self) -> str:
+        """Why spans were left out, for whoever sent or recorded them; empty if none was."""
+        if not self.rejected:
+            return ""
+        return (
+            f"{self.rejected} of {self.accepted + self.rejected} spans rejected: a trace id must be 16 bytes "
+            "and a span id 8 bytes (in OTLP/JSON as hex, not base64), neither all zero; a parent span id "
+            "must be empty or 8 bytes."
+        )
+
 
 def split_request(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRequest:
     """Split a serialised ExportTraceServiceRequest; resources and scopes of its spans come from `envelopes`.

@@ -57,10 +57,19 @@ def json_to_request(body: bytes) -> bytes:
     a surrogate pair, as a sender leaves it that cuts a text to length, becomes U+FFFD.
 
     Raises:
-        MalformedRequest: `body` is not JSON, or a known key has a value that does not fit it; the message
-            names the place.
+        MalformedRequest: `body` is not JSON, is an object with no key that the protocol knows, or a known key
+            has a value that does not fit it; the message names the place.
     """
-    return _encoded(body, _REQUEST)
+    return _encoded(parse_json(body), _REQUEST)
+
+
+def object_to_request(document: JsonValue) -> bytes:
+    """As `json_to_request`, of a document that is parsed already.
+
+    Raises:
+        MalformedRequest: as there.
+    """
+    return _encoded(document, _REQUEST)
 
 
 def logs_json_to_request(body: bytes) -> bytes:
@@ -69,7 +78,7 @@ def logs_json_to_request(body: bytes) -> bytes:
     Raises:
         MalformedRequest: as there.
     """
-    return _encoded(body, _LOGS_REQUEST)
+    return _encoded(parse_json(body), _LOGS_REQUEST)
 
 
 def request_to_json(body: bytes) -> bytes:
@@ -100,27 +109,36 @@ def logs_request_to_json(body: bytes) -> bytes:
     return orjson.dumps(_LOGS_REQUEST.decode(request))
 
 
-def _encoded(body: bytes, codec: "_Codec") -> bytes:
+def parse_json(body: bytes) -> JsonValue:
+    """The JSON value that `body` holds. Half of a surrogate pair becomes U+FFFD.
+
+    Raises:
+        MalformedRequest: `body` is not JSON.
+    """
+    document: JsonValue
     try:
-        document = _parsed(body)
+        try:
+            document = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            mended = _ESCAPES.sub(lambda found: rb"\ufffd" if found["half"] else found[0], body)
+            if mended == body:
+                raise
+            document = orjson.loads(mended)
     except orjson.JSONDecodeError as error:
         raise MalformedRequest(f"The request is not valid JSON: {error}.") from error
+    return document
+
+
+def _encoded(document: JsonValue, codec: "_Codec") -> bytes:
+    if isinstance(document, dict) and document and codec.encoders.keys().isdisjoint(document):
+        expected = next(iter(codec.encoders))
+        raise MalformedRequest(
+            f"The request is not valid OTLP/JSON: expected the key {expected}, found others."
+        )
     try:
         return codec.encode(document, 0)
     except _Mismatch as mismatch:
         raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
-
-
-def _parsed(body: bytes) -> JsonValue:
-    document: JsonValue
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        mended = _ESCAPES.sub(lambda found: rb"\ufffd" if found["half"] else found[0], body)
-        if mended == body:
-            raise
-        document = orjson.loads(mended)
-    return document
 
 
 class _Mismatch(Exception):

@@ -1,7 +1,8 @@
-"""Recorded traffic: OTLP export requests and hand-written agent runs from files and folders.
+"""Recorded traffic: traces and hand-written agent runs from files and folders.
 
-Reads what the Collector's file exporter, our own `file` exporter, a request dump or a person wrote. All
-problems of all files are collected, so that a user mends them in one go.
+Reads what the Collector's file exporter, our own `file` exporter, a request dump, a trace backend's API or a
+person wrote, also in gzip or zstd. All problems of all files are collected, so that a user mends them in one
+go.
 """
 
 import codecs
@@ -10,9 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from collector.errors import MalformedRequest
-from collector.otlp import SplitRequest, gzip_decompress, json_to_request, split_request
+import zstandard
+
+from collector.errors import MalformedRequest, Refusal, RequestTooLarge
+from collector.otlp import GZIP_MAGIC, SplitRequest, gzip_decompress, parse_json, split_request
 from collector.recordings.run_reader import run_from_json
+from collector.recordings.trace_documents import requests_in_document
 from processors.documents import Problem
 from processors.model import AgentRun, decode_json
 
@@ -24,18 +28,35 @@ class Encoding(Enum):
     """How a file holds its traffic."""
 
     REQUEST = "one serialised ExportTraceServiceRequest"
-    JSON_REQUEST = "one OTLP/JSON request"
-    JSON_LINES = "OTLP/JSON, one request a line"
+    MESSAGES = "messages behind their length, as the Collector's file exporter writes `proto` and compressed"
+    JSON_DOCUMENT = "one JSON document of a form that `trace_documents` knows"
+    JSON_LINES = "such a document a line"
     RUNS = "one agent run a line"
 
 
 _ENDINGS = (
     (".runs.jsonl", Encoding.RUNS),
     (".jsonl", Encoding.JSON_LINES),
-    (".otlp.json", Encoding.JSON_REQUEST),
+    (".otlp.json", Encoding.JSON_DOCUMENT),
     (".binpb", Encoding.REQUEST),
 )
+_COMPRESSED = ("", ".gz", ".zst")
+"""What may stand behind each of these endings."""
 
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_LENGTH_BYTES = 4
+"""The file exporter writes the length of a message as a big-endian number of so many bytes before it."""
+_STARTS_OF_MESSAGES = (b"\n", b"{", _ZSTD_MAGIC)
+"""How a message begins: with the tag of `resource_spans`, as JSON, or compressed."""
+_OTHER_FILES = (
+    (b"PAR1", "a Parquet file"),
+    (b"PK\x03\x04", "a ZIP file"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"<", "XML or HTML"),
+)
+"""How files begin that cannot be read, and what they are."""
+_TEXT_BYTES = bytes([*range(0x20, 0x7F), *b"\t\r\n"])
+"""ASCII alone: a serialised request has ids, which hardly ever are."""
 
 _REQUEST_KEYS = frozenset({"resourceSpans", "resource_spans"})
 
@@ -87,8 +108,8 @@ def recorded_requests(paths: Sequence[Path]) -> tuple[list[SplitRequest], list[P
 class RecordedTraffic:
     """Reads recorded files one by one.
 
-    What cannot be read ends up in `problems`; `warnings` tells of single spans that were left out, as the
-    service would leave them out of a request.
+    What cannot be read ends up in `problems`. `warnings` has single spans that were left out, as the service
+    would leave them out of a request, and files whose last part was cut off while it was written.
     """
 
     def __init__(self) -> None:
@@ -99,60 +120,75 @@ class RecordedTraffic:
         """The requests and runs of one file, in order."""
         name = str(file.path)
         try:
-            data = file.path.read_bytes()
-            if data[:2] == b"\x1f\x8b":
-                data = gzip_decompress(data, MAX_REQUEST_BYTES)
+            data = _inflated(file.path.read_bytes())
         except OSError as error:
             self.problems.append(Problem(name, 0, "", f"cannot be read: {error.strerror}"))
             return
-        except MalformedRequest as error:
+        except Refusal as error:
             self.problems.append(Problem(name, 0, "", str(error)))
             return
-        encoding = file.encoding or _recognise(data)
-        if encoding is not Encoding.REQUEST:
-            data = data.removeprefix(codecs.BOM_UTF8)
+        encoding = _recognised(data, file.encoding)
         if encoding is Encoding.REQUEST:
             yield from self._request(name, 0, data)
-        elif encoding is Encoding.JSON_REQUEST:
-            yield from self._json_request(name, 0, data)
+        elif encoding is Encoding.MESSAGES:
+            yield from self._messages(name, data)
+        elif encoding is Encoding.JSON_DOCUMENT:
+            yield from self._document(name, 0, data.removeprefix(codecs.BOM_UTF8))
         else:
-            for number, line in enumerate(data.split(b"\n"), start=1):
-                if not line.strip():
-                    continue
-                if encoding is Encoding.JSON_LINES:
-                    yield from self._json_request(name, number, line)
+            read = self._document if encoding is Encoding.JSON_LINES else self._run
+            lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
+            last = lines.pop()
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield from read(name, number, line)
+            if last.strip():
+                if lines and not _is_json(last):
+                    self._warn_of_cut(name, len(lines) + 1, len(last))
                 else:
-                    yield from self._run(name, number, line)
+                    yield from read(name, len(lines) + 1, last)
+
+    def _messages(self, name: str, data: bytes) -> Iterator[SplitRequest]:
+        position = 0
+        while position < len(data):
+            start = position + _LENGTH_BYTES
+            position = start + int.from_bytes(data[start - _LENGTH_BYTES : start])
+            if position > len(data):
+                self._warn_of_cut(name, 0, len(data) - start)
+                return
+            message = data[start:position]
+            try:
+                message = _inflated(message)
+            except Refusal as error:
+                self.problems.append(Problem(name, 0, f"byte {start}", str(error)))
+                continue
+            yield from (self._document if message[:1] == b"{" else self._request)(name, 0, message)
+
+    def _warn_of_cut(self, name: str, line: int, length: int) -> None:
+        message = (
+            f"the file ends within its last message, after {max(length, 0)} bytes of it, which were left out"
+        )
+        self.warnings.append(Problem(name, line, "", message))
 
     def _request(self, name: str, line: int, body: bytes) -> Iterator[SplitRequest]:
         try:
             request = split_request(body)
         except MalformedRequest as error:
-            self.problems.append(Problem(name, line, "", str(error)))
-            return
-        if request.rejected:
-            self.warnings.append(
-                Problem(
-                    name,
-                    line,
-                    "",
-                    f"{request.rejected} of {request.rejected + request.accepted} spans have an invalid id, "
-                    "expected 16 bytes for a trace id and 8 for a span id, neither all zero",
-                )
-            )
-        yield request
-
-    def _json_request(self, name: str, line: int, text: bytes) -> Iterator[SplitRequest]:
-        try:
-            body = json_to_request(text)
-        except MalformedRequest as error:
-            self.problems.append(Problem(name, line, "", str(error)))
-            return
-        if not body and _is_run(text):  # OTLP ignores keys that it does not know: nothing is left of a run
-            message = "not an OTLP request but an agent run: name such a file *.runs.jsonl"
+            form = next((form for start, form in _OTHER_FILES if body.startswith(start)), None)
+            if form is None and body.translate(None, delete=_TEXT_BYTES) == b"":
+                form = "text"
+            message = str(error) if form is None else f"not an OTLP request, this looks like {form}"
             self.problems.append(Problem(name, line, "", message))
             return
-        yield from self._request(name, line, body)
+        if request.rejected:
+            self.warnings.append(Problem(name, line, "", request.rejection()))
+        yield request
+
+    def _document(self, name: str, line: int, text: bytes) -> Iterator[SplitRequest]:
+        try:
+            for body in requests_in_document(parse_json(text)):
+                yield from self._request(name, line, body)
+        except MalformedRequest as error:
+            self.problems.append(Problem(name, line, "", str(error)))
 
     def _run(self, name: str, line: int, text: bytes) -> Iterator[AgentRun]:
         where = f"{name}:{line}"
@@ -177,22 +213,58 @@ class RecordedTraffic:
 
 
 def _encoding_of(path: Path) -> Encoding | None:
-    return next((encoding for ending, encoding in _ENDINGS if path.name.endswith(ending)), None)
+    return next(
+        (
+            encoding
+            for ending, encoding in _ENDINGS
+            if path.name.endswith(tuple(ending + compressed for compressed in _COMPRESSED))
+        ),
+        None,
+    )
 
 
-def _is_run(text: bytes) -> bool:
-    entry = decode_json(text)
-    return isinstance(entry, dict) and "agent" in entry
+def _inflated(data: bytes) -> bytes:
+    """`data` as it was before gzip or zstd; of a zstd frame that was cut off, what is there of it.
+
+    Raises:
+        MalformedRequest: what is compressed is damaged.
+        RequestTooLarge: it would take more than `MAX_REQUEST_BYTES`.
+    """
+    if data.startswith(GZIP_MAGIC):
+        return gzip_decompress(data, MAX_REQUEST_BYTES)
+    if not data.startswith(_ZSTD_MAGIC):
+        return data
+    with zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
+        try:
+            content = reader.read(MAX_REQUEST_BYTES + 1)
+        except zstandard.ZstdError as error:
+            raise MalformedRequest(f"The zstd data is damaged: {error}.") from error
+    if len(content) > MAX_REQUEST_BYTES:
+        raise RequestTooLarge(f"The zstd data has more than {MAX_REQUEST_BYTES} bytes after decompression.")
+    return content
 
 
-def _recognise(data: bytes) -> Encoding:
+def _is_json(text: bytes) -> bool:
+    try:
+        parse_json(text)
+    except MalformedRequest:
+        return False
+    return True
+
+
+def _recognised(data: bytes, by_name: Encoding | None) -> Encoding:
+    """How `data` holds its traffic: by its beginning where that leaves no doubt, else by the file's name."""
+    if data[_LENGTH_BYTES:].startswith(_STARTS_OF_MESSAGES) and data[0] == 0:  # no request begins with 0
+        return Encoding.MESSAGES
+    if by_name is not None:
+        return by_name
     head = data.removeprefix(codecs.BOM_UTF8).lstrip()
-    if head[:1] != b"{":
+    if head[:1] not in (b"{", b"["):
         return Encoding.REQUEST
     try:
         first = decode_json(head.split(b"\n", 1)[0])
     except ValueError:
-        return Encoding.JSON_REQUEST
+        return Encoding.JSON_DOCUMENT
     if isinstance(first, dict) and "agent" in first:
         return Encoding.RUNS
     return Encoding.JSON_LINES

@@ -1,10 +1,11 @@
-// The OpenTelemetry Collector with the stock parts that deploy/otelcol/ uses; takes the Collector's own
+// The OpenTelemetry Collector with the stock parts that deploy/otelcol/ and tests use; takes the Collector's own
 // arguments (--config FILE).
 package main
 
 import (
 	"log"
 
+	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/kafkaexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/loadbalancingexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
@@ -44,7 +45,7 @@ func factories() (otelcol.Factories, error) {
 	}
 	parts.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](
 		otlpexporter.NewFactory(), otlphttpexporter.NewFactory(), loadbalancingexporter.NewFactory(),
-		kafkaexporter.NewFactory(),
+		kafkaexporter.NewFactory(), fileexporter.NewFactory(),
 	)
 	parts.Telemetry = otelconftelemetry.NewFactory()
 	return parts, err

@@ -103,7 +103,7 @@ def test_a_runs_file_of_another_ending_is_told_its_name(
     assert 2 == run_command(["replay", str(file)])
 
     assert capsys.readouterr().err == (
-        f"{file}{place}: not an OTLP request but an agent run: name such a file *.runs.jsonl\n"
+        f"{file}{place}: not an OTLP request, this looks like an agent run: name such a file *.runs.jsonl\n"
     )
 
 

@@ -238,6 +238,12 @@ def test_what_is_not_json_is_malformed(body: bytes) -> None:
         json_to_request(body)
 
 
+@pytest.mark.parametrize("body", [b'{"resourceLogs": []}', b'{"resource_span": []}', b'{"batches": null}'])
+def test_an_object_with_no_key_of_the_protocol_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedRequest, match="expected the key resourceSpans, found others"):
+        json_to_request(body)
+
+
 @pytest.mark.parametrize(
     ("escaped", "text"),
     [
