@@ -27,6 +27,7 @@ from processors.frameworks.shapes.placeholder_names import (
     HANDOFF_TOOL_PREFIXES,
     RETRIEVAL_TOOL_TYPES,
     SYNTHETIC_TOOL_NAMES,
+    is_around_call,
 )
 from processors.frameworks.shapes.result_envelope import OUTPUT, is_bare, open_result
 from processors.frameworks.shapes.span_event_messages import (
@@ -174,7 +175,9 @@ class _OtelGenAI:
             return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
         if operation is not None:
             return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
-        return SpanRole.TOOL if "gen_ai.tool.name" in attributes else SpanRole.MODEL
+        if "gen_ai.tool.name" not in attributes:
+            return SpanRole.MODEL
+        return SpanRole.OTHER if is_around_call(span) else SpanRole.TOOL
 
     def plan_tool(self, present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
         """For calls of a function that tell their name, and each value under one key."""

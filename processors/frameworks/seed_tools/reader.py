@@ -11,7 +11,11 @@ from typing import Final
 from processors.frameworks.dialect import SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect, agent_fields
-from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
+from processors.frameworks.shapes.placeholder_names import (
+    FINAL_ANSWER_TOOL_NAMES,
+    HANDOFF_TOOL_PREFIXES,
+    is_around_call,
+)
 from processors.model import (
     ABSENT,
     MAX_DEPTH,
@@ -38,7 +42,11 @@ def _role(span: Span) -> SpanRole | None:
         or "agentops.span.kind" in attributes
     ):
         return None  # conventions that name tools in the same way
-    return SpanRole.TOOL if attributes.get("tool.name") else SpanRole.OTHER
+    if not attributes.get("tool.name"):
+        return SpanRole.OTHER
+    if "input.value" in attributes or "output.value" in attributes:
+        return SpanRole.TOOL
+    return SpanRole.OTHER if is_around_call(span) else SpanRole.TOOL
 
 
 def _tool(span: Span) -> ToolReading:

@@ -7,6 +7,7 @@ new one is one line.
 import re
 
 from processors.model import CallCategory
+from processors.spans import Span
 
 PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
     {
@@ -35,6 +36,12 @@ GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
 
 INTERRUPTION_ERRORS: tuple[str, ...] = ("GraphInterrupt",)
 """Exceptions by which a tool stops its run until somebody answers; they are recorded, and no errors."""
+
+HOOK_KEYS: tuple[str, ...] = ("hook_event", "hook_event_name", "hook_name", "hook.event", "hook.name")
+"""Attributes of the spans of hooks, which run before and after a call and name its tool."""
+
+SPANS_AROUND_CALLS: tuple[str, ...] = (".hook", ".blocked_on_user")
+"""How the names of such spans end, and those of permission prompts."""
 
 BOGUS_CALL_IDS: frozenset[str] = frozenset(
     {"", "<not specified>", "null", "none", "None", "undefined", "unknown"}
@@ -116,6 +123,11 @@ def handoff_or_function(name: str) -> CallCategory:
 def transfer_or_function(name: str) -> CallCategory:
     """The same for emitters where a tool that is called just `handoff` is any tool."""
     return CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
+
+
+def is_around_call(span: Span) -> bool:
+    """Whether a span that names a tool is that of a hook or of a permission prompt, which reports no call."""
+    return any(key in span.attributes for key in HOOK_KEYS) or span.name.endswith(SPANS_AROUND_CALLS)
 
 
 def is_placeholder_agent(name: str) -> bool:
