@@ -9,6 +9,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from typing import NamedTuple
 
 from processors.frameworks import (
     FINAL_ANSWER_TOOL_NAMES,
@@ -36,6 +37,7 @@ from processors.model import (
     ABSENT,
     CallCategory,
     DecodedValue,
+    JsonValue,
     ToolCall,
     ToolError,
     ValueState,
@@ -43,6 +45,7 @@ from processors.model import (
     decode_arguments,
     decode_result,
     late,
+    parse_text,
 )
 from processors.reconstruction.call_order import NOT_ASKED_FOR, CallTimes, order_calls
 from processors.reconstruction.requested_calls import (
@@ -71,8 +74,12 @@ _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 _STATUS_OK = 1
 _BEHIND_SEPARATOR = re.compile("|".join(f"(?<={re.escape(separator)})" for separator in MCP_NAME_SEPARATORS))
 _MAX_SEPARATORS = 16
-_SAME_TIME = 0.9
-"""Share of the longer span that two reports of one call overlap by."""
+_SAME_TIME = 0.5
+"""Share of the shorter span that two reports of one call overlap by."""
+_LOOK_BACK = 64
+"""Calls of one tool that are tried for another report of one of them: keeps hostile traces linear."""
+_ANSWERED_ERROR = "tool_error"
+"""The error type of a call over MCP whose answer was the error."""
 
 
 class RunCalls:
@@ -569,6 +576,7 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
     """The calls of one run out of its tool spans, parents before children in `tools`."""
     calls: list[MergedCall] = []
     call_of: dict[int, MergedCall] = {}
+    attempts: dict[int, list[int]] = {}
     for position in tools:
         reading = trace.readings[position]
         if reading is None:
@@ -576,26 +584,97 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
         fields = reading.tool
         name = fields.name or fields.inferred_name
         call = MergedCall(position, name, fields, error_of(reading.span, fields))
-        outer = call_of.get(call_above.get(position, -1))
-        if outer is not None and (fields.is_part or _is_one_call(outer, call)):
+        above = call_above.get(position, -1)
+        outer = call_of.get(above)
+        if outer is not None and (fields.is_part or _is_one_call(outer, call, trace)):
             outer.absorb(call)
             call_of[position] = outer
+            attempts.setdefault(above, []).append(position)
             continue
         if fields.is_part:
             continue
         call_of[position] = call
         calls.append(call)
+    if attempts:
+        for call in calls:
+            if call.error is not None and len(call.spans) > 1:
+                _let_last_attempt_decide(call, attempts, trace)
     return _merge_instrumentations(calls, trace) if len(calls) > 1 else calls
 
 
-def _is_one_call(outer: MergedCall, inner: MergedCall) -> bool:
-    """Whether a span within a call reports that same call."""
-    first, second = outer.reading.call_id, inner.reading.call_id
-    if first != second and is_call_id(first) and is_call_id(second):
+def _is_one_call(outer: MergedCall, inner: MergedCall, trace: Trace) -> bool:
+    """Whether a span within a call reports that same call.
+
+    Other arguments make it another call of the tool, such as one that the tool makes of itself, unless its
+    result is the same, or it is another instrumentation that reports no result: that may show what became of
+    the arguments on their way.
+    """
+    first, second = outer.reading, inner.reading
+    if first.call_id != second.call_id and is_call_id(first.call_id) and is_call_id(second.call_id):
         return False
-    return (
+    if not (
         outer.name == inner.name or is_prefixed(outer.name, inner.name) or is_prefixed(inner.name, outer.name)
+    ):
+        return False
+    if not _differ(first.arguments, second.arguments) or (
+        first.call_id == second.call_id and is_call_id(first.call_id)
+    ):
+        return True
+    if first.result.state is second.result.state is _PRESENT:
+        return _read_alike(first.result.value) == _read_alike(second.result.value)
+    return _scope_of(outer, trace) != _scope_of(inner, trace)
+
+
+class _Outcome(NamedTuple):
+    """How a call went, as one of its spans and those below it tell."""
+
+    error: ToolError | None
+    result: DecodedValue
+
+
+def _let_last_attempt_decide(call: MergedCall, attempts: Mapping[int, list[int]], trace: Trace) -> None:
+    """Give `call` the error and the result that its spans tell, the last of several attempts before others.
+
+    `attempts` are, for a span, the reports of the call right below it.
+    """
+    outcomes: dict[int, _Outcome] = {}
+    for position in reversed(call.spans):  # what lies below a span comes after it
+        outcomes[position] = _outcome(position, sorted(attempts.get(position, ())), outcomes, trace)
+    call.error, result = outcomes[call.spans[0]]
+    call.reading = call.reading._replace(result=result)
+
+
+def _outcome(
+    position: int, attempts: Sequence[int], outcomes: Mapping[int, _Outcome], trace: Trace
+) -> _Outcome:
+    """How the call went by the span at `position`, with `attempts` below it in order of start.
+
+    The error of the last attempt counts unless the span itself says OK and bears another result: a tool may
+    do without what it could not reach.
+    """
+    reading = trace.readings[position]
+    if reading is None:
+        return _Outcome(None, ABSENT)
+    error, result = error_of(reading.span, reading.tool), reading.tool.result
+    starts, ends = trace.tree.starts, trace.tree.ends
+    below: ToolError | None = None
+    begin = starts[attempts[-1]] if attempts else 0
+    for attempt in reversed(attempts):
+        result = better(result, outcomes[attempt].result)
+        if starts[attempt] < begin and ends[attempt] <= begin:
+            continue  # another one followed it
+        begin = min(begin, starts[attempt])
+        below = merged_error(outcomes[attempt].error, below)
+    if error is not None or below is None:
+        return _Outcome(merged_error(error, below), result)
+    own = reading.tool.result
+    is_overcome = (
+        reading.span.status_code == _STATUS_OK
+        and own.state is _PRESENT
+        and below.type != _ANSWERED_ERROR
+        and not (below.message and below.message in (own.text or ""))
     )
+    return _Outcome(None if is_overcome else below, result)
 
 
 def is_prefixed(longer: str, shorter: str) -> bool:
@@ -624,8 +703,8 @@ def service_of_caller(position: int, call_above: Mapping[int, int], tree: SpanTr
 def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[MergedCall]:
     """Unite what two instrumentations of one process report side by side.
 
-    Spans of one scope never report one call. Two scopes do where they give the same id, or the same
-    arguments at the same time.
+    Spans of one scope never report one call. Two scopes do where they give the same id, or, in order of
+    start, arguments that do not differ at the same time.
     """
     if len({call.name for call in calls}) == len(calls):
         return calls
@@ -640,20 +719,24 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
         if len(scopes) < 2:
             continue
         same_name.sort(key=lambda call: call.spans[0])
-        previous: MergedCall | None = None
-        by_id: dict[str, MergedCall] = {}
+        known: list[tuple[MergedCall, set[str]]] = []
+        by_id: dict[str, tuple[MergedCall, set[str]]] = {}
         for call in same_name:
-            call_id = call.reading.call_id
-            twin = by_id.get(call_id) if is_call_id(call_id) else None
-            if twin is None and previous is not None and _is_side_by_side(previous, call, trace.tree):
-                twin = previous
-            if twin is not None and _scope_of(twin, trace) != _scope_of(call, trace):
-                twin.absorb(call)
+            scope, call_id = _scope_of(call, trace), call.reading.call_id
+            reported = by_id.get(call_id) if is_call_id(call_id) else None
+            for other in () if reported else known[-_LOOK_BACK:]:
+                if scope not in other[1] and _is_side_by_side(other[0], call, trace.tree):
+                    reported = other
+                    break
+            if reported is not None and scope not in reported[1]:
+                reported[0].absorb(call)
+                reported[1].add(scope)
                 gone.add(call.spans[0])
-                continue
+            else:
+                reported = call, {scope}
+                known.append(reported)
             if is_call_id(call_id):
-                by_id[call_id] = call
-            previous = call
+                by_id[call_id] = reported
     return [call for call in calls if call.spans[0] not in gone] if gone else calls
 
 
@@ -663,19 +746,46 @@ def _scope_of(call: MergedCall, trace: Trace) -> str:
 
 
 def _is_side_by_side(first: MergedCall, second: MergedCall, tree: SpanTree) -> bool:
-    ids = first.reading.call_id, second.reading.call_id
-    if all(map(is_call_id, ids)) and ids[0] != ids[1]:
-        return False
-    if not _are_equal(first.reading.arguments, second.reading.arguments):
+    if not may_be_one_call(first.reading, second.reading):
         return False
     one, other = first.spans[0], second.spans[0]
     start, end = max(tree.starts[one], tree.starts[other]), min(tree.ends[one], tree.ends[other])
-    longer = max(tree.ends[one] - tree.starts[one], tree.ends[other] - tree.starts[other])
-    return end - start >= _SAME_TIME * longer
+    shorter = min(tree.ends[one] - tree.starts[one], tree.ends[other] - tree.starts[other])
+    return end >= start and end - start >= _SAME_TIME * shorter
 
 
-def _are_equal(first: DecodedValue, second: DecodedValue) -> bool:
-    return first.state is second.state and first.value == second.value
+def may_be_one_call(first: ToolReading, second: ToolReading) -> bool:
+    """Whether two reports of calls of one tool tell neither other ids nor other arguments."""
+    if first.call_id != second.call_id and is_call_id(first.call_id) and is_call_id(second.call_id):
+        return False
+    return not _differ(first.arguments, second.arguments)
+
+
+def _differ(first: DecodedValue, second: DecodedValue) -> bool:
+    """Whether two reports give other values for one argument; one may give fewer arguments, or none."""
+    if first.state is second.state is ValueState.UNPARSED:
+        return _read_alike(first.text) != _read_alike(second.text)
+    if not first.state is second.state is _PRESENT:
+        return False
+    one, other = first.value, second.value
+    if one == other or not isinstance(one, dict) or not isinstance(other, dict):
+        return False
+    return any(_read_alike(one[name]) != _read_alike(other[name]) for name in one.keys() & other.keys())
+
+
+def _read_alike(value: JsonValue) -> JsonValue:
+    """`value` with the texts in it that are written values read as those: however they are spaced."""
+    if isinstance(value, dict):
+        return {name: _read_alike(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_read_alike(member) for member in value]
+    if not isinstance(value, str):
+        return value
+    try:
+        read = parse_text(value)
+    except ValueError:
+        return value
+    return read if isinstance(read, str) else _read_alike(read)
 
 
 def error_of(span: Span, fields: ToolReading) -> ToolError | None:
