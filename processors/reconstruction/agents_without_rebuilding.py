@@ -8,7 +8,13 @@ from processors.frameworks import SpanReading, SpanRole
 from processors.model import AgentIdentity, AgentRun, FinishReason
 from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.runs import agent_name_of_resource
-from processors.spans import RawSpan, Span
+from processors.spans import KIND_SERVER, RawSpan, Span
+
+
+def _caller(span: Span) -> str:
+    """The agent that made a call; none where the span is a tool server's view of it."""
+    return "" if span.kind == KIND_SERVER else agent_name_of_resource(span.envelope)
+
 
 _NAMES: Sequence[tuple[SpanRole, Callable[[SpanReading], str]]] = (
     (SpanRole.AGENT, lambda reading: reading.agent.name),
@@ -16,8 +22,9 @@ _NAMES: Sequence[tuple[SpanRole, Callable[[SpanReading], str]]] = (
     (SpanRole.MODEL, lambda reading: reading.agent_of_turn),
     *[
         (role, lambda reading: agent_name_of_resource(reading.span.envelope))
-        for role in (SpanRole.AGENT, SpanRole.WORKFLOW, SpanRole.MODEL, SpanRole.TOOL)
+        for role in (SpanRole.AGENT, SpanRole.WORKFLOW, SpanRole.MODEL)
     ],
+    (SpanRole.TOOL, lambda reading: _caller(reading.span)),
 )
 """Where names of agents stand: the first of these that any span has names all."""
 

@@ -612,9 +612,7 @@ def _is_one_call(outer: MergedCall, inner: MergedCall, trace: Trace) -> bool:
     first, second = outer.reading, inner.reading
     if first.call_id != second.call_id and is_call_id(first.call_id) and is_call_id(second.call_id):
         return False
-    if not (
-        outer.name == inner.name or is_prefixed(outer.name, inner.name) or is_prefixed(inner.name, outer.name)
-    ):
+    if not name_one_tool(outer.name, inner.name):
         return False
     if not _differ(first.arguments, second.arguments) or (
         first.call_id == second.call_id and is_call_id(first.call_id)
@@ -680,6 +678,11 @@ def _outcome(
 def is_prefixed(longer: str, shorter: str) -> bool:
     """Whether `longer` is `shorter` behind the name of a tool server."""
     return bool(shorter) and any(longer.endswith(separator + shorter) for separator in MCP_NAME_SEPARATORS)
+
+
+def name_one_tool(first: str, second: str) -> bool:
+    """Whether two reports name the same tool, one of them perhaps with its server."""
+    return first == second or is_prefixed(first, second) or is_prefixed(second, first)
 
 
 def names_behind_servers(name: str) -> list[str]:

@@ -20,7 +20,7 @@ from processors.frameworks import (
     discover_rewrites,
     last_text,
 )
-from processors.reconstruction.calls import names_behind_servers
+from processors.reconstruction.calls import may_be_one_call, name_one_tool, names_behind_servers
 from processors.spans import KIND_SERVER, MinimumTree, SpanTree
 
 _LOOK_BACK = 64
@@ -152,38 +152,67 @@ def _has_servers(trace: Trace, found: Found) -> bool:
 
 
 def _without_servers_views(trace: Trace, found: Found) -> Found:
-    """The calls without those as a server saw them that a caller's span around them in time tells already.
+    """The calls without those as a server saw them that a caller tells already: one span, one view.
 
-    A server in the agent's process knows the trace, but not the call it serves. One span, one view.
+    A server may know the trace, but not the call it serves. Its view is of the caller's span around it in
+    time; where none is, because their clocks differ or the caller's span is but an instant, of the next one
+    of the tool in order. What the server reports of the same call below its view goes with it.
     """
     tree = trace.tree
     views = [
         position
-        for position in found.calls
+        for position in sorted(found.calls)
         if tree.views[position].kind == KIND_SERVER and position not in found.call_above
     ]
     waiting: dict[str, list[int]] = {}
     for position in sorted(set(found.calls).difference(views), reverse=True) if views else ():
         reading = trace.readings[position]
         if reading is not None and not reading.tool.is_part:
-            name = reading.tool.name or reading.tool.inferred_name
-            for called in {name, *names_behind_servers(name)}:
+            for called in {_called(reading), *names_behind_servers(_called(reading))}:
                 waiting.setdefault(called, []).append(position)
     told: set[int] = set()
     used: set[int] = set()
-    for view in sorted(views):
-        reading = trace.readings[view]
-        name = "" if reading is None else reading.tool.name or reading.tool.inferred_name
-        callers = waiting.get(name, [])
-        for place in range(len(callers) - 1, max(len(callers) - 1 - _LOOK_BACK, -1), -1):
-            caller = callers[place]
-            is_around = tree.starts[caller] <= tree.starts[view] and tree.ends[view] <= tree.ends[caller]
-            if caller not in used and is_around:
-                used.add(caller)
-                told.add(view)
-                del callers[place]
-                break
+    for tells in (_is_around_alike, _may_be_elsewhere, _is_around):
+        for view in views:
+            reading = trace.readings[view]
+            callers = [] if reading is None or view in told else waiting.get(_called(reading), [])
+            for place in range(len(callers) - 1, max(len(callers) - 1 - _LOOK_BACK, -1), -1):
+                if callers[place] not in used and tells(callers[place], view, trace):
+                    used.add(callers.pop(place))
+                    told.add(view)
+                    break
+    for position in found.calls if told else ():
+        above = found.call_above.get(position, -1)
+        if above in told and _is_one_call(above, position, trace):
+            told.add(position)
     return found._replace(calls=[position for position in found.calls if position not in told])
+
+
+def _called(reading: SpanReading) -> str:
+    return reading.tool.name or reading.tool.inferred_name
+
+
+def _is_around_alike(caller: int, view: int, trace: Trace) -> bool:
+    return _is_around(caller, view, trace) and _is_one_call(caller, view, trace)
+
+
+def _may_be_elsewhere(caller: int, view: int, trace: Trace) -> bool:
+    """Whether the call at `caller` may be that of `view`, though not around it in time."""
+    tree = trace.tree
+    has_own_clock = tree.views[caller].envelope.resource != tree.views[view].envelope.resource
+    is_longer = tree.ends[view] - tree.starts[view] > tree.ends[caller] - tree.starts[caller]
+    return (has_own_clock or is_longer) and _is_one_call(caller, view, trace)
+
+
+def _is_around(caller: int, view: int, trace: Trace) -> bool:
+    tree = trace.tree
+    return tree.starts[caller] <= tree.starts[view] and tree.ends[view] <= tree.ends[caller]
+
+
+def _is_one_call(one: int, other: int, trace: Trace) -> bool:
+    """Whether two spans name one tool, and tell neither other ids nor other arguments."""
+    first, second = trace.told((one, other))
+    return name_one_tool(_called(first), _called(second)) and may_be_one_call(first.tool, second.tool)
 
 
 _SERVERS_VIEWS: Final = Rewrite(

@@ -20,11 +20,14 @@ from processors.frameworks import (
     is_placeholder_agent,
     last_text,
 )
+from processors.model import CallCategory
 from processors.reconstruction.calls import service_of_caller
 from processors.spans import KIND_SERVER
 
 _LOOK_BACK = 64
 """Enclosing runs that are tried for a span without a parent: keeps hostile traces linear."""
+_SERVED_OVER_MCP = "/mcp"
+"""What stands in the name of an HTTP server's span that got a request over MCP."""
 
 _TOOL, _AGENT, _MODEL, _STEP, _WORKFLOW = (
     SpanRole.TOOL,
@@ -276,7 +279,9 @@ class _Containers:
         self._trace = trace
         self._places = descent.places
         self._call_above = found.call_above
+        self._turns = found.turns
         self._with_agents = descent.workflows_with_agents
+        self._tops_of_turns: set[int] | None = None
         self._lost_parents: dict[bytes, int] = {}
         self._first: dict[tuple[CarrierKind, int], RunScope] = {}
         self.runs: dict[tuple[CarrierKind, int, str], RunScope] = {}
@@ -298,9 +303,9 @@ class _Containers:
         kind, carrier = CarrierKind.LOCAL_ROOT, top
         if place.workflow >= 0:
             kind, carrier = CarrierKind.WORKFLOW, place.workflow
+        elif is_call and self._is_servers_view(position):
+            return None  # its caller is not here
         elif top_reading is not None and _is_part_of_run(top_reading):
-            if is_call and tree.views[top].kind == KIND_SERVER:
-                return None  # a tool server's own view of a call whose caller is not here
             # What names one lost parent surely is of one run; more than that nobody can tell.
             parent = tree.parent_ids[top] if tree.misses_parent[top] else b""
             kind, carrier = (
@@ -317,6 +322,29 @@ class _Containers:
         if kind is CarrierKind.NOTHING and not name:
             name = service_of_caller(position, self._call_above, tree)
         return self.container_at(kind, carrier, name, position)
+
+    def _is_servers_view(self, position: int) -> bool:
+        """Whether a call is, or lies in, a tool server's own view of a call, and no model answers beside it.
+
+        A gateway's call passes on one that a server got: that links to its caller, or got the request itself.
+        """
+        tree = self._trace.tree
+        while (above := self._call_above.get(position, -1)) >= 0:
+            position = above
+        top = self._places[position].top
+        if tree.views[position].kind != KIND_SERVER and not (
+            tree.views[top].kind == KIND_SERVER and self._is_passed_on(position, top)
+        ):
+            return False
+        if self._tops_of_turns is None:
+            self._tops_of_turns = {self._places[turn].top for turn in self._turns}
+        return top not in self._tops_of_turns
+
+    def _is_passed_on(self, position: int, top: int) -> bool:
+        reading, views = self._trace.readings[position], self._trace.tree.views
+        if reading is None or reading.tool.category is not CallCategory.MCP:
+            return False
+        return views[position].has_links or _SERVED_OVER_MCP in views[top].name
 
     def container_at(self, kind: CarrierKind, carrier: int, name: str, first: int = -1) -> RunScope:
         """The run of the agent `name` for which the span at `carrier` stands; `first` if nothing does."""

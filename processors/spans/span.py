@@ -19,6 +19,7 @@ STATUS_ERROR = 2
 
 KIND_SERVER, KIND_CLIENT, KIND_PRODUCER, KIND_CONSUMER = 2, 3, 4, 5
 
+_LINKS = 0x6A
 _HAS_IS_REMOTE = 0x100
 _IS_REMOTE = 0x200
 
@@ -131,6 +132,11 @@ class Span:
         if self._events is None:
             self._events = [_event(encoded) for encoded in self.message.events]
         return self._events
+
+    @property
+    def has_links(self) -> bool:
+        """True if the span links to another one; read from its bytes each time."""
+        return any(tag == _LINKS for tag, _, _, _ in fields(self.raw, 0, len(self.raw)))
 
     @property
     def status_code(self) -> int:
