@@ -58,7 +58,12 @@ from processors.comparison.expected_value import (
 )
 from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
-from processors.comparison.json_schema_check import SchemaTooComplexError, check_schema, schema_violations
+from processors.comparison.json_schema_check import (
+    SchemaTooComplexError,
+    UnresolvedReferenceError,
+    check_schema,
+    schema_violations,
+)
 from processors.comparison.output import (
     WHOLE_OUTPUT,
     OutputConfig,
@@ -90,14 +95,14 @@ __all__ = [
     "CallStatus", "ClassCounts", "ClassMetrics", "Expected", "Extraction", "ExtractorName",
     "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher", "OutputConfig", "OutputPath",
     "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
-    "all_comparable_arguments", "alternatives", "arguments_detail", "best_fitting_order", "calls_of",
-    "check_classes", "check_schema", "common_subsequence_length", "comparable_arguments",
-    "comparable_result_text", "comparable_result_value", "compile_expected", "detail_text", "equal_values",
-    "equality_key", "expected_value_problems", "fits", "fits_members", "input_object", "input_path",
-    "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of", "known_output", "lasting_alignment",
-    "leaves", "looks_failed", "matching_cost", "matching_size", "maximum_matching", "may_have_taken_effect",
-    "ordered_keys", "output_detail", "output_line", "parallel_segments", "parse_json_path", "place_text",
-    "python_text", "readable_arguments", "schema_violations", "share_of", "took_effect", "unknown_arguments",
-    "unknown_input", "unknown_result", "value_written_in", "with_floats", "without_failed",
-    "without_invented",
+    "UnresolvedReferenceError", "all_comparable_arguments", "alternatives", "arguments_detail",
+    "best_fitting_order", "calls_of", "check_classes", "check_schema", "common_subsequence_length",
+    "comparable_arguments", "comparable_result_text", "comparable_result_value", "compile_expected",
+    "detail_text", "equal_values", "equality_key", "expected_value_problems", "fits", "fits_members",
+    "input_object", "input_path", "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of",
+    "known_output", "lasting_alignment", "leaves", "looks_failed", "matching_cost", "matching_size",
+    "maximum_matching", "may_have_taken_effect", "ordered_keys", "output_detail", "output_line",
+    "parallel_segments", "parse_json_path", "place_text", "python_text", "readable_arguments",
+    "schema_violations", "share_of", "took_effect", "unknown_arguments", "unknown_input", "unknown_result",
+    "value_written_in", "with_floats", "without_failed", "without_invented",
 ]  # fmt: skip

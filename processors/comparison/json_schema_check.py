@@ -29,18 +29,28 @@ class SchemaTooComplexError(Exception):
     """A check would take more than `MAX_STEPS` steps, or descend too deep."""
 
 
-def schema_violations(value: JsonValue, schema: JsonValue) -> list[str]:
+class UnresolvedReferenceError(Exception):
+    """A `$ref` that bears on the value leads to nothing inside its schema."""
+
+
+def schema_violations(value: JsonValue, schema: JsonValue, *, resolve: bool = False) -> list[str]:
     """The places where `value` does not follow `schema`, in the order of the value; at most 20.
 
     Each is `a.b[0]: what was expected`, without a path for the value itself, and never quotes the value.
 
-    `$ref` is followed inside `schema` only. A reference that leads nowhere and a regular expression that
-    cannot run in linear time assert nothing: schemas come with the traces.
+    `$ref` is followed inside `schema` only, by JSON pointers. A reference that leads nowhere and a regular
+    expression that cannot run in linear time assert nothing: schemas come with the traces.
+
+    Args:
+        value: What is checked.
+        schema: What it is to follow.
+        resolve: Whether a reference that leads nowhere is an error instead.
 
     Raises:
         SchemaTooComplexError: the check was given up.
+        UnresolvedReferenceError: with `resolve`; the message is the reference.
     """
-    check = _Check(schema)
+    check = _Check(schema, resolve)
     check.visit(value, schema, "", 0)
     return check.violations
 
@@ -55,6 +65,7 @@ def check_schema(schema: JsonValue, path: str = "") -> None:
 @dataclass(slots=True)
 class _Check:
     root: JsonValue
+    resolves: bool = False
     violations: list[str] = field(default_factory=list)
     steps: int = 0
 
@@ -216,25 +227,26 @@ class _Check:
             self._add(path, f"more than {_shown(most)} {unit}")
 
     def _follows(self, value: JsonValue, schema: JsonValue, depth: int) -> bool:
-        inner = _Check(self.root, steps=self.steps)
+        inner = _Check(self.root, self.resolves, steps=self.steps)
         inner.visit(value, schema, "", depth + 1)
         self.steps = inner.steps
         return not inner.violations
 
     def _resolve(self, reference: str) -> JsonValue:
         """The schema that a local reference means; true, which allows everything, where it means none."""
-        if not reference.startswith("#"):
-            return True
-        found = self.root
-        for step in reference[1:].split("/")[1:]:
+        place, *steps = reference.split("/")
+        found = self.root if place == "#" else None
+        for step in steps:
             step = step.replace("~1", "/").replace("~0", "~")
             if isinstance(found, dict) and step in found:
                 found = found[step]
             elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
                 found = found[int(step)]
             else:
-                return True
-        return found
+                found = None
+        if found is None and self.resolves:
+            raise UnresolvedReferenceError(reference)
+        return True if found is None else found
 
     def _spend(self, steps: int) -> None:
         self.steps += steps

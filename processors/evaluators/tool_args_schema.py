@@ -7,6 +7,7 @@ from processors.comparison import (
     IncludeFailed,
     SchemaTooComplexError,
     ToolSelectionConfig,
+    UnresolvedReferenceError,
     check_schema,
     comparable_arguments,
     is_oversized,
@@ -65,7 +66,7 @@ class ToolArgsSchema(Evaluator):
 
     A run without calls scores 1, and so does one without calls of the tools that the criteria name. Calls of
     which telemetry lists no schema make an evaluation without criteria not applicable. Where arguments are
-    not known the run is not evaluated.
+    not known, or a `$ref` that bears on them leads nowhere, the run is not evaluated.
 
     Example: with a schema that requires city, the calls get_weather(city="Oslo"), get_weather(town="Oslo")
     score 0.5.
@@ -150,6 +151,8 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
             return [_NO_OBJECT]
         return unknown_arguments(call)
     try:
-        return schema_violations(arguments, schema)
+        return schema_violations(arguments, schema, resolve=True)
+    except UnresolvedReferenceError as error:
+        return NotEvaluated.not_captured(f"the schema of {call.name} lacks what it refers to: {error}")
     except SchemaTooComplexError:
         return NotEvaluated.over_limit(f"arguments of {call.name}: too many to check against the schema")

@@ -5,10 +5,12 @@ import pytest
 from processors.comparison.json_schema_check import (
     MAX_VIOLATIONS,
     SchemaTooComplexError,
+    UnresolvedReferenceError,
     check_schema,
     schema_problems,
     schema_violations,
 )
+from processors.model.json_values import JsonValue
 
 _ADDRESS: dict[str, Any] = {
     "$defs": {"zip": {"type": "string", "pattern": "^[0-9]{4}$"}},
@@ -105,6 +107,23 @@ def test_what_cannot_be_resolved_or_run_asserts_nothing() -> None:
     assert [] == _messages(1, {"$ref": "https://example.com/schema"})
     assert [] == _messages("a", {"pattern": "(?=b)"})
     assert [] == _messages("a", {"type": "text"})
+
+
+@pytest.mark.parametrize(
+    "reference", ["#/nowhere", "#/$defs/zip/other", "#zip", "https://example.com/schema"]
+)
+def test_a_reference_that_leads_nowhere_is_an_error_where_that_is_asked_for_and_it_bears_on_the_value(
+    reference: str,
+) -> None:
+    schema: JsonValue = {
+        "$defs": {"zip": {"type": "string"}},
+        "properties": {"zip": {"anyOf": [{"type": "null"}, {"$ref": reference}]}},
+    }
+
+    with pytest.raises(UnresolvedReferenceError, match=reference.replace("$", r"\$")):
+        schema_violations({"zip": "0150"}, schema, resolve=True)
+    assert [] == schema_violations({"city": "Oslo"}, schema, resolve=True)
+    assert [] == schema_violations({"zip": "0150"}, schema)
 
 
 def test_a_schema_that_refers_to_itself_is_followed_as_deep_as_the_value_goes() -> None:

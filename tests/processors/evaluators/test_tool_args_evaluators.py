@@ -76,6 +76,19 @@ def test_a_configured_schema_goes_before_the_one_in_the_trace() -> None:
     assert 0.0 == _score(_evaluator("tool-args-schema", stricter), run).value
 
 
+def test_a_reference_to_what_the_schema_lacks_leaves_the_arguments_that_it_is_about_unjudged() -> None:
+    schema = {"properties": {"place": {"$ref": "#/$defs/Place"}, "unit": {"enum": ["C", "F"]}}}
+    evaluator = _evaluator("tool-args-schema", {})
+
+    answer = evaluator.evaluate(
+        run_with([_call("get", place={"city": "Oslo"})], available_tools={"get": schema}), RunFacts()
+    )
+
+    assert answer == NotEvaluated.not_captured("the schema of get lacks what it refers to: #/$defs/Place")
+    run = run_with([_call("get", unit="C")], available_tools={"get": schema})
+    assert 1.0 == _score(evaluator, run).value
+
+
 def test_schemas_in_the_criteria_leave_other_tools_alone() -> None:
     calls = [_call("refund", amount=50), _call("ask", question="?")]
     run = run_with(calls, available_tools={"ask": {"additionalProperties": False}, "refund": {}})
