@@ -82,6 +82,37 @@ _ANSWERED_ERROR = "tool_error"
 """The error type of a call over MCP whose answer was the error."""
 
 
+class TracedCalls:
+    """The calls with ids that spans of a trace report, whichever run they are in."""
+
+    def __init__(self, runs: Sequence[RunScope], trace: Trace) -> None:
+        """The spans are read when a call is first looked for."""
+        self._runs = runs
+        self._trace = trace
+
+    def executed(self, requested: CallRequest, call_id: str) -> bool:
+        """Whether some call has the id `call_id`, the tool and, as far as they are known, the arguments."""
+        if not is_call_id(call_id):
+            return False
+        arguments = decode_arguments(requested.arguments) if requested.has_arguments else ABSENT
+        for name in (requested.name, *names_behind_servers(requested.name)):
+            call = self._by_id.get((call_id, canonical_tool_name(name)))
+            if call is not None and not _differ(call.arguments, arguments):
+                return True
+        return False
+
+    @late
+    def _by_id(self) -> Mapping[tuple[str, str], ToolReading]:
+        found: dict[tuple[str, str], ToolReading] = {}
+        for run in self._runs:
+            for reading in self._trace.told(run.tools):
+                call = reading.tool
+                name = call.name or call.inferred_name
+                for called in (name, *names_behind_servers(name)):
+                    found.setdefault((call.call_id, canonical_tool_name(called)), call)
+        return found
+
+
 class RunCalls:
     """Builds the calls of one run. `from_messages` is true where no span told of any of them."""
 
@@ -93,6 +124,7 @@ class RunCalls:
         call_above: Mapping[int, int],
         agent_calls: Set[int],
         nested: Sequence[RunScope],
+        traced: TracedCalls,
     ) -> None:
         """What the pass over calls reads.
 
@@ -102,7 +134,9 @@ class RunCalls:
             call_above: For every call under another one of the same run: the nearest one.
             agent_calls: The calls under which an agent ran.
             nested: The runs that are part of this one and lie under no call of it.
+            traced: The calls of all runs of the trace.
         """
+        self._traced = traced
         self._run = run
         self._trace = trace
         self._agent_calls = agent_calls
@@ -377,11 +411,12 @@ class RunCalls:
         return calls
 
     def _never_executed(self) -> list[RequestedCall]:
-        """What models asked for and no call of the run went to.
+        """What models asked for and no call went to.
 
         These are the requests for tools that were not called at all, and, where all calls of a tool carry ids
         of requests, those for it whose id none of them has. Calls at the provider, handoffs and final answers
-        are no such requests: mostly no span tells of them.
+        are no such requests: mostly no span tells of them; nor is what a call of another run has the id of,
+        because turns may hang at another run than their calls do.
         """
         requests = self._all_requests()
         ids_of: dict[str, set[str]] = {}
@@ -407,7 +442,9 @@ class RunCalls:
                 called[name] = ids, "" not in ids and ids <= asked
             ids, are_requested = called[name]
             call_id = requests.call_id(requested)
-            if not ids or (is_call_id(call_id) and call_id not in ids and are_requested):
+            if (
+                not ids or (is_call_id(call_id) and call_id not in ids and are_requested)
+            ) and not self._traced.executed(requested.request, call_id):
                 found.append(requested)
         return found
 

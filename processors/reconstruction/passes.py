@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from processors.frameworks import CarrierKind, Dialect, Found, RunScope, Trace, discover_dialects
 from processors.model import CUT_SHORT, AgentRun, FinishReason, PriceTable
-from processors.reconstruction.calls import RunCalls
+from processors.reconstruction.calls import RunCalls, TracedCalls
 from processors.reconstruction.model_calls import TraceModels
 from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
@@ -81,6 +81,8 @@ class Scopes(NamedTuple):
     """The calls under which an agent ran."""
     nested: dict[int, list[RunScope]]
     """For the identity of a run: the runs that are part of it and lie under no call of it."""
+    traced: TracedCalls
+    """The calls of all runs."""
 
     def calls(self, run: RunScope) -> RunCalls:
         """What builds the calls of a run."""
@@ -90,6 +92,7 @@ class Scopes(NamedTuple):
             call_above=self.call_above,
             agent_calls=self.agent_calls,
             nested=self.nested.get(id(run), ()),
+            traced=self.traced,
         )
 
 
@@ -125,7 +128,7 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
             agent_calls.add(run.asked_by)
         elif run.parent is not None:
             nested.setdefault(id(run.parent), []).append(run)
-    return Scopes(trace, runs, found.call_above, agent_calls, nested)
+    return Scopes(trace, runs, found.call_above, agent_calls, nested, TracedCalls(runs, trace))
 
 
 def span_reader(own: Sequence[Dialect] = (), *, shared: bool = True) -> SpanReader:
