@@ -78,6 +78,8 @@ _SAME_TIME = 0.5
 """Share of the shorter span that two reports of one call overlap by."""
 _LOOK_BACK = 64
 """Calls of one tool that are tried for another report of one of them: keeps hostile traces linear."""
+_OPENLLMETRYS_SERVER = "mcp.server"
+"""The span that OpenLLMetry makes of a request to a FastMCP server, of no kind of its own."""
 _ANSWERED_ERROR = "tool_error"
 """The error type of a call over MCP whose answer was the error."""
 
@@ -729,6 +731,14 @@ def names_behind_servers(name: str) -> list[str]:
     """
     ends = [match.end() for match in _BEHIND_SEPARATOR.finditer(name)]
     return [name[end:] for end in ends[-_MAX_SEPARATORS:] if end < len(name)]
+
+
+def is_servers_view(position: int, tree: SpanTree) -> bool:
+    """Whether the span of a call is as a tool server saw the call."""
+    parent = tree.parents[position]
+    return tree.views[position].kind == KIND_SERVER or (
+        parent >= 0 and tree.views[parent].name == _OPENLLMETRYS_SERVER
+    )
 
 
 def service_of_caller(position: int, call_above: Mapping[int, int], tree: SpanTree) -> str:

@@ -20,8 +20,14 @@ from processors.frameworks import (
     discover_rewrites,
     last_text,
 )
-from processors.reconstruction.calls import may_be_one_call, name_one_tool, names_behind_servers
-from processors.spans import KIND_SERVER, MinimumTree, SpanTree
+from processors.model import CallCategory
+from processors.reconstruction.calls import (
+    is_servers_view,
+    may_be_one_call,
+    name_one_tool,
+    names_behind_servers,
+)
+from processors.spans import KIND_CLIENT, KIND_SERVER, MinimumTree, SpanTree
 
 _LOOK_BACK = 64
 """Spans around one in time that are tried for it: keeps hostile traces linear."""
@@ -145,27 +151,28 @@ _ECHOES: Final = Rewrite(
 
 def _has_servers(trace: Trace, found: Found) -> bool:
     views = trace.tree.views
-    for position in found.calls:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
-        if views[position].message.kind == KIND_SERVER:
+    for position in found.calls:
+        if views[position].message.kind in (KIND_SERVER, KIND_CLIENT):
             return True
-    return False
+    return trace.is_told_by("traceloop")  # whose views are of no kind
 
 
 def _without_servers_views(trace: Trace, found: Found) -> Found:
     """The calls without those as a server saw them that a caller tells already: one span, one view.
 
-    A server may know the trace, but not the call it serves. Its view is of the caller's span around it in
-    time; where none is, because their clocks differ or the caller's span is but an instant, of the next one
-    of the tool in order. What the server reports of the same call below its view goes with it.
+    A server or a gateway may know the trace, but not the call it serves. Its view is of the caller's span
+    around it in time; where none is, because their clocks differ or the caller's span is but an instant, of
+    the next one of the tool in order. What the server reports of the same call below its view goes with it.
     """
-    tree = trace.tree
     views = [
         position
         for position in sorted(found.calls)
-        if tree.views[position].kind == KIND_SERVER and position not in found.call_above
+        if position not in found.call_above and _is_view(position, trace)
     ]
+    if not views:
+        return found
     waiting: dict[str, list[int]] = {}
-    for position in sorted(set(found.calls).difference(views), reverse=True) if views else ():
+    for position in sorted(set(found.calls).difference(views), reverse=True):
         reading = trace.readings[position]
         if reading is not None and not reading.tool.is_part:
             for called in {_called(reading), *names_behind_servers(_called(reading))}:
@@ -181,11 +188,26 @@ def _without_servers_views(trace: Trace, found: Found) -> Found:
                     used.add(callers.pop(place))
                     told.add(view)
                     break
-    for position in found.calls if told else ():
+    for position in found.calls:
         above = found.call_above.get(position, -1)
         if above in told and _is_one_call(above, position, trace):
             told.add(position)
     return found._replace(calls=[position for position in found.calls if position not in told])
+
+
+def _is_view(position: int, trace: Trace) -> bool:
+    """Whether a call is as a server saw it, or a gateway that passed it on."""
+    tree = trace.tree
+    if is_servers_view(position, tree):
+        return True
+    parent, reading = tree.parents[position], trace.readings[position]
+    return (
+        reading is not None
+        and tree.views[position].kind == KIND_CLIENT
+        and parent >= 0
+        and tree.views[parent].kind == KIND_SERVER
+        and reading.tool.category is CallCategory.MCP
+    )
 
 
 def _called(reading: SpanReading) -> str:

@@ -21,7 +21,7 @@ from processors.frameworks import (
     last_text,
 )
 from processors.model import CallCategory
-from processors.reconstruction.calls import service_of_caller
+from processors.reconstruction.calls import is_servers_view, service_of_caller
 from processors.spans import KIND_SERVER
 
 _LOOK_BACK = 64
@@ -303,7 +303,7 @@ class _Containers:
         kind, carrier = CarrierKind.LOCAL_ROOT, top
         if place.workflow >= 0:
             kind, carrier = CarrierKind.WORKFLOW, place.workflow
-        elif is_call and self._is_servers_view(position):
+        elif is_call and self._is_served(position):
             return None  # its caller is not here
         elif top_reading is not None and _is_part_of_run(top_reading):
             # What names one lost parent surely is of one run; more than that nobody can tell.
@@ -323,7 +323,7 @@ class _Containers:
             name = service_of_caller(position, self._call_above, tree)
         return self.container_at(kind, carrier, name, position)
 
-    def _is_servers_view(self, position: int) -> bool:
+    def _is_served(self, position: int) -> bool:
         """Whether a call is, or lies in, a tool server's own view of a call, and no model answers beside it.
 
         A gateway's call passes on one that a server got: that links to its caller, or got the request itself.
@@ -332,7 +332,7 @@ class _Containers:
         while (above := self._call_above.get(position, -1)) >= 0:
             position = above
         top = self._places[position].top
-        if tree.views[position].kind != KIND_SERVER and not (
+        if not is_servers_view(position, tree) and not (
             tree.views[top].kind == KIND_SERVER and self._is_passed_on(position, top)
         ):
             return False

@@ -1,6 +1,7 @@
 """Tool calls over the Model Context Protocol: one call, however many spans report it."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -165,6 +166,23 @@ def view(
     return span(number, parent, f"tools/call {name}", fields, at=at, kind=Span.SPAN_KIND_SERVER, of=TOOLS)
 
 
+def openllmetrys_view(number: int, parent: int | None, at: tuple[int, int]) -> list[RawSpan]:
+    """The same as OpenLLMetry tells it of a FastMCP server: two spans, neither of them of a server's kind."""
+    server: JsonObject = {"traceloop.span.kind": "server", "traceloop.entity.name": "mcp.server"}
+    function: JsonObject = {"traceloop.span.kind": "tool", "traceloop.entity.name": "get"}
+    return [
+        span(number, parent, "mcp.server", server, at=at, of=TOOLS),
+        span(number + 1, number, "get.tool", function, at=at, of=TOOLS),
+    ]
+
+
+def gateways_view(number: int, parent: int | None, at: tuple[int, int]) -> list[RawSpan]:
+    """The same as a gateway tells it: the request that it got, and the call that it passed on."""
+    http: JsonObject = {"http.request.method": "POST"}
+    passed_on = span(number + 1, number, "tools/call get", NAMED, at=at, kind=Span.SPAN_KIND_CLIENT, of=TOOLS)
+    return [span(number, parent, "POST /mcp", http, at=at, kind=Span.SPAN_KIND_SERVER, of=TOOLS), passed_on]
+
+
 def shifted(spans: list[RawSpan], service: str, milliseconds: int, *, parents: bool) -> list[RawSpan]:
     """The spans with the clock of a service set otherwise, without what its spans lie below if told so."""
     moved = []
@@ -199,6 +217,25 @@ def test_a_servers_clock_makes_no_call(shift: int, parent: int, server: str) -> 
     (run,) = runs_of(spans)
 
     assert [("c1", "p"), ("c2", "s")] == [(call.call_id, call.result) for call in run.tool_calls]
+
+
+@SHIFTS
+@pytest.mark.parametrize("viewed", [openllmetrys_view, gateways_view])
+@pytest.mark.parametrize("parent", [1, 99], ids=["below the agent", "whose parent is lost"])
+def test_another_view_of_a_server_or_a_gateway_makes_no_call(
+    viewed: Callable[[int, int, tuple[int, int]], list[RawSpan]], parent: int, shift: int
+) -> None:
+    spans = [
+        agent(1, None, "planner", (6000, 9000)),
+        tool(2, 1, "get", (8000, 8200), "c1"),
+        tool(3, 1, "get", (8400, 8600), "c2"),
+        *viewed(4, parent, (8020 + shift, 8180 + shift)),
+        *viewed(6, parent, (8420 + shift, 8580 + shift)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert ["c1", "c2"] == [call.call_id for call in run.tool_calls]
 
 
 @SHIFTS
@@ -281,6 +318,8 @@ def gateways_call(*, is_linked: bool) -> RawSpan:
         served_over_http(view(2, 1, (10, 90)), name="POST"),
         served_over_http(view(2, 1, (10, 90)), span(3, 2, "get", NAMED, at=(11, 89), of=TOOLS)),
         served_over_http(view(2, 1, (10, 90)), span(3, 2, "other", {**NAMED, "gen_ai.tool.name": "other"})),
+        openllmetrys_view(1, None, (10, 90)),
+        [*served_over_http(), *openllmetrys_view(2, 1, (10, 90))],
         served_over_http(gateways_call(is_linked=False)),
         served_over_http(gateways_call(is_linked=True), name="POST /tools"),
     ],
@@ -289,6 +328,8 @@ def gateways_call(*, is_linked: bool) -> RawSpan:
         "server without a route",
         "server and its function",
         "server that calls another tool",
+        "OpenLLMetry",
+        "OpenLLMetry below HTTP",
         "gateway",
         "gateway that links to its caller",
     ],
