@@ -23,9 +23,11 @@ class SpanRole(IntEnum):
     STEP = 1
     """A step of a run that tells the agent's name, and nothing else."""
     MODEL = 2
-    WORKFLOW = 3
-    AGENT = 4
-    TOOL = 5
+    JUDGE = 3
+    """A guardrail, an evaluator or a scorer: what a model answers below it is no turn of the agent's."""
+    WORKFLOW = 4
+    AGENT = 5
+    TOOL = 6
 
 
 class ToolReading(NamedTuple):

@@ -1,8 +1,8 @@
 """The requests to models of each run of a trace, each once, however many spans tell of one.
 
-A request is a model turn of the run, or was made by one of the run's tools. Other model spans tell of the
-same requests once more: those below a turn, and those that a rule left out as told twice. They fill in what
-the turn's own span leaves out, and nothing is added up twice.
+A request is a model turn of the run, or was made by one of the run's tools or judges. Other model spans tell
+of the same requests once more: those below a turn, and those that a rule left out as told twice. They fill in
+what the turn's own span leaves out, and nothing is added up twice.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,11 +15,13 @@ from processors.spans import STATUS_ERROR
 
 _LOOK_BACK = 64
 """Turns around a span in time that are tried for it: keeps hostile traces linear."""
-_MODEL, _TOOL = SpanRole.MODEL, SpanRole.TOOL
+_MODEL = SpanRole.MODEL
+_CALLERS = frozenset({SpanRole.TOOL, SpanRole.JUDGE})
+"""What may itself ask a model, on behalf of the run."""
 
 
 class _Home(NamedTuple):
-    """What a span lies in: its run, and the innermost call or request there, by position."""
+    """What a span lies in: its run, and the innermost call or judge, or request there, by position."""
 
     run: RunScope
     request: int = -1
@@ -30,7 +32,7 @@ class _Reports(NamedTuple):
     """What model spans tell beside those of the turns themselves."""
 
     requests_of_tools: dict[int, list[int]]
-    """For the identity of a run: the model spans that are requests of its tools."""
+    """For the identity of a run: the model spans that are requests of its tools and judges."""
     repeated: dict[int, list[int]]
     """For a request: the model spans that tell of it once more, in order of start."""
 
@@ -162,7 +164,7 @@ class TraceModels:
             reading = readings[position]
             if reading is None or position in own:
                 continue
-            if reading.role is _TOOL and home is not None:
+            if reading.role in _CALLERS and home is not None:
                 homes[position] = _Home(home.run, call=position)
             elif reading.role is _MODEL:
                 request = -1 if home is None else home.request

@@ -29,10 +29,11 @@ _LOOK_BACK = 64
 _SERVED_OVER_MCP = "/mcp"
 """What stands in the name of an HTTP server's span that got a request over MCP."""
 
-_TOOL, _AGENT, _MODEL, _STEP, _WORKFLOW = (
+_TOOL, _AGENT, _MODEL, _JUDGE, _STEP, _WORKFLOW = (
     SpanRole.TOOL,
     SpanRole.AGENT,
     SpanRole.MODEL,
+    SpanRole.JUDGE,
     SpanRole.STEP,
     SpanRole.WORKFLOW,
 )
@@ -47,6 +48,7 @@ class Place(NamedTuple):
     workflow: int = -1
     call: int = -1
     turn: int = -1
+    """The model turn, or the judge: neither a turn nor a report of the agent's own run lies in it."""
 
 
 _place: Final[Callable[[tuple[int, RunScope | None, int, int, int]], Place]] = partial(tuple.__new__, Place)
@@ -122,7 +124,7 @@ def descend(trace: Trace) -> Descent:
                         agent_call[position] = position
             elif role is _AGENT:
                 top, run, workflow, call, turn = place
-                # What a model or a node that executes calls contains is an agent of its own.
+                # What a model, a judge or a node that executes calls contains is an agent of its own.
                 if run is not None and call < 0 > turn and _is_same_agent(trace, state, run, reading):
                     run.layers.append(position)
                 else:
@@ -131,6 +133,8 @@ def descend(trace: Trace) -> Descent:
                     run = RunScope(CarrierKind.AGENT, position, [position], run, call)
                     state.runs.append(run)
                     place = _place((top, run, workflow, -1, -1))
+            elif role is _JUDGE:
+                place = place._replace(turn=position)
             elif role is _STEP:
                 if place.run is not None and place.call < 0:
                     place.run.steps.append(position)
@@ -168,7 +172,7 @@ def _run_below(state: Descent, position: int) -> RunScope:
 
 def _only_wraps(outer: SpanReading | None, inner: SpanReading) -> bool:
     """Whether only the model call `inner` bears the messages of the turn `outer` above it."""
-    if outer is None:
+    if outer is None or outer.role is not _MODEL:
         return False
     around, within = outer.conversation, inner.conversation
     if around.output:

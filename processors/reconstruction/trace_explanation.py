@@ -115,7 +115,12 @@ def _why_left_out(position: int, tree: SpanTree, reading: SpanReading | None) ->
             return "a tool server's view of a call whose caller is not in the trace"
         return "a call that belongs to no run"
     if reading.role is SpanRole.MODEL:
-        return "a model call in a tool or another model call, or with no agent and no call around it"
+        return (
+            "a model call in a tool, a guardrail or evaluator or another model call, "
+            "or with no agent and no call around it"
+        )
+    if reading.role is SpanRole.JUDGE:
+        return "a guardrail or evaluator: what models answer below it is no turn of the agent's"
     if reading.role is SpanRole.AGENT:
         return "wraps the agents below it, and says no name of its own"
     if reading.role is SpanRole.WORKFLOW:

@@ -37,6 +37,7 @@ _role_of_kind = by_kind(
         "llm": SpanRole.MODEL,
         "tool": SpanRole.TOOL,
         "workflow": SpanRole.WORKFLOW,
+        "guardrail": SpanRole.JUDGE,
     },
 )
 

@@ -40,6 +40,7 @@ _ROLES = {
     "flow": SpanRole.AGENT,
     "agent": SpanRole.AGENT,
     "dotprompt": SpanRole.AGENT,
+    "evaluator": SpanRole.JUDGE,
 }
 
 

@@ -18,7 +18,15 @@ _MASTRA_SCOPE = "@mastra/laminar"
 _MASTRA_NAME = re.compile(r"(\w+(?: run)?): '(.*)'(?: \((?:resumed|recovered)\))?", re.DOTALL)
 _MASTRA_ROLES = {"agent run": SpanRole.AGENT, "workflow run": SpanRole.WORKFLOW}
 
-_role_of_type = by_kind((_TYPE,), {"TOOL": SpanRole.TOOL, "LLM": SpanRole.MODEL, "CACHED": SpanRole.MODEL})
+_role_of_type = by_kind(
+    (_TYPE,),
+    {
+        "TOOL": SpanRole.TOOL,
+        "LLM": SpanRole.MODEL,
+        "CACHED": SpanRole.MODEL,
+        "EVALUATOR": SpanRole.JUDGE,
+    },
+)
 
 
 def _role(span: Span) -> SpanRole | None:

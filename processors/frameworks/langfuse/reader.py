@@ -33,7 +33,13 @@ _BLANKS_IN_LIST = ", "
 """What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
 _PYTHON = "python"
 _GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
-_ROLES = {"tool": SpanRole.TOOL, "agent": SpanRole.AGENT, "generation": SpanRole.MODEL}
+_ROLES = {
+    "tool": SpanRole.TOOL,
+    "agent": SpanRole.AGENT,
+    "generation": SpanRole.MODEL,
+    "guardrail": SpanRole.JUDGE,
+    "evaluator": SpanRole.JUDGE,
+}
 
 
 class _Langfuse:
@@ -46,7 +52,7 @@ class _Langfuse:
         if kind is None:
             return None
         role = _ROLES.get(kind.lower())
-        if role is SpanRole.TOOL or role is SpanRole.MODEL:
+        if role is not None and role is not SpanRole.AGENT:
             return role
         if _run_in_graph(span) is not None:
             return SpanRole.AGENT

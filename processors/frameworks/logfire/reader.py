@@ -18,6 +18,8 @@ _ROLES = {
     "Chat completion with {gen_ai.request.model!r}": SpanRole.MODEL,
     "Responses API with {gen_ai.request.model!r}": SpanRole.MODEL,
     "Responses API": SpanRole.MODEL,
+    "Guardrail {name!r} {triggered=}": SpanRole.JUDGE,
+    "evaluator: {evaluator_name}": SpanRole.JUDGE,
 }
 _PROTOCOL_REQUEST = "MCP request: tools/call "
 _PROTOCOL_VIEW = "MCP server handle request: tools/call"

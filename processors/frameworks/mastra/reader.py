@@ -19,6 +19,7 @@ _ROLES = {
     "provider_tool_call": SpanRole.TOOL,
     "model_generation": SpanRole.MODEL,
     "llm_generation": SpanRole.MODEL,
+    **dict.fromkeys(("processor_run", "scorer_run", "classifier_evaluation"), SpanRole.JUDGE),
 }
 _CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
 _INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "langfuse.observation.input", "input")

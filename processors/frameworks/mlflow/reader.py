@@ -59,6 +59,8 @@ _ROLES = {
     "LLM": SpanRole.MODEL,
     "CHAT_MODEL": SpanRole.MODEL,
     "WORKFLOW": SpanRole.WORKFLOW,
+    "GUARDRAIL": SpanRole.JUDGE,
+    "EVALUATOR": SpanRole.JUDGE,
 }
 
 

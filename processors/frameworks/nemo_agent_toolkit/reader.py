@@ -61,6 +61,8 @@ class _NeMoAgentToolkit:
             return SpanRole.TOOL
         if event == "LLM_START":
             return SpanRole.MODEL
+        if event in ("GUARDRAIL_START", "EVALUATOR_START"):
+            return SpanRole.JUDGE
         if event != "FUNCTION_START":
             return SpanRole.OTHER
         if not _is_function_itself(attributes):

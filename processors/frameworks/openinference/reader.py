@@ -76,6 +76,7 @@ from processors.model import (
 from processors.spans import STATUS_ERROR, Attributes, Span
 
 _KIND = "openinference.span.kind"
+_JUDGES = ("GUARDRAIL", "EVALUATOR")
 _OTHER_STEP, _OLDER_STEP, _ACTIVITY = "nat.event_type", "aiq.event_type", "workflow.activity"
 _CALLS_OF_CLIENT = "message.tool_calls."
 _TOOL_NAMES = "smolagents.tools_names"
@@ -124,6 +125,8 @@ class _OpenInference:
         kind = attributes.get(_KIND)
         if kind == "TOOL" or attributes.text("tool.name"):
             return SpanRole.TOOL
+        if kind in _JUDGES:
+            return SpanRole.JUDGE
         if kind == "LLM":
             return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
         if kind in ("AGENT", "CHAIN"):

@@ -59,6 +59,7 @@ _MODEL_OPERATIONS = frozenset(
     }
 )  # fmt: skip
 _HANDOFF_OPERATIONS = frozenset({"agent_handoff", "handoff"})
+_GUARDRAIL_OPERATIONS = frozenset({"apply_guardrail", "guard", "guardrail"})
 _STRUCTURED_OUTPUT = "execute_structured_output"
 _ROLES = {
     "execute_tool": SpanRole.TOOL,
@@ -67,6 +68,7 @@ _ROLES = {
     "invoke_workflow": SpanRole.WORKFLOW,
     **dict.fromkeys(_MODEL_OPERATIONS, SpanRole.MODEL),
     **dict.fromkeys(_HANDOFF_OPERATIONS, SpanRole.TOOL),
+    **dict.fromkeys(_GUARDRAIL_OPERATIONS, SpanRole.JUDGE),
 }
 
 _TOOL_NAMES = ("gen_ai.tool.name", "mcp.tool.name")
@@ -334,7 +336,7 @@ def _role_of_agent(span: Span) -> SpanRole:
     if _HANDOFF_SOURCE in attributes or _bears_its_call(attributes):
         return SpanRole.TOOL
     if _GUARDRAIL in attributes:
-        return SpanRole.OTHER
+        return SpanRole.JUDGE
     # Each step of a flow is reported as an agent without a name, and an agent itself runs as a flow.
     if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER and "gen_ai.agent.name" not in attributes:
         return SpanRole.OTHER

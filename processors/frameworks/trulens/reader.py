@@ -42,6 +42,7 @@ _ROLES = {
     "agent": SpanRole.AGENT,
     "record_root": SpanRole.WORKFLOW,
     "tool": SpanRole.TOOL,
+    **dict.fromkeys(("eval", "eval_root", "guardrail"), SpanRole.JUDGE),
 }
 
 

@@ -20,7 +20,13 @@ _TOOL_SPAN_PREFIXES = ("tool.execution:", "tool:")
 
 _role_of_kind = by_kind(
     ("span.type", "entity.type"),
-    {"tool": SpanRole.TOOL, "llm": SpanRole.MODEL, "agent": SpanRole.AGENT},
+    {
+        "tool": SpanRole.TOOL,
+        "llm": SpanRole.MODEL,
+        "agent": SpanRole.AGENT,
+        "guardrail": SpanRole.JUDGE,
+        "scorer": SpanRole.JUDGE,
+    },
 )
 _fields_of_agent = agent_fields(
     # A sub-agent's spans bear the name of its caller as that of their entity.
