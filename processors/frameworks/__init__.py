@@ -25,6 +25,7 @@ from processors.frameworks.rewriting import (
 )
 from processors.frameworks.shapes.attribute_reading import better, merged_error
 from processors.frameworks.shapes.available_tools import merge_tools
+from processors.frameworks.shapes.conversation_id import CONVERSATION_KEYS, conversation_id
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.frameworks.shapes.messages import (
@@ -58,13 +59,14 @@ from processors.frameworks.shapes.span_attributes import span_attributes
 from processors.frameworks.shapes.transcript import in_turns
 
 __all__ = [
-    "AGENT_NAME_RESOURCE_ATTRIBUTES", "FINAL_ANSWER_TOOL_NAMES", "FINAL_ANSWER_TOOL_PREFIX",
-    "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS", "NO_USAGE",
-    "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS", "AgentReading", "CallRequest",
-    "CallResponse", "CarrierKind", "ChatMessage", "Conversation", "Dialect", "DialectMapping", "Found",
-    "LateMapping", "OpenedResult", "PlannedDialect", "Rewrite", "RunScope", "ScopeDialect", "Shape",
-    "SpanReading", "SpanRole", "ToolReading", "Trace", "UsageDialect", "UsageReading", "after_results",
-    "better", "decoded", "discover_dialects", "discover_rewrites", "in_turns", "is_call_id",
-    "is_placeholder_agent", "last_text", "merge_tools", "merged_agents", "merged_error", "merged_tool",
-    "merged_usage", "open_result", "span_attributes", "usage_plan",
+    "AGENT_NAME_RESOURCE_ATTRIBUTES", "CONVERSATION_KEYS", "FINAL_ANSWER_TOOL_NAMES",
+    "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS",
+    "NO_USAGE", "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS", "AgentReading",
+    "CallRequest", "CallResponse", "CarrierKind", "ChatMessage", "Conversation", "Dialect",
+    "DialectMapping", "Found", "LateMapping", "OpenedResult", "PlannedDialect", "Rewrite", "RunScope",
+    "ScopeDialect", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace", "UsageDialect",
+    "UsageReading", "after_results", "better", "conversation_id", "decoded", "discover_dialects",
+    "discover_rewrites", "in_turns", "is_call_id", "is_placeholder_agent", "last_text", "merge_tools",
+    "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result", "span_attributes",
+    "usage_plan",
 ]  # fmt: skip

@@ -40,6 +40,8 @@ class Shape:
     """What reads the model, its tokens and its time where they stand in attributes that all share."""
     usage_dialects: Sequence[UsageDialect] = ()
     """The dialects that tell these in a way of their own, which goes before the common one."""
+    tells_conversation: bool = False
+    """Whether one of `CONVERSATION_KEYS` is there."""
 
 
 class SpanReading:

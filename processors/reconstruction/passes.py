@@ -11,11 +11,12 @@ from typing import Literal, NamedTuple
 from processors.frameworks import CarrierKind, Dialect, Found, RunScope, Trace, discover_dialects
 from processors.model import CUT_SHORT, AgentRun, FinishReason, PriceTable
 from processors.reconstruction.calls import RunCalls, TracedCalls
+from processors.reconstruction.conversation_ids import sessions
 from processors.reconstruction.model_calls import TraceModels
 from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
 from processors.reconstruction.run_scopes import descend, give_out
-from processors.reconstruction.runs import Ending, Telling, rebuilt_run, sessions
+from processors.reconstruction.runs import Ending, Telling, rebuilt_run
 from processors.spans import RawSpan, SpanTree
 
 
@@ -50,7 +51,7 @@ def reconstruct(
     may_lack_spans = interrupted or (reason in CUT_SHORT and not was_quiet)
     scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
     told = {id(run): Telling(run, trace, scopes.calls(run)) for run in scopes.runs}
-    session_of = sessions(scopes.runs, told)
+    session_of = sessions(trace, scopes.runs, told)
     refuses_lost = missing_parents == "not_evaluated"
     models = TraceModels(trace, scopes.runs)
     ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models, prices)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from processors.frameworks import (
+    CONVERSATION_KEYS,
     USAGE_KEYS,
     Dialect,
     PlannedDialect,
@@ -58,7 +59,9 @@ class SpanReader:
         self._dialects = dialects
         self._dialect_keys = frozenset(key for dialect in dialects for key in dialect.keys)
         planned = [dialect for dialect in dialects if isinstance(dialect, PlannedDialect)]
-        self._keys = self._dialect_keys.union(USAGE_KEYS, *[dialect.tool_keys for dialect in planned])
+        self._keys = self._dialect_keys.union(
+            USAGE_KEYS, CONVERSATION_KEYS, *[dialect.tool_keys for dialect in planned]
+        )
         """The keys that tell spans apart: those that roles turn out to look at join them."""
         self._tree: dict[tuple[str, frozenset[str]], _Node] = {}
         """By the scope's name and the known keys that are there."""
@@ -182,6 +185,7 @@ class SpanReader:
                 for dialect in found
                 if isinstance(dialect, UsageDialect) and dialect.tells_usage(span)
             ],
+            tells_conversation=not present.isdisjoint(CONVERSATION_KEYS),
         )
         if len(found) == 1 and isinstance(only, PlannedDialect):
             if role is SpanRole.TOOL:

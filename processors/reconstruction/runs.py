@@ -305,22 +305,6 @@ def rebuilt_run(
     )
 
 
-def sessions(runs: Sequence[RunScope], told: Mapping[int, Telling]) -> dict[int, str]:
-    """The session of every run, by identity: that of the outermost run around it that tells one."""
-    found: dict[int, str] = {}
-    for run in runs:
-        chain: list[RunScope] = []
-        above: RunScope | None = run
-        while above is not None and id(above) not in found:
-            chain.append(above)
-            above = above.parent
-        session = "" if above is None else found[id(above)]
-        for inner in reversed(chain):
-            session = session or told[id(inner)].reading.session
-            found[id(inner)] = session
-    return found
-
-
 def _dialect(run: RunScope, trace: Trace) -> str:
     for position in (run.carrier, *run.models):
         reading = trace.readings[position]

@@ -36,17 +36,13 @@ SPANS_OF_JUDGES: dict[str, tuple[dict[str, JsonValue], str]] = {
 
 
 def turn(number: int, parent: int, at: tuple[int, int], asked: str, answered: str, tokens: int) -> RawSpan:
-    return model(
-        number,
-        parent,
-        at,
-        **{
-            "gen_ai.input.messages": said("user", asked),
-            "gen_ai.output.messages": said("assistant", answered),
-            "gen_ai.usage.input_tokens": tokens,
-            "gen_ai.usage.output_tokens": 1,
-        },
-    )
+    fields: dict[str, JsonValue] = {
+        "gen_ai.input.messages": said("user", asked),
+        "gen_ai.output.messages": said("assistant", answered),
+        "gen_ai.usage.input_tokens": tokens,
+        "gen_ai.usage.output_tokens": 1,
+    }
+    return model(number, parent, at, **fields)
 
 
 def said(role: str, text: str) -> str:
