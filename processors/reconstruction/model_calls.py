@@ -47,7 +47,8 @@ class TraceModels:
     def usage(self, run: RunScope) -> TokenUsage | None:
         """The tokens of all requests of `run`; else what its own spans say in total; else None.
 
-        A request that failed and tells no tokens used none.
+        A request that failed and tells no tokens used none. A turn's span around several requests may tell
+        the last one's alone: then a larger total goes before it.
         """
         readings, repeated = self._trace.readings, self._reports.repeated
         told: list[TokenUsage] = []
@@ -61,14 +62,22 @@ class TraceModels:
                 told.append(tokens)
             elif reading is None or (reading.span.status_code != STATUS_ERROR and reading.is_request):
                 is_whole = False
-        if told and is_whole:
-            return told[0] if len(told) == 1 else sum_of_usage(told)
-        for reading in self._trace.told(run.layers):
-            total = reading.tokens
-            if total is not None:
-                parts = sum_of_usage(told)
-                return total if total.total_tokens >= parts.total_tokens else None
-        return None
+        parts = told[0] if len(told) == 1 else sum_of_usage(told) if told else None
+        total: TokenUsage | None = None
+        if not (parts and is_whole) or self._loop(run) >= 0:
+            totals = [reading.tokens for reading in self._trace.told(run.layers)]
+            total = next((tokens for tokens in totals if tokens is not None), None)
+        if total is not None and (parts is None or total.total_tokens >= parts.total_tokens):
+            return total
+        return parts if is_whole else None
+
+    def _loop(self, run: RunScope) -> int:
+        """The last turn, if its span is around the requests before and after a call; else -1."""
+        if not run.tools or not run.models:
+            return -1
+        ends = self._trace.tree.ends
+        turn, call = max(run.models), max(run.tools)  # positions are in order of start
+        return turn if turn < call and ends[call] <= ends[turn] else -1
 
     def calls(self, run: RunScope) -> Sequence[ModelCall]:
         """The requests of `run`, in order of start."""
@@ -90,6 +99,7 @@ class TraceModels:
     def _calls(self, run: RunScope) -> list[tuple[int, ModelCall]]:
         """The requests of `run` with when they began."""
         tree = self._trace.tree
+        loop = self._loop(run)
         made: list[tuple[int, ModelCall]] = []
         for position in sorted(self._requests(run)):
             reading = self._trace.readings[position]
@@ -100,9 +110,11 @@ class TraceModels:
                 continue
             for again in self._trace.told(self._reports.repeated.get(position, ())):
                 told = merged_usage(told, again.usage._replace(usage=None))
+            usage = told.usage or self._repeated_tokens(position)
+            is_part = position == loop and self.usage(run) != usage
             call = ModelCall(
                 model=told.model or None,
-                usage=told.usage or self._repeated_tokens(position),
+                usage=None if is_part else usage,
                 time_to_first_output_seconds=told.time_to_first_output_seconds,
                 duration_seconds=seconds_between(tree.starts[position], tree.ends[position]),
                 failed=reading.span.status_code == STATUS_ERROR,

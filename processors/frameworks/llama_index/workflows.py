@@ -16,6 +16,9 @@ AGENT_WORKFLOW_SPANS: Final[frozenset[str]] = frozenset(
 AGENT_STEP: Final = ".setup_agent"
 """How the name of a step ends that tells the agent which takes over."""
 
+REQUEST_PREPARATION: Final = "._prepare_chat_with_tools"
+"""How the name of a span ends in which a model's class puts a request together and asks nobody."""
+
 AGENT_IN_STEP: Final = '"current_agent_name": "'
 """What stands before that agent's name in the JSON of a step."""
 

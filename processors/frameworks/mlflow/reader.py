@@ -14,7 +14,12 @@ from processors.frameworks.langgraph.graphs import (
     is_graph,
     told_by,
 )
-from processors.frameworks.llama_index.workflows import AGENT_IN_STEP, AGENT_STEP, AGENT_WORKFLOW_SPANS
+from processors.frameworks.llama_index.workflows import (
+    AGENT_IN_STEP,
+    AGENT_STEP,
+    AGENT_WORKFLOW_SPANS,
+    REQUEST_PREPARATION,
+)
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.chat_envelope import decode_output, first_input
 from processors.frameworks.shapes.messages import read_messages
@@ -78,6 +83,8 @@ class _MLflow:
             is_outermost = attributes.get(_OPERATION) == "CHAIN" and _is_outermost_graph(attributes)
             return SpanRole.WORKFLOW if is_outermost else None
         role = _ROLES.get(kind.strip('"'))
+        if role is SpanRole.MODEL and span.name.endswith(REQUEST_PREPARATION):
+            return SpanRole.OTHER
         if role is None:
             if span.name.endswith(AGENT_STEP):
                 return SpanRole.STEP

@@ -25,6 +25,7 @@ from processors.frameworks.langgraph.graphs import (
 from processors.frameworks.llama_index.workflows import (
     AGENT_STEP,
     AGENT_WORKFLOW_SPANS,
+    REQUEST_PREPARATION,
     agent_in_printed_step,
     answer_in_printed_result,
     is_printed_result,
@@ -128,6 +129,8 @@ class _OpenInference:
         if kind in _JUDGES:
             return SpanRole.JUDGE
         if kind == "LLM":
+            if span.name.endswith(REQUEST_PREPARATION):
+                return SpanRole.OTHER
             return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
         if kind in ("AGENT", "CHAIN"):
             if kind == "CHAIN" and span.envelope.scope_name == _COMPONENTS_SCOPE:

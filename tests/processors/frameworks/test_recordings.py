@@ -127,11 +127,11 @@ def test_a_run_that_raised_failed_and_has_no_answer_to_grade(framework: str) -> 
         ("haystack_agent_in_pipeline", TokenUsage(20, 10), []),
         ("haystack_agent_behind_prompt", TokenUsage(20, 10), []),
         ("haystack_agent_without_content", None, []),
+        ("voltagent_agent", TokenUsage(360, 72, 0, None, 0), ["gpt-4o-mini"]),
+        ("llama_index_openinference", TokenUsage(360, 72), ["gpt-4o-mini"] * 3),
     ],
 )
-def test_tokens_are_read_out_of_what_components_put_out(
-    name: str, usage: TokenUsage | None, models: list[str]
-) -> None:
+def test_tokens_are_those_of_all_requests(name: str, usage: TokenUsage | None, models: list[str]) -> None:
     (run,) = runs_in(name)
 
     assert usage == run.usage

@@ -22,6 +22,10 @@ def used(given: int, made: int, model: str = "m") -> dict[str, JsonValue]:
     }
 
 
+def total(given: int, made: int) -> dict[str, JsonValue]:
+    return {"gen_ai.usage.input_tokens": given, "gen_ai.usage.output_tokens": made}
+
+
 SILENT: dict[str, JsonValue] = {"gen_ai.operation.name": "chat"}
 
 
@@ -233,3 +237,28 @@ def test_a_total_costs_what_the_only_model_does() -> None:
     assert 2 == _cost(prices, named)
     assert _cost(prices, agent(1, None, "a", (0, 100), **total)) is None
     assert _cost(prices, named, chat(2, 1, (1, 10), SILENT), chat(3, 1, (11, 20), used(1, 1, "n"))) is None
+
+
+def test_a_turn_around_several_requests_may_tell_the_last_one_only() -> None:
+    spans = [
+        agent(1, None, "a", **total(360, 72)),
+        chat(2, 1, (2, 90), used(120, 24)),
+        tool(3, 1, "get", (20, 30)),
+        tool(4, 1, "get", (50, 60)),
+    ]
+    run = only(spans)
+
+    assert TokenUsage(360, 72) == run.usage
+    assert [("m", None)] == [(call.model, call.usage) for call in run.model_calls]
+
+
+def test_a_turn_that_began_after_the_last_call_is_no_loop() -> None:
+    """What agents that it ran used is in its total as well."""
+    spans = [
+        agent(1, None, "a", **total(999, 99)),
+        chat(2, 1, (2, 40), used(120, 24)),
+        tool(3, 1, "get", (20, 30)),
+        chat(4, 1, (50, 60), used(130, 14)),
+    ]
+
+    assert TokenUsage(250, 38) == only(spans).usage
