@@ -99,19 +99,18 @@ class TracedCalls:
         arguments = decode_arguments(requested.arguments) if requested.has_arguments else ABSENT
         for name in (requested.name, *names_behind_servers(requested.name)):
             call = self._by_id.get((call_id, canonical_tool_name(name)))
-            if call is not None and not _differ(call.arguments, arguments):
+            if call is not None and not _differ(call.comparable, _comparable(arguments)):
                 return True
         return False
 
     @late
-    def _by_id(self) -> Mapping[tuple[str, str], ToolReading]:
-        found: dict[tuple[str, str], ToolReading] = {}
+    def _by_id(self) -> Mapping[tuple[str, str], "MergedCall"]:
+        found: dict[tuple[str, str], MergedCall] = {}
         for run in self._runs:
-            for reading in self._trace.told(run.tools):
-                call = reading.tool
-                name = call.name or call.inferred_name
-                for called in (name, *names_behind_servers(name)):
-                    found.setdefault((call.call_id, canonical_tool_name(called)), call)
+            for position in run.tools:
+                call = report_at(position, self._trace)
+                for name in (call.name, *names_behind_servers(call.name)):
+                    found.setdefault((call.reading.call_id, canonical_tool_name(name)), call)
         return found
 
 
@@ -596,19 +595,36 @@ def _category_of(request: CallRequest) -> CallCategory:
 class MergedCall:
     """One execution of a tool: the positions of the spans that report it, outermost first."""
 
-    __slots__ = ("error", "name", "reading", "spans")
+    __slots__ = ("_compared", "error", "name", "reading", "spans")
 
     def __init__(self, position: int, name: str, reading: ToolReading, error: ToolError | None) -> None:
         self.spans = [position]
         self.name = name
         self.reading = reading
         self.error = error
+        self._compared: tuple[DecodedValue, JsonValue] | None = None
+
+    @property
+    def comparable(self) -> JsonValue:
+        """The arguments however they are written, None where they are not known; read once."""
+        arguments = self.reading.arguments
+        if self._compared is None or self._compared[0] is not arguments:
+            self._compared = arguments, _comparable(arguments)
+        return self._compared[1]
 
     def absorb(self, other: "MergedCall") -> None:
         """Take in another report of the same call."""
         self.spans.extend(other.spans)
         self.reading = merged_tool(self.reading, other.reading)
         self.error = merged_error(self.error, other.error)
+
+
+def report_at(position: int, trace: Trace) -> MergedCall:
+    """The call that the span at `position`, which some dialect reads, reports by itself."""
+    (reading,) = trace.told((position,))
+    fields = reading.tool
+    name = fields.name or fields.inferred_name
+    return MergedCall(position, name, fields, error_of(reading.span, fields))
 
 
 def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trace) -> list[MergedCall]:
@@ -653,12 +669,12 @@ def _is_one_call(outer: MergedCall, inner: MergedCall, trace: Trace) -> bool:
         return False
     if not name_one_tool(outer.name, inner.name):
         return False
-    if not _differ(first.arguments, second.arguments) or (
-        first.call_id == second.call_id and is_call_id(first.call_id)
+    if (first.call_id == second.call_id and is_call_id(first.call_id)) or not _differ(
+        outer.comparable, inner.comparable
     ):
         return True
     if first.result.state is second.result.state is _PRESENT:
-        return _read_alike(first.result.value) == _read_alike(second.result.value)
+        return first.result.value == second.result.value
     return _scope_of(outer, trace) != _scope_of(inner, trace)
 
 
@@ -796,31 +812,32 @@ def _scope_of(call: MergedCall, trace: Trace) -> str:
 
 
 def _is_side_by_side(first: MergedCall, second: MergedCall, tree: SpanTree) -> bool:
-    if not may_be_one_call(first.reading, second.reading):
-        return False
     one, other = first.spans[0], second.spans[0]
     start, end = max(tree.starts[one], tree.starts[other]), min(tree.ends[one], tree.ends[other])
     shorter = min(tree.ends[one] - tree.starts[one], tree.ends[other] - tree.starts[other])
-    return end >= start and end - start >= _SAME_TIME * shorter
+    return end >= start and end - start >= _SAME_TIME * shorter and may_be_one_call(first, second)
 
 
-def may_be_one_call(first: ToolReading, second: ToolReading) -> bool:
+def may_be_one_call(first: MergedCall, second: MergedCall) -> bool:
     """Whether two reports of calls of one tool tell neither other ids nor other arguments."""
-    if first.call_id != second.call_id and is_call_id(first.call_id) and is_call_id(second.call_id):
+    ids = first.reading.call_id, second.reading.call_id
+    if ids[0] != ids[1] and all(map(is_call_id, ids)):
         return False
-    return not _differ(first.arguments, second.arguments)
+    return not _differ(first.comparable, second.comparable)
 
 
-def _differ(first: DecodedValue, second: DecodedValue) -> bool:
+def _differ(first: JsonValue, second: JsonValue) -> bool:
     """Whether two reports give other values for one argument; one may give fewer arguments, or none."""
-    if first.state is second.state is ValueState.UNPARSED:
-        return _read_alike(first.text) != _read_alike(second.text)
-    if not first.state is second.state is _PRESENT:
-        return False
-    one, other = first.value, second.value
-    if one == other or not isinstance(one, dict) or not isinstance(other, dict):
-        return False
-    return any(_read_alike(one[name]) != _read_alike(other[name]) for name in one.keys() & other.keys())
+    if isinstance(first, dict) and isinstance(second, dict):
+        return any(first[name] != second[name] for name in first.keys() & second.keys())
+    return type(first) is type(second) and first != second
+
+
+def _comparable(arguments: DecodedValue) -> JsonValue:
+    """Arguments however they are written: an object, or a list or text that is none; None if not known."""
+    if arguments.state is _PRESENT:
+        return _read_alike(arguments.value)
+    return _read_alike(arguments.text) if arguments.state is ValueState.UNPARSED else None
 
 
 def _read_alike(value: JsonValue) -> JsonValue:

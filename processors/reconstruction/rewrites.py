@@ -26,6 +26,7 @@ from processors.reconstruction.calls import (
     may_be_one_call,
     name_one_tool,
     names_behind_servers,
+    report_at,
 )
 from processors.spans import KIND_CLIENT, KIND_SERVER, MinimumTree, SpanTree
 
@@ -171,26 +172,35 @@ def _without_servers_views(trace: Trace, found: Found) -> Found:
     ]
     if not views:
         return found
+    reports = {position: report_at(position, trace) for position in found.calls}
     waiting: dict[str, list[int]] = {}
     for position in sorted(set(found.calls).difference(views), reverse=True):
-        reading = trace.readings[position]
-        if reading is not None and not reading.tool.is_part:
-            for called in {_called(reading), *names_behind_servers(_called(reading))}:
+        report = reports[position]
+        if not report.reading.is_part:
+            for called in {report.name, *names_behind_servers(report.name)}:
                 waiting.setdefault(called, []).append(position)
     told: set[int] = set()
     used: set[int] = set()
-    for tells in (_is_around_alike, _may_be_elsewhere, _is_around):
+    for is_near, is_alike in ((_is_around, True), (_may_be_around, True), (_is_around, False)):
         for view in views:
-            reading = trace.readings[view]
-            callers = [] if reading is None or view in told else waiting.get(_called(reading), [])
+            callers = [] if view in told else waiting.get(reports[view].name, [])
             for place in range(len(callers) - 1, max(len(callers) - 1 - _LOOK_BACK, -1), -1):
-                if callers[place] not in used and tells(callers[place], view, trace):
+                caller = callers[place]
+                if (
+                    caller not in used
+                    and is_near(caller, view, trace.tree)
+                    and (not is_alike or may_be_one_call(reports[caller], reports[view]))
+                ):
                     used.add(callers.pop(place))
                     told.add(view)
                     break
     for position in found.calls:
         above = found.call_above.get(position, -1)
-        if above in told and _is_one_call(above, position, trace):
+        if (
+            above in told
+            and name_one_tool(reports[above].name, reports[position].name)
+            and may_be_one_call(reports[above], reports[position])
+        ):
             told.add(position)
     return found._replace(calls=[position for position in found.calls if position not in told])
 
@@ -210,31 +220,15 @@ def _is_view(position: int, trace: Trace) -> bool:
     )
 
 
-def _called(reading: SpanReading) -> str:
-    return reading.tool.name or reading.tool.inferred_name
-
-
-def _is_around_alike(caller: int, view: int, trace: Trace) -> bool:
-    return _is_around(caller, view, trace) and _is_one_call(caller, view, trace)
-
-
-def _may_be_elsewhere(caller: int, view: int, trace: Trace) -> bool:
-    """Whether the call at `caller` may be that of `view`, though not around it in time."""
-    tree = trace.tree
-    has_own_clock = tree.views[caller].envelope.resource != tree.views[view].envelope.resource
-    is_longer = tree.ends[view] - tree.starts[view] > tree.ends[caller] - tree.starts[caller]
-    return (has_own_clock or is_longer) and _is_one_call(caller, view, trace)
-
-
-def _is_around(caller: int, view: int, trace: Trace) -> bool:
-    tree = trace.tree
+def _is_around(caller: int, view: int, tree: SpanTree) -> bool:
     return tree.starts[caller] <= tree.starts[view] and tree.ends[view] <= tree.ends[caller]
 
 
-def _is_one_call(one: int, other: int, trace: Trace) -> bool:
-    """Whether two spans name one tool, and tell neither other ids nor other arguments."""
-    first, second = trace.told((one, other))
-    return name_one_tool(_called(first), _called(second)) and may_be_one_call(first.tool, second.tool)
+def _may_be_around(caller: int, view: int, tree: SpanTree) -> bool:
+    """Whether the call at `caller` may be that of `view`, though not around it in time."""
+    has_own_clock = tree.views[caller].envelope.resource != tree.views[view].envelope.resource
+    is_longer = tree.ends[view] - tree.starts[view] > tree.ends[caller] - tree.starts[caller]
+    return has_own_clock or is_longer
 
 
 _SERVERS_VIEWS: Final = Rewrite(
