@@ -73,7 +73,7 @@ class ToolArgsSchema(Evaluator):
     """
 
     id = "tool-args-schema"
-    version = "2"
+    version = "3"
     Config = ToolArgsSchemaConfig
     Criteria = ToolArgsSchemaCriteria
     example = EvaluatorExample(
