@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from processors.frameworks import CarrierKind, RunScope, SpanReading, SpanRole, Trace
-from processors.reconstruction.calls import merge_calls
+from processors.reconstruction.calls import is_servers_view, merge_calls
 from processors.reconstruction.passes import Scopes, find_scopes, read_trace
 from processors.reconstruction.reading import SpanReader
-from processors.spans import KIND_SERVER, RawSpan, SpanTree
+from processors.spans import RawSpan, SpanTree
 
 _SHARED_WORKFLOW = "a workflow that agents take turns in: their runs begin at its steps"
 
@@ -111,7 +111,7 @@ def _why_left_out(position: int, tree: SpanTree, reading: SpanReading | None) ->
             return "made up by its instrumentation, which reports the real calls beside it"
         if reading.tool.is_part:
             return "tells how a call went, but that call is not above it"
-        if tree.views[position].kind == KIND_SERVER:
+        if is_servers_view(position, tree):
             return "a tool server's view of a call whose caller is not in the trace"
         return "a call that belongs to no run"
     if reading.role is SpanRole.MODEL:

@@ -1,12 +1,14 @@
 """What holds for every trace: order, repetition and hostility change nothing and break nothing."""
 
 import gc
+import json
 import random
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
@@ -195,9 +197,40 @@ def test_deeply_nested_values_are_not_parsed() -> None:
     assert [None] == [call.arguments for call in run.tool_calls]
 
 
-@pytest.mark.parametrize("shape", ["flat", "chain", "orphans", "messages"])
+def _calls_alike(shape: str, count: int) -> list[RawSpan]:
+    """Spans of one tool that may report the same call, and do not by the arguments or the errors of each."""
+    long = json.dumps({"q": list(range(5000))})
+    spans = [agent(1, None, "a", (0, 100)), tool(2, 1, "get", (1, 2), arguments=json.dumps({"q": long}))]
+    for number in range(3, count):
+        arguments = json.dumps({"q": json.dumps({"number": number})})
+        fields: dict[str, JsonValue] = {
+            "openinference.span.kind": "TOOL",
+            "tool.name": "get",
+            "input.value": arguments,
+        }
+        is_even = number % 2 == 0
+        if shape == "side by side":
+            scope = envelope(scope="even" if is_even else "odd")
+            spans.append(span(number, 1, "get", fields, at=(1, 99), of=scope))
+        elif shape == "within":
+            spans.append(span(number, 2, "get", fields, at=(1, 99)))
+        elif shape == "attempts":
+            failed: dict[str, JsonValue] = {**fields, "input.value": "", "error.type": "X"}
+            spans.append(span(number, number - 1 if is_even else 2, "get", failed, at=(1, 99)))
+        else:
+            kind = Span.SPAN_KIND_SERVER if is_even else Span.SPAN_KIND_INTERNAL
+            spans.append(span(number, 1, "get", fields, at=(1, 99) if is_even else (1, 2), kind=kind))
+    return spans
+
+
+@pytest.mark.parametrize(
+    "shape",
+    ["flat", "chain", "orphans", "messages", "side by side", "within", "attempts", "servers' views"],
+)
 def test_time_grows_in_step_with_the_number_of_spans(shape: str) -> None:
     def trace(count: int) -> list[RawSpan]:
+        if shape not in ("flat", "chain", "orphans", "messages"):
+            return _calls_alike(shape, count)
         spans = [agent(1, None, "a", (0, 10 * count))]
         for number in range(2, count):
             parent = {"flat": 1, "chain": number - 1, "orphans": 10_000_000 + number, "messages": 1}[shape]
