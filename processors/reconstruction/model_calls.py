@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from processors.frameworks import RunScope, SpanRole, Trace, UsageReading, merged_usage
 from processors.model import ModelCall, TokenUsage, late, seconds_between, sum_of_usage
+from processors.reconstruction.second_reports import at_one_time, second_requests
 from processors.spans import STATUS_ERROR
 
 _LOOK_BACK = 64
@@ -162,9 +163,9 @@ class TraceModels:
         tree, readings = trace.tree, trace.readings
         own: dict[int, _Home] = {}
         for run in self._runs:
-            own.update(dict.fromkeys(run.layers, _Home(run)))
-        for run in self._runs:
             own.update((call, _Home(run, call=call)) for call in run.tools)
+        for run in self._runs:  # a call may stand for the agent that it ran
+            own.update(dict.fromkeys(run.layers, _Home(run)))
             own.update((turn, _Home(run, request=turn)) for turn in run.models)
         turns = _Turns(trace, (turn for run in self._runs for turn in run.models))
         homes: list[_Home | None] = [None] * len(readings)
@@ -193,6 +194,11 @@ class TraceModels:
                     request = turns.beside(position)
                 if request >= 0:
                     found.repeated.setdefault(request, []).append(position)
+        for run_id, requests in found.requests_of_tools.items():
+            again = second_requests(sorted(requests), trace)
+            for position, request in again.items():
+                found.repeated.setdefault(request, []).append(position)
+            found.requests_of_tools[run_id] = [request for request in requests if request not in again]
         for repeated in found.repeated.values():
             repeated.sort()
 
@@ -206,16 +212,18 @@ class _Turns:
         self._starts = [trace.tree.starts[turn] for turn in self._turns]
 
     def beside(self, position: int) -> int:
-        """The turn within whose time a span lies, else the first within the span's, or -1."""
+        """The turn within whose time a span lies, else the first within the span's or almost in it, or -1."""
         start, end = self._tree.starts[position], self._tree.ends[position]
         place = bisect_right(self._starts, start)
         for turn in reversed(self._turns[max(place - _LOOK_BACK, 0) : place]):
             if self._tree.ends[turn] >= end:
                 return turn
         place = bisect_left(self._starts, start)
-        if place < len(self._turns) and self._tree.ends[self._turns[place]] <= end:
-            return self._turns[place]
-        return -1
+        after = self._turns[place : place + 1]
+        if after and self._tree.ends[after[0]] <= end:
+            return after[0]
+        near = (*reversed(self._turns[max(place - _LOOK_BACK, 0) : place]), *after)
+        return next((turn for turn in near if at_one_time(turn, position, self._tree)), -1)
 
     def tell_of_one(self, around: int, position: int) -> bool:
         """Whether a span lies within the time of one before it that another instrumentation made."""

@@ -5,9 +5,9 @@ their families; the order of all of them is that of `rewrites`.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from processors.frameworks import (
     Found,
@@ -16,9 +16,7 @@ from processors.frameworks import (
     SpanReading,
     SpanRole,
     Trace,
-    after_results,
     discover_rewrites,
-    last_text,
 )
 from processors.model import CallCategory
 from processors.reconstruction.calls import (
@@ -27,6 +25,15 @@ from processors.reconstruction.calls import (
     name_one_tool,
     names_behind_servers,
     report_at,
+)
+from processors.reconstruction.second_reports import (
+    CALLS_BESIDE,
+    SECOND_RUNS,
+    SECOND_TURNS,
+    Answer,
+    agree,
+    answer_of,
+    turns_of_two_scopes,
 )
 from processors.spans import KIND_CLIENT, KIND_SERVER, MinimumTree, SpanTree
 
@@ -37,7 +44,8 @@ _LOOK_BACK = 64
 @cache
 def rewrites(stage: Literal["agents", "runs"]) -> Sequence[Rewrite]:
     """The rules of a stage, in order: those that any framework may need, then those of the families."""
-    ordered = (_WRAPPERS, _ECHOES, _SERVERS_VIEWS, _TURNS_TOLD_ONCE, *discover_rewrites())
+    common = (_WRAPPERS, _ECHOES, _SERVERS_VIEWS, _TURNS_TOLD_ONCE, SECOND_RUNS, CALLS_BESIDE, SECOND_TURNS)
+    ordered = (*common, *discover_rewrites())
     return tuple(rule for rule in ordered if rule.stage == stage)
 
 
@@ -245,12 +253,7 @@ _SERVERS_VIEWS: Final = Rewrite(
 
 
 def _has_two_scopes(trace: Trace, found: Found) -> bool:
-    views, turns = trace.tree.views, found.turns
-    envelope = views[turns[0]].envelope if turns else None
-    for position in turns:
-        if views[position].envelope is not envelope:
-            return True
-    return bool(found.wrappers)
+    return turns_of_two_scopes(trace, found) or bool(found.wrappers)
 
 
 def _turns_told_once(trace: Trace, found: Found) -> Found:
@@ -276,7 +279,7 @@ def _told_twice(models: Iterable[int], trace: Trace) -> set[int]:
     tree = trace.tree
     parents, starts, ends, views = tree.parents, tree.starts, tree.ends, tree.views
     first, last = _numbered(tree)
-    answers: dict[int, _Answer] = {}
+    answers: dict[int, Answer] = {}
     found: set[int] = set()
     under_way: list[int] = []
     for position in models:  # in order of start
@@ -291,10 +294,10 @@ def _told_twice(models: Iterable[int], trace: Trace) -> set[int]:
                 continue
             for told in (around, position):
                 if told not in answers:
-                    answers[told] = _answer(trace.readings[told])
-            agree = _agree(answers[around], answers[position])
+                    answers[told] = answer_of(trace.readings[told])
+            same = agree(answers[around], answers[position])
             is_beside = parent >= 0 or tree.parent_ids[position] == tree.parent_ids[around]
-            if agree or (agree is None and is_beside):
+            if same or (same is None and is_beside):
                 found.add(position)
                 break
         under_way.append(position)
@@ -322,28 +325,6 @@ def _numbered(tree: SpanTree) -> tuple[list[int], list[int]]:
             next_root += size[position]
         free[position] = first[position] + 1
     return first, [begin + below - 1 for begin, below in zip(first, size, strict=True)]
-
-
-class _Answer(NamedTuple):
-    """What a model answered: the ids of the calls that it asked for, and its text."""
-
-    asked: Set[str]
-    text: str
-
-
-def _answer(reading: SpanReading | None) -> _Answer:
-    messages = [] if reading is None else after_results(reading.conversation.output)
-    asked = {request.call_id for message in messages for request in message.requests if request.call_id}
-    return _Answer(asked, (last_text(messages, "assistant") or "").strip())
-
-
-def _agree(one: _Answer, other: _Answer) -> bool | None:
-    """Whether both tell the same answer of the model; None where not both tell one."""
-    if one.asked and other.asked:
-        return not one.asked.isdisjoint(other.asked)
-    if one.asked or other.asked or not one.text or not other.text:
-        return None
-    return one.text in other.text or other.text in one.text
 
 
 _TURNS_TOLD_ONCE: Final = Rewrite(

@@ -129,6 +129,8 @@ def test_a_run_that_raised_failed_and_has_no_answer_to_grade(framework: str) -> 
         ("haystack_agent_without_content", None, []),
         ("voltagent_agent", TokenUsage(360, 72, 0, None, 0), ["gpt-4o-mini"]),
         ("llama_index_openinference", TokenUsage(360, 72), ["gpt-4o-mini"] * 3),
+        ("langchain_under_openinference_and_traceloop", TokenUsage(360, 72), ["gpt-4o-mini"] * 3),
+        ("openai_agents_under_logfire_and_openinference", TokenUsage(240, 48), ["gpt-4o-mini"] * 2),
     ],
 )
 def test_tokens_are_those_of_all_requests(name: str, usage: TokenUsage | None, models: list[str]) -> None:

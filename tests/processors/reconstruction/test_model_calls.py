@@ -241,7 +241,7 @@ def test_a_total_costs_what_the_only_model_does() -> None:
 
 def test_a_turn_around_several_requests_may_tell_the_last_one_only() -> None:
     spans = [
-        agent(1, None, "a", **total(360, 72)),
+        agent(1, None, "a", (0, 100), **total(360, 72)),
         chat(2, 1, (2, 90), used(120, 24)),
         tool(3, 1, "get", (20, 30)),
         tool(4, 1, "get", (50, 60)),
@@ -255,7 +255,7 @@ def test_a_turn_around_several_requests_may_tell_the_last_one_only() -> None:
 def test_a_turn_that_began_after_the_last_call_is_no_loop() -> None:
     """What agents that it ran used is in its total as well."""
     spans = [
-        agent(1, None, "a", **total(999, 99)),
+        agent(1, None, "a", (0, 100), **total(999, 99)),
         chat(2, 1, (2, 40), used(120, 24)),
         tool(3, 1, "get", (20, 30)),
         chat(4, 1, (50, 60), used(130, 14)),

@@ -1,0 +1,322 @@
+"""One run that several instrumentations report, each with spans of its own: neither within the other.
+
+Frameworks tell every instrumentation of each beginning and each end in turn, so the reports of one thing
+overlap nearly wholly. What one instrumentation alone reports twice happened twice.
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from processors.frameworks import (
+    CarrierKind,
+    Found,
+    Rewrite,
+    RunScope,
+    SpanReading,
+    Trace,
+    after_results,
+    last_text,
+)
+from processors.spans import SpanTree
+
+_LOOK_BACK = 64
+"""Reports before one in time that are tried for it: keeps hostile traces linear."""
+_SAME_TIME = 0.9
+"""Share of the longer span that two reports of one thing overlap by."""
+
+
+# Runs.
+
+
+def _has_runs_of_two_scopes(trace: Trace, found: Found) -> bool:
+    views, runs = trace.tree.views, found.runs
+    if len(runs) < 2:
+        return False
+    envelope = views[runs[0].carrier].envelope
+    for run in runs:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+        if views[run.carrier].envelope is not envelope:
+            return True
+    return False
+
+
+def _without_second_runs(trace: Trace, found: Found) -> Found:
+    """The runs without the second reports of each: what lies in those lies in the first one.
+
+    Both are in one service and in the same run, have no different names, and come from different
+    instrumentations. Of a workflow and an agent, which must lie right beside each other, the agent stays.
+    """
+    tree = trace.tree
+    beside: dict[tuple[int, str], list[_Reported]] = {}
+    stays: dict[int, RunScope] = {}
+    kinds = (CarrierKind.WORKFLOW, CarrierKind.AGENT)  # in this order parents come before what lies in them
+    for run in [run for kind in kinds for run in found.runs if run.kind is kind]:
+        run.parent = _staying(run.parent, stays)
+        envelope = tree.views[run.carrier].envelope
+        reported = beside.setdefault((id(run.parent), envelope.service_name), [])
+        new = _Reported(run, _names(run, trace), {envelope.scope_name})
+        first = _same_run(new, reported[-_LOOK_BACK:], tree)
+        if first is None:
+            reported.append(new)
+            continue
+        one, other = first.run, run
+        if one.kind is not CarrierKind.AGENT:
+            one, other = other, one
+        one.layers += other.layers
+        one.tools += other.tools
+        one.models += other.models
+        one.steps = one.steps or other.steps
+        one.asked_by = one.asked_by if one.asked_by >= 0 else other.asked_by
+        one.has_lost_parents |= other.has_lost_parents
+        stays[id(other)] = one
+        first.run, first.scopes, first.names = one, first.scopes | new.scopes, first.names | new.names
+    for run in found.runs:
+        run.parent = _staying(run.parent, stays)
+    return found._replace(runs=[run for run in found.runs if id(run) not in stays])
+
+
+def _staying(run: RunScope | None, stays: dict[int, RunScope]) -> RunScope | None:
+    while id(run) in stays:
+        run = stays[id(run)]
+    return run
+
+
+@dataclass(slots=True, eq=False)
+class _Reported:
+    """A run with what its reports call it, and the instrumentations that they come from."""
+
+    run: RunScope
+    names: set[str]
+    scopes: set[str]
+
+
+def _names(run: RunScope, trace: Trace) -> set[str]:
+    agents = [reading.agent for reading in trace.told(run.layers)]
+    return {name for agent in agents for name in (agent.name, agent.inferred_name) if name}
+
+
+def _same_run(new: _Reported, reported: Sequence[_Reported], tree: SpanTree) -> _Reported | None:
+    """The run that another instrumentation reports; of several the one with most of the time in common."""
+    found, most = None, -1
+    carrier = new.run.carrier
+    for other in reported:
+        around = other.run.carrier
+        are_agents = new.run.kind is other.run.kind is CarrierKind.AGENT
+        is_beside = are_agents or tree.parents[carrier] == tree.parents[around] >= 0
+        has_name = bool(new.names & other.names) or not (
+            new.names if are_agents else new.names and other.names
+        )
+        if (
+            is_beside
+            and has_name
+            and new.scopes.isdisjoint(other.scopes)
+            and at_one_time(carrier, around, tree)
+        ):
+            shared = _shared_time(carrier, around, tree)
+            if shared > most:
+                found, most = other, shared
+    return found
+
+
+SECOND_RUNS: Final = Rewrite(
+    framework="any, under two instrumentations",
+    what="counts a second instrumentation's run as a report of the first one's",
+    stage="runs",
+    applies=_has_runs_of_two_scopes,
+    rewrite=_without_second_runs,
+)
+
+
+# Calls beside their agent: where another instrumentation's spans are the current ones, those of calls and
+# model turns may hang at the workflow, and the agent's own span stays empty beside them.
+
+
+def _has_agents_beside_calls(trace: Trace, found: Found) -> bool:
+    has_agent = has_calls = False
+    for run in found.runs:
+        if run.kind is CarrierKind.AGENT:
+            has_agent = True
+        elif run.kind is not CarrierKind.NOTHING:
+            has_calls = True
+    return has_agent and has_calls
+
+
+def _with_calls_beside(trace: Trace, found: Found) -> Found:
+    """The runs, where agents with empty spans have the calls and turns beside them that lie in their time.
+
+    Agents that ran at one time keep nothing of it: nobody can tell whose a call is.
+    """
+    tree = trace.tree
+    with_children = set(tree.parents)
+    around = {run.carrier: run for run in found.runs if run.kind is not CarrierKind.AGENT and run.layers}
+    empty: dict[int, list[tuple[int, RunScope]]] = {}
+    for run in found.runs:
+        for layer in run.layers if run.kind is CarrierKind.AGENT else ():
+            if layer not in with_children and tree.parents[layer] in around:
+                empty.setdefault(tree.parents[layer], []).append((layer, run))
+                break
+    moved: dict[int, RunScope] = {}
+    for carrier, agents in empty.items():
+        agents.sort(key=lambda agent: agent[0])  # positions are in order of start
+        if any(tree.starts[later] < tree.ends[earlier] for (earlier, _), (later, _) in pairwise(agents)):
+            continue
+        holder = around[carrier]
+        starts = [tree.starts[layer] for layer, _ in agents]
+        for position in (*holder.tools, *holder.models):
+            place = bisect_right(starts, tree.starts[position]) - 1
+            if place >= 0 and tree.ends[position] <= tree.ends[agents[place][0]]:
+                moved[position] = agents[place][1]
+        for positions, is_call in ((holder.tools, True), (holder.models, False)):
+            for position in positions:
+                if position in moved:
+                    run = moved[position]
+                    (run.tools if is_call else run.models).append(position)
+        holder.tools = [position for position in holder.tools if position not in moved]
+        holder.models = [position for position in holder.models if position not in moved]
+    left = {id(run) for run in found.runs if run.carrier in empty and not (run.tools or run.models)}
+    for run in found.runs:
+        caller = moved.get(run.asked_by)
+        if caller is not None and caller is not run:
+            run.parent = caller
+        if id(run.parent) in left:
+            run.parent = None
+    return found._replace(runs=[run for run in found.runs if id(run) not in left])
+
+
+CALLS_BESIDE: Final = Rewrite(
+    framework="any, beside another instrumentation",
+    what="gives an agent with an empty span the calls and turns beside it, in its time",
+    stage="runs",
+    applies=_has_agents_beside_calls,
+    rewrite=_with_calls_beside,
+)
+
+
+# Requests to models.
+
+
+def turns_of_two_scopes(trace: Trace, found: Found) -> bool:
+    """Whether model turns came in several envelopes."""
+    views, turns = trace.tree.views, found.turns
+    envelope = views[turns[0]].envelope if turns else None
+    for position in turns:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+        if views[position].envelope is not envelope:
+            return True
+    return False
+
+
+def _without_second_turns(trace: Trace, found: Found) -> Found:
+    for run in found.runs:
+        if len(run.models) > 1:
+            repeated = second_requests(sorted(run.models), trace)
+            run.models = [position for position in run.models if position not in repeated]
+    return found
+
+
+SECOND_TURNS: Final = Rewrite(
+    framework="any, under two instrumentations",
+    what="leaves out a second instrumentation's report of a model turn of the same run",
+    stage="runs",
+    applies=turns_of_two_scopes,
+    rewrite=_without_second_turns,
+)
+
+
+def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:
+    """The model spans that report a request of the same run once more, each with the one that stays.
+
+    Of two reports the first stays, unless only the second tells what was answered. `positions` are in order
+    of start.
+    """
+    tree = trace.tree
+    found: dict[int, int] = {}
+    if len({tree.views[position].envelope.scope_name for position in positions}) < 2:
+        return found
+    answers = {position: answer_of(trace.readings[position]) for position in positions}
+    recent: list[list[int]] = []
+    for position in positions:
+        scope = tree.views[position].envelope.scope_name
+        one: list[int] | None = None
+        for reports in reversed(recent[-_LOOK_BACK:]):
+            if scope in [tree.views[report].envelope.scope_name for report in reports]:
+                continue
+            is_one = _is_one_request(reports[0], position, answers, trace)
+            if is_one or (is_one is None and one is None):
+                one = reports
+            if is_one:
+                break
+        if one is None:
+            recent.append([position])
+        elif answers[position].is_told and not answers[one[0]].is_told:
+            found[one[0]] = position
+            one.insert(0, position)
+        else:
+            found[position] = one[0]
+            one.append(position)
+    return {position: found.get(first, first) for position, first in found.items()}
+
+
+def _is_one_request(first: int, second: int, answers: dict[int, "Answer"], trace: Trace) -> bool | None:
+    """Whether two instrumentations' model spans are of one request; None where only the time says so."""
+    tree = trace.tree
+    same = agree(answers[first], answers[second])
+    if same is False or tree.ends[first] < tree.starts[second]:
+        return False
+    if same and answers[first].asked and answers[second].asked:
+        return True
+    if not at_one_time(first, second, tree):
+        return False
+    one, other = trace.readings[first], trace.readings[second]
+    if same or one is None or other is None:
+        return same
+    if (
+        one.model
+        and other.model
+        and not (one.model.startswith(other.model) or other.model.startswith(one.model))
+    ):
+        return False
+    used, also = one.tokens, other.tokens
+    return False if used and also and used.output_tokens != also.output_tokens else None
+
+
+class Answer(NamedTuple):
+    """What a model answered: the ids of the calls that it asked for, and its text."""
+
+    asked: Set[str]
+    text: str
+
+    @property
+    def is_told(self) -> bool:
+        """Whether there is any of it."""
+        return bool(self.asked or self.text)
+
+
+def answer_of(reading: SpanReading | None) -> Answer:
+    """What the span of a model call tells of the answer."""
+    messages = [] if reading is None else after_results(reading.conversation.output)
+    asked = {request.call_id for message in messages for request in message.requests if request.call_id}
+    return Answer(asked, (last_text(messages, "assistant") or "").strip())
+
+
+def agree(one: Answer, other: Answer) -> bool | None:
+    """Whether both tell the same answer of the model; None where not both tell one."""
+    if one.asked and other.asked:
+        return not one.asked.isdisjoint(other.asked)
+    if one.asked or other.asked or not one.text or not other.text:
+        return None
+    return one.text in other.text or other.text in one.text
+
+
+# Times.
+
+
+def at_one_time(one: int, other: int, tree: SpanTree) -> bool:
+    """Whether two spans overlap nearly wholly."""
+    longer = max(tree.ends[one] - tree.starts[one], tree.ends[other] - tree.starts[other])
+    return _shared_time(one, other, tree) >= _SAME_TIME * longer
+
+
+def _shared_time(one: int, other: int, tree: SpanTree) -> int:
+    return min(tree.ends[one], tree.ends[other]) - max(tree.starts[one], tree.starts[other])
