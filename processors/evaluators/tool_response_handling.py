@@ -33,6 +33,7 @@ from processors.response_handling import (
     applicable_rules,
     findings_of,
     group_of,
+    has_outstanding_errors,
 )
 
 RuleName = Literal[
@@ -116,7 +117,8 @@ class ToolResponseHandling(Evaluator):
     There is nothing to expect. A run without calls is not applicable, and requests for tools that the run did
     not have are no calls here: `tool-known` tells of them. Where the input, the answer or a
     result was not captured, only the rules of errors apply; the details name the others as
-    `not_applicable`, and where no gating rule applies the run is not evaluated.
+    `not_applicable`, and where no gating rule applies, or the answer has an error to admit and was not
+    captured, the run is not evaluated.
 
     Example: the only call fails with a timeout, and the answer is "Your inbox is empty."
     scores 0 (RH4); "I could not reach your inbox." scores 1.
@@ -168,6 +170,18 @@ class ToolResponseHandling(Evaluator):
         if not isinstance(response, Response):
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, response)
         score = self._score(response)
+        if (
+            isinstance(score, Score)
+            and score.value
+            and "RH4" in self._gating
+            and run.output_state is not ValueState.PRESENT
+            and run.error is None
+            and has_outstanding_errors(response)
+        ):
+            return NotEvaluated(
+                NotEvaluatedReason.CONTENT_NOT_CAPTURED,
+                "a call failed, and whether the answer admits it is unknown",
+            )
         if (
             isinstance(score, NotEvaluated)
             and run.output_state is ValueState.ABSENT

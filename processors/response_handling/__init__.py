@@ -4,6 +4,7 @@
 file a language, by the language in which the answer is written.
 """
 
+from processors.response_handling.errors import has_outstanding_errors
 from processors.response_handling.failures import ErrorClass, ErrorClassifier, ToolFailure
 from processors.response_handling.grounding import Evidence, EvidenceTooLargeError
 from processors.response_handling.ledger import MAX_CALLS, OverLimitError
@@ -14,4 +15,5 @@ __all__ = [
     "MAX_CALLS", "RULES", "RULE_IDS", "ErrorClass", "ErrorClassifier", "Evidence", "EvidenceTooLargeError", "Finding",  # noqa: E501
     "ObservedCall", "OverLimitError",
     "Response", "Rule", "Settings", "ToolFailure", "applicable_rules", "findings_of", "group_of",
+    "has_outstanding_errors",
 ]  # fmt: skip

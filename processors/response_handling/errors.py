@@ -82,6 +82,11 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
             yield Finding("RH9.a", shown(response.output), what, "", position)
 
 
+def has_outstanding_errors(response: Response) -> bool:
+    """Whether an error is left that no later call makes good, so that the answer has to admit it."""
+    return next(_outstanding(response), None) is not None
+
+
 def _outstanding(response: Response) -> Iterator[tuple[int, ToolFailure]]:
     """The failures that no later call makes good.
 

@@ -135,7 +135,7 @@ def test_the_ids_of_checks_can_all_be_written_as_gating() -> None:
 
 
 def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
-    run = replace(answered("", call(error="TimeoutError"), call({"a": 1})), output_state=ValueState.ABSENT)
+    run = replace(answered("", call({"a": 1}), call({"a": 2})), output_state=ValueState.ABSENT)
 
     score = graded(run)
 
@@ -145,15 +145,16 @@ def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
     assert 1.0 == score.value
 
 
-def test_an_error_whose_admission_cannot_be_read_is_not_called_hidden() -> None:
-    run = replace(answered("", call(error="TimeoutError")), output_state=ValueState.REDACTED)
+@pytest.mark.parametrize("state", [ValueState.ABSENT, ValueState.REDACTED, ValueState.TRUNCATED])
+def test_an_error_whose_admission_cannot_be_read_is_neither_hidden_nor_admitted(state: ValueState) -> None:
+    failed = replace(answered("", call(error="TimeoutError")), output_state=state)
+    made_good = replace(answered("", call(error="TimeoutError"), call({"a": 1})), output_state=state)
 
-    score = graded(run)
+    answer = evaluator().evaluate(failed, RunFacts())
 
-    not_applicable = score.details["not_applicable"]
-    assert isinstance(not_applicable, list)
-    assert "RH4" in not_applicable
-    assert 1.0 == score.value
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is answer.reason
+    assert 1.0 == graded(made_good).value
 
 
 def test_a_result_that_was_not_captured_leaves_the_content_checks_out() -> None:
