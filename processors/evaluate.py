@@ -27,6 +27,7 @@ from processors.model import (
     Scope,
     Score,
     SkipReason,
+    needs_calls,
     over_conversation,
 )
 
@@ -245,16 +246,20 @@ def _undecided(run: AgentRun, evaluation: Evaluation, missing: str = "") -> NotE
 
     `missing` says what is, if it is not spans of the run itself.
     """
+    evaluator = evaluation.evaluator
+    lacks_calls_alone = run.incomplete_reason == "content_not_captured"
+    if lacks_calls_alone and not needs_calls(evaluator):
+        return None
     try:
-        lowest, highest = evaluation.evaluator.attainable(run)
+        lowest, highest = evaluator.attainable(run)
     except Exception as error:
         return error
     threshold = evaluation.pass_threshold
     if lowest >= threshold or highest < threshold:
         return None
     missing = missing or (
-        "the telemetry of this run tells no calls"
-        if run.incomplete_reason == "content_not_captured"
+        "not all that this run called was captured: no span, and no model's answer, shows it"
+        if lacks_calls_alone
         else "spans of this run may be missing"
     )
     text = (

@@ -173,7 +173,7 @@ class ScoreSeries:
             self._without_criteria.note(agent.name, has_evaluations=False)
         span_id = run.carrier_span_id or run.span_id or b""
         now = self._clock.unix_nano()
-        if run.complete:  # else spans may be missing, and with them time and tokens
+        if run.has_all_spans:  # else time and tokens may be missing
             series.observe_run(run, span_id, now)
         muted = self._metrics.muted_until.values
         for place, result in enumerate(graded.results):

@@ -60,6 +60,8 @@ class _Classification(Evaluator):
     It is the text at `target_output_key`, in lower case, not trimmed.
     """
 
+    needs_calls = False
+
     def __init__(
         self,
         config: ClassificationConfig,
@@ -263,6 +265,7 @@ class PrecisionRecallFscore(Evaluator):
     """
 
     id = "precision-recall-fscore"
+    needs_calls = False
     Config = PrecisionRecallFscoreConfig
     Criteria = PrecisionRecallFscoreCriteria
     example = EvaluatorExample(

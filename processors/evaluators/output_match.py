@@ -115,7 +115,12 @@ class _OneKeyCriteria(EvaluatorModel):
 class _Grading(Evaluator):
     """Evaluators whose criteria decide once how runs are graded."""
 
+    needs_calls = False
     _grade: Callable[[AgentRun], Score | NotEvaluated]
+
+    def _grade_extracted(self, grading: "_TextGrading") -> None:
+        self._grade = grading.grade
+        self.needs_calls = grading.reads_calls
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output lacks what is compared.
@@ -203,7 +208,7 @@ class ExactMatch(_Grading):
             self._grade = self._of_output(config, criteria.expected_output)
         elif criteria.ground_truth is not None:
             config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
-            self._grade = _TextGrading("exact_match", criteria.ground_truth, config.extraction()).grade
+            self._grade_extracted(_TextGrading("exact_match", criteria.ground_truth, config.extraction()))
         else:
             config.refuse_unused("expected", ())
             self._text = criteria.expected
@@ -312,7 +317,7 @@ class Contains(_Grading):
             ).evaluate
         else:
             config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
-            self._grade = _TextGrading("contains", criteria.ground_truth, config.extraction()).grade
+            self._grade_extracted(_TextGrading("contains", criteria.ground_truth, config.extraction()))
 
     def _compare(self, actual: JsonValue, _: JsonValue) -> tuple[float, JsonObject]:
         text = python_text(actual)
@@ -363,7 +368,7 @@ class RegexMatch(_Grading):
 
     def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria) -> None:
         if criteria.pattern is None:
-            self._grade = _TextGrading("regex_match", criteria.ground_truth, config.extraction()).grade
+            self._grade_extracted(_TextGrading("regex_match", criteria.ground_truth, config.extraction()))
         elif config.extractor_is_given:
             raise ValueError("pattern reads the final output: an extractor goes with ground_truth only")
         else:
@@ -407,7 +412,7 @@ class AsciiPrintableOnly(_Grading):
     )
 
     def __init__(self, config: AsciiPrintableOnlyConfig, criteria: None = None) -> None:
-        self._grade = _TextGrading("ascii_printable_only", None, config.extraction()).grade
+        self._grade_extracted(_TextGrading("ascii_printable_only", None, config.extraction()))
 
 
 class JsonSimilarityConfig(OutputConfig):
@@ -508,6 +513,7 @@ class _TextGrading:
         self, function: _GradeFunction, ground_truth: str | Sequence[str] | None, extraction: Extraction
     ) -> None:
         self._extraction = extraction
+        self.reads_calls = extraction.reads_calls
         self._per_turn = ground_truth is not None and not isinstance(ground_truth, str)
         truths = [ground_truth] if ground_truth is None or isinstance(ground_truth, str) else [*ground_truth]
         if not truths:

@@ -22,6 +22,7 @@ class RunError(Evaluator):
     """
 
     id = "run-error"
+    needs_calls = False
     Config = RunErrorConfig
     example = EvaluatorExample(run="error: {type: RuntimeError, message: the ledger is locked}")
 

@@ -74,6 +74,7 @@ class RunDuration(Evaluator):
     """
 
     id = "run-duration"
+    needs_calls = False
     Config = NoSettings
     Criteria = RunDurationCriteria
     example = EvaluatorExample(run="duration_seconds: 12.5", evaluation="criteria: {max_seconds: 10}")
@@ -236,6 +237,7 @@ class TokenBudget(Evaluator):
     """
 
     id = "token-budget"
+    needs_calls = False
     Config = NoSettings
     Criteria = TokenBudgetCriteria
     example = EvaluatorExample(
@@ -306,6 +308,7 @@ class CostBudget(Evaluator):
     """
 
     id = "cost-budget"
+    needs_calls = False
     Config = NoSettings
     Criteria = CostBudgetCriteria
     example = EvaluatorExample(run="cost: 0.08", evaluation="criteria: {max_cost: 0.05}")
@@ -370,6 +373,7 @@ class ModelAllowed(Evaluator):
     """
 
     id = "model-allowed"
+    needs_calls = False
     Config = NoSettings
     Criteria = ModelAllowedCriteria
     example = EvaluatorExample(

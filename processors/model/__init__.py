@@ -30,7 +30,13 @@ from processors.model.evaluation_result import (
     SkipReason,
     Stage,
 )
-from processors.model.evaluator import Evaluator, EvaluatorExample, RunFacts, looks_at_calls_alone
+from processors.model.evaluator import (
+    Evaluator,
+    EvaluatorExample,
+    RunFacts,
+    looks_at_calls_alone,
+    needs_calls,
+)
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.graded_run import GradedRun
 from processors.model.json_values import JsonObject, JsonValue, decode_json, encode_json
@@ -89,8 +95,8 @@ __all__ = [
     "NotEvaluated", "NotEvaluatedReason", "Outcome", "PriceTable", "RunFacts", "RunReference", "Scope",
     "Score", "Severity", "SkipReason", "Stage", "TokenUsage", "ToolCall", "ToolError", "ToolKeys",
     "ValueState", "canonical_tool_name", "canonical_tool_names", "decode_arguments", "decode_json",
-    "decode_result", "encode_json", "json_text", "json_value", "late", "looks_at_calls_alone", "name_pattern",
-    "over_conversation", "parse_json", "parse_python_literal", "parse_text", "plain_object", "reference_of",
-    "seconds_between", "sum_of_usage", "text_value", "time_text", "unix_nano_of", "value_of",
-    "value_type",
+    "decode_result", "encode_json", "json_text", "json_value", "late",
+    "looks_at_calls_alone", "name_pattern", "needs_calls", "over_conversation", "parse_json",
+    "parse_python_literal", "parse_text", "plain_object", "reference_of", "seconds_between",
+    "sum_of_usage", "text_value", "time_text", "unix_nano_of", "value_of", "value_type",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from processors.model.value_types import late, positional_value_type, value_type
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
 """Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
-too large, or its telemetry tells no calls."""
+too large, or its telemetry does not show all its calls."""
 
 
 class ValueState(StrEnum):
@@ -297,6 +297,11 @@ class AgentRun:
     """Tells those of the fields that are read late (`RunContent`) that were not given."""
     conversation: Conversation | None = field(default=None, repr=False, compare=False)
     """The other runs with the same `session`, for evaluations over a conversation. None: nobody looked."""
+
+    @property
+    def has_all_spans(self) -> bool:
+        """Whether only calls may be missing, which telemetry does not show, if the run is not complete."""
+        return self.complete or self.incomplete_reason == "content_not_captured"
 
     @property
     def duration_seconds(self) -> float | None:

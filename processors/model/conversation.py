@@ -72,7 +72,8 @@ def _incompleteness(run: AgentRun, runs: Sequence[AgentRun]) -> tuple[Incomplete
     for found in runs:
         if not found.complete:
             whose = "this run" if found is run else f"the run {reference_of(found)} of the conversation"
-            return found.incomplete_reason, f"spans of {whose} may be missing"
+            what = "calls" if found.has_all_spans else "spans"
+            return found.incomplete_reason, f"{what} of {whose} may be missing"
     gap = _UNKNOWN if run.conversation is None else run.conversation.gap
     return ("interrupted", f"runs of the conversation may be missing: {gap}") if gap else (None, "")
 

@@ -56,7 +56,8 @@ class Evaluator(Protocol):
     with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock and raises nothing for what a
     trace can hold but an `EvaluationError`, where its criteria do not fit what the run holds. Work is
     bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`. One with `over_calls = True` looks at
-    nothing of a run but its calls, so that it can grade those of a conversation.
+    nothing of a run but its calls, so that it can grade those of a conversation. One with
+    `needs_calls = False` looks at none: it grades runs whose calls are not all known as well.
     """
 
     id: ClassVar[str]
@@ -103,3 +104,8 @@ class Evaluator(Protocol):
 def looks_at_calls_alone(kind: type[Evaluator]) -> bool:
     """Whether evaluators of this class say that they look at nothing of a run but its calls."""
     return bool(getattr(kind, "over_calls", False))
+
+
+def needs_calls(evaluator: Evaluator) -> bool:
+    """Whether calls that are not known could change a verdict of this evaluator: so unless it denies it."""
+    return bool(getattr(evaluator, "needs_calls", True))

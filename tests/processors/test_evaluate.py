@@ -7,8 +7,10 @@ from pydantic import BaseModel
 from processors.criteria.agent_criteria import Evaluation, Mute
 from processors.criteria.selector import Selector, is_sampled
 from processors.evaluate import evaluate_run, finish, plan
+from processors.evaluators.output_match import Contains, ContainsCriteria, TextConfig
+from processors.evaluators.run_error import RunError, RunErrorConfig
 from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
-from processors.model.agent_run import AgentRun, ToolCall
+from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import (
     NotEvaluated,
     NotEvaluatedReason,
@@ -139,6 +141,30 @@ def test_an_undecided_run_carries_the_reason_why_it_is_incomplete(
     (result,) = evaluate_run(run, [Evaluation(name="n", evaluator=_Answering(Score(1.0)))])
 
     assert NotEvaluatedReason(reason) is result.reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "evaluated"),
+    [("content_not_captured", ["error", "answer"]), ("incomplete_trace", [])],
+)
+def test_where_calls_alone_are_not_known_what_looks_at_none_is_evaluated(
+    reason: Literal["content_not_captured", "incomplete_trace"], evaluated: list[str]
+) -> None:
+    run = run_with([], complete=False, incomplete_reason=reason, output="a", output_state=ValueState.PRESENT)
+    count = ToolCallCountCriteria(tool_calls_count={"search": ("=", 0)})
+    of_calls = TextConfig.model_validate(
+        {"extractor": "tool_arguments", "extractor_config": {"tool_name": "search"}}
+    )
+    evaluations = [
+        Evaluation(name="calls", evaluator=ToolCallCount(ToolCallCountConfig(), count)),
+        Evaluation(name="arguments", evaluator=Contains(of_calls, ContainsCriteria(ground_truth="a"))),
+        Evaluation(name="error", evaluator=RunError(RunErrorConfig())),
+        Evaluation(name="answer", evaluator=Contains(TextConfig(), ContainsCriteria(search_text="a"))),
+    ]
+
+    results = evaluate_run(run, evaluations)
+
+    assert evaluated == [result.name for result in results if result.outcome is not Outcome.NOT_EVALUATED]
 
 
 def test_a_forbidden_call_fails_an_incomplete_run() -> None:
