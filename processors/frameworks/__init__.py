@@ -35,6 +35,7 @@ from processors.frameworks.shapes.messages import (
     ChatMessage,
     after_results,
     is_call_id,
+    last_said,
     last_text,
 )
 from processors.frameworks.shapes.model_usage import (
@@ -66,7 +67,7 @@ __all__ = [
     "DialectMapping", "Found", "LateMapping", "OpenedResult", "PlannedDialect", "Rewrite", "RunScope",
     "ScopeDialect", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace", "UsageDialect",
     "UsageReading", "after_results", "better", "conversation_id", "decoded", "discover_dialects",
-    "discover_rewrites", "in_turns", "is_call_id", "is_placeholder_agent", "last_text", "merge_tools",
-    "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result", "span_attributes",
-    "usage_plan",
+    "discover_rewrites", "in_turns", "is_call_id", "is_placeholder_agent", "last_said", "last_text",
+    "merge_tools", "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result",
+    "span_attributes", "usage_plan",
 ]  # fmt: skip

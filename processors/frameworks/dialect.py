@@ -70,6 +70,8 @@ class AgentReading(NamedTuple):
     output: Captured = ABSENT
     hides_calls: bool = False
     """True for instrumentations that make no span for a call: without any, what was called is unknown."""
+    needs_no_turns: bool = False
+    """True where the span alone is evidence: without a call and a model turn below it, nothing was called."""
 
 
 class Conversation:

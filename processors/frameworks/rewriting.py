@@ -19,10 +19,11 @@ from processors.frameworks.dialect import (
     UsageDialect,
 )
 from processors.frameworks.shapes.attribute_reading import better, merged_error
+from processors.frameworks.shapes.finish_reasons import asks_for_calls, stops_anyhow
 from processors.frameworks.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
 from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
 from processors.model import ABSENT, CallCategory, DecodedValue, TokenUsage, ValueState, late
-from processors.spans import Span, SpanTree, text_in
+from processors.spans import STATUS_ERROR, Span, SpanTree, text_in
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +88,17 @@ class SpanReading:
         """The text in which all of the conversation's output stands, where that is known."""
         key, encoded = self.shape.answer_key, self.span.by_key
         return text_in(encoded[key]) if key and key in encoded else None
+
+    def asks_for_calls(self, *, in_loop: bool) -> bool | None:
+        """Whether a model's answer asks for calls, as its end tells; None where that is not known.
+
+        A request that failed has no answer. `in_loop`: what traces the agent's run traces its turns as well.
+        """
+        output = self.conversation.output
+        if not output and (self.span.status_code == STATUS_ERROR or not self.is_request):
+            return False
+        asks = asks_for_calls(self.span, output)
+        return None if asks is False and not in_loop and stops_anyhow(self.span.attributes) else asks
 
     @property
     def model(self) -> str:
@@ -277,6 +289,7 @@ def merged_agents(readings: Sequence[AgentReading]) -> AgentReading:
         input=_best([reading.input for reading in readings]),
         output=_best([reading.output for reading in readings]),
         hides_calls=any(reading.hides_calls for reading in readings),
+        needs_no_turns=any(reading.needs_no_turns for reading in readings),
     )
 
 

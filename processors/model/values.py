@@ -276,7 +276,35 @@ def _arguments_of_value(value: JsonValue, text: str) -> DecodedValue:
 
 def _is_cut(text: str) -> bool:
     """Whether `text` begins like an object or a list of data and is not closed."""
-    return _LOOKS_STRUCTURED.match(text) is not None and text[-1] != ("}" if text[0] == "{" else "]")
+    if _LOOKS_STRUCTURED.match(text) is None:
+        return False
+    if text[-1] != ("}" if text[0] == "{" else "]"):
+        return True
+    opened, closed = (sum(map(text.count, brackets)) for brackets in ("{[", "}]"))
+    return opened > closed  # what was cut may end with a bracket that closes a part of it
+
+
+def is_broken_data(text: str) -> bool:
+    """Whether `text` begins like an object or a list of data and cannot be read as any: it was cut, mostly.
+
+    What has further text after the data is a text, not broken data.
+    """
+    text = text.strip()
+    if _LOOKS_STRUCTURED.match(text) is None:
+        return False
+    if len(text) > MAX_TEXT_LENGTH:
+        return True
+    try:
+        parse_text(text)
+    except ValueError:
+        pass
+    else:
+        return False
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 def _refuse_constant(name: str) -> NoReturn:

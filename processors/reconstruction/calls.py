@@ -53,6 +53,7 @@ from processors.reconstruction.requested_calls import (
     RequestedCall,
     RequestedCalls,
     leaves_calls_out,
+    shows_calls,
 )
 from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree
 
@@ -160,6 +161,22 @@ class RunCalls:
                 return mark_retries(calls)
         return calls
 
+    def may_be_hidden(self, needs_turns: bool) -> bool:
+        """Whether calls may have been made that nothing shows.
+
+        Where no call has a span, every answer of a model has to show what it asked for: itself, by the reason
+        for which it ended, or in the next turn's history; the last one by the answer of the run. A run
+        without any turn, which `needs_turns` then, has nothing else to show it by.
+        """
+        if self._merged:
+            return False
+        hidden = self._all_requests().hidden if self.turns else []
+        if not (hidden if self.turns else needs_turns):
+            return False
+        layers = self._trace.told(self._run.layers)
+        is_answered = any(shows_calls(reading.conversation.output, None) for reading in layers)
+        return not is_answered or hidden not in ([], self.turns[-1:])
+
     def requested_among(self, made: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
         """The calls that were never executed, each with how many of those that were stand before it."""
         never_executed = self._never_executed() if self._may_lack_calls() else []
@@ -258,11 +275,22 @@ class RunCalls:
     def _all_requests(self) -> RequestedCalls:
         if self._requests is None:
             conversations = list(self._conversations(self.turns))
-            if not self._run.tools and not any(told.output for _, told in conversations):
+            requests = self._requests = RequestedCalls(conversations, self._asks)
+            is_told = self._run.tools or requests.in_order or any(told.output for _, told in conversations)
+            if not is_told:
                 # A run's own messages repeat what its turns say; they count only where no turn says it.
-                conversations = list(self._conversations(self._run.layers[:1]))
-            self._requests = RequestedCalls(conversations)
+                self._requests = RequestedCalls([*self._conversations(self._run.layers[:1])])
+                self._requests.hidden = [] if self._requests.in_order else requests.hidden
         return self._requests
+
+    def _asks(self, turn: int) -> bool | None:
+        """Whether a model turn tells by its end that it asked for calls."""
+        reading = self._trace.readings[turn]
+        if reading is None:
+            return None
+        views = self._trace.tree.views
+        in_loop = views[self._run.carrier].envelope.scope_name == views[turn].envelope.scope_name
+        return reading.asks_for_calls(in_loop=in_loop)
 
     def _conversations(self, positions: Iterable[int]) -> Iterable[tuple[int, Conversation]]:
         for position in positions:

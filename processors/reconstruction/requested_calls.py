@@ -1,7 +1,7 @@
 """The tool calls that models asked for in messages: to complete calls seen as spans, or in their place."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -35,8 +35,17 @@ class RequestedCalls:
     a model gives again after its result is that of another call: some senders number the calls of each turn.
     """
 
-    def __init__(self, conversations: Sequence[tuple[int, Conversation]]) -> None:
-        """Conversations with the position of their span, in order of time."""
+    def __init__(
+        self,
+        conversations: Sequence[tuple[int, Conversation]],
+        asks: Callable[[int], bool | None] = lambda model: None,
+    ) -> None:
+        """What the pass over requests reads.
+
+        Args:
+            conversations: Conversations with the position of their span, in order of time.
+            asks: Whether the model's span at a position tells that calls were asked for; None: it does not.
+        """
         self._conversations = conversations
         self._results: dict[str, CallResponse] | None = None
         self._placed: dict[tuple[int, int], CallResponse] | None = None
@@ -45,12 +54,18 @@ class RequestedCalls:
         self._used_again: set[str] = set()
         self.in_order: list[RequestedCall] = []
         """Every request, in the order of the turns and of the calls in their answers."""
+        self.hidden: list[int] = []
+        """The spans of models that may have asked for calls which no message tells."""
         for number, (model, conversation) in enumerate(conversations):
             place = after = 0
             answered: set[str] | None = None
             output = conversation.output
-            if output and leaves_calls_out(output):
-                output = self._told_later(number)
+            if _may_leave_calls_out(output, model, asks):
+                later = self._told_later(number)
+                if later:
+                    output = later
+                elif later is None and not shows_calls(output, asks(model)):
+                    self.hidden.append(model)
             for message in output:
                 if message.responses:
                     after = place
@@ -70,12 +85,16 @@ class RequestedCalls:
                     if is_call_id(request.call_id):
                         self._by_id.setdefault(request.call_id, requested)
 
-    def _told_later(self, number: int) -> Sequence[ChatMessage]:
-        """The calls that an answer leaves out, if the next turn's history repeats it."""
+    def _told_later(self, number: int) -> Sequence[ChatMessage] | None:
+        """The calls that an answer leaves out, as the next turn's history repeats it; None: it does not."""
         if number + 1 == len(self._conversations):
-            return ()
-        known = len(self._conversations[number][1].input)
-        return [message for message in self._conversations[number + 1][1].input[known:] if message.requests]
+            return None
+        before, history = (told.input for _, told in self._conversations[number : number + 2])
+        if (not before and number) or any(message.unreadable for message in (*before, *history)):
+            return None  # nobody knows what in the history is new
+        new = history[len(before) or _after_last_user(history) :]
+        is_repeated = any(message.role == "assistant" for message in new)
+        return [message for message in new if message.requests] if is_repeated else None
 
     def result(self, call_id: str) -> CallResponse | None:
         """The result that the messages carry for `call_id`, if that is the id of one call only."""
@@ -151,12 +170,40 @@ class RequestedCalls:
         return same_name[nth] if nth < len(same_name) else None
 
 
+def shows_calls(output: Sequence[ChatMessage], asks: bool | None) -> bool:
+    """Whether an answer tells all calls that it asks for; `asks`: whether it is known to ask for any."""
+    if asks is not None:
+        return _requests(output) or not asks
+    if any(message.unreadable for message in output):
+        return False
+    return any(message.text or message.requests or message.responses for message in output)
+
+
+def _may_leave_calls_out(
+    output: Sequence[ChatMessage], model: int, asks: Callable[[int], bool | None]
+) -> bool:
+    if not output:
+        return asks(model) is not False
+    return leaves_calls_out(output) or (not _requests(output) and asks(model) is True)
+
+
+def _requests(output: Sequence[ChatMessage]) -> bool:
+    return any(message.requests for message in output)
+
+
 def leaves_calls_out(output: Sequence[ChatMessage]) -> bool:
     """Whether an answer asks for nothing, and says nothing at all or ends with an empty message."""
-    if any(message.requests for message in output):
+    if _requests(output):
         return False
     last = output[-1]
     return not (last.text or last.responses) or not any(message.text for message in output)
+
+
+def _after_last_user(messages: Sequence[ChatMessage]) -> int:
+    for place in range(len(messages), 0, -1):
+        if messages[place - 1].role == "user":
+            return place
+    return 0
 
 
 def _answered_ids(messages: Sequence[ChatMessage]) -> set[str]:

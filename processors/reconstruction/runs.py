@@ -17,14 +17,13 @@ from processors.frameworks import (
     decoded,
     in_turns,
     is_placeholder_agent,
-    last_text,
+    last_said,
     merge_tools,
     merged_agents,
     span_attributes,
 )
 from processors.model import (
     ABSENT,
-    CUT_SHORT,
     AgentIdentity,
     AgentRun,
     CallCategory,
@@ -41,7 +40,6 @@ from processors.model import (
     ValueState,
     json_value,
     late,
-    text_value,
 )
 from processors.reconstruction.calls import RunCalls, error_of
 from processors.reconstruction.model_calls import TraceModels
@@ -159,8 +157,9 @@ class _Content:
 
     @late
     def messages(self) -> Sequence[Message]:
-        """The conversation, in turns."""
-        return in_turns(self._chat())
+        """The conversation, in turns; none where a part of it was cut off: that may be an answer."""
+        chat = self._chat()
+        return () if any(message.unreadable for message in chat) else in_turns(chat)
 
     @property
     def messages_state(self) -> ValueState:
@@ -222,7 +221,7 @@ class _Content:
             return _value_only(told)
         for reading in self._trace.told(sorted(self._run.models)):
             if reading.conversation.input:
-                return better(told, text_value(last_text(reading.conversation.input, "user")))
+                return better(told, last_said(reading.conversation.input, "user"))
         return told
 
     @late
@@ -236,7 +235,7 @@ class _Content:
         for reading in self._trace.told(self._turns[-1:]):
             answered = after_results(reading.conversation.output)
             if not any(message.requests for message in answered):
-                told = text_value(last_text(answered, "assistant"))
+                told = last_said(answered, "assistant")
         return _given_to_answer_tool(self._made) if told.state is ValueState.ABSENT else told
 
     def _chat(self) -> Sequence[ChatMessage]:
@@ -265,16 +264,16 @@ def rebuilt_run(
     """The run, with its calls in order of execution; `told` has all runs by identity."""
     run, tree, reading = telling.run, telling.trace.tree, telling.reading
     is_nothing = run.kind is CarrierKind.NOTHING
-    hides_calls = not calls and reading.hides_calls
-    is_complete = (
+    has_all_spans = (
         run.is_whole
         and not is_nothing
         and not ending.may_lack_spans
         and not tree.lacks_events
         and not (ending.refuses_lost_parents and run.has_lost_parents)
         and not (telling.calls.from_messages and telling.lost_attributes())
-        and not hides_calls
     )
+    needs_turns = not reading.needs_no_turns
+    hides_calls = (not calls and reading.hides_calls) or telling.calls.may_be_hidden(needs_turns)
     carrier_id = tree.span_ids[run.carrier]
     envelope = tree.views[run.carrier].envelope
     if is_nothing:
@@ -293,8 +292,8 @@ def rebuilt_run(
         parent_agent=None if run.parent is None else told[id(run.parent)].agent_name,
         session=session or None,
         finish_reason=ending.reason,
-        complete=is_complete,
-        incomplete_reason=_incomplete_reason(ending, tree.lacks_events, hides_calls),
+        complete=has_all_spans and not hides_calls,
+        incomplete_reason=_incomplete_reason(ending, tree.lacks_events, has_all_spans and hides_calls),
         start_unix_nano=tree.starts[run.carrier],
         end_unix_nano=end,
         tenant=ending.tenant,
@@ -313,12 +312,12 @@ def _dialect(run: RunScope, trace: Trace) -> str:
     return ""
 
 
-def _incomplete_reason(ending: Ending, lacks_events: bool, hides_calls: bool) -> IncompleteReason:
+def _incomplete_reason(ending: Ending, lacks_events: bool, only_hides_calls: bool) -> IncompleteReason:
     if ending.reason is FinishReason.OVER_LIMIT or lacks_events:
         return "over_limit"
     if ending.is_interrupted:
         return "interrupted"
-    return "content_not_captured" if hides_calls and ending.reason not in CUT_SHORT else "incomplete_trace"
+    return "content_not_captured" if only_hides_calls else "incomplete_trace"
 
 
 def _given_to_answer_tool(made: Sequence[ToolCall]) -> DecodedValue:

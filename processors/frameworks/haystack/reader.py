@@ -11,9 +11,9 @@ from processors.frameworks.shapes.attribute_reading import (
     first_value,
 )
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_text, read_messages
+from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_said, read_messages
 from processors.frameworks.shapes.model_usage import NO_USAGE, UsageReading, usage_in_object
-from processors.model import JsonObject, JsonValue, ToolError, text_value
+from processors.model import JsonObject, JsonValue, ToolError
 from processors.spans import STATUS_ERROR, Attributes, Span
 
 _TOOL = "haystack.tool.name"
@@ -68,9 +68,10 @@ class _Haystack:
         conversation = self.conversation(span)
         return AgentReading(
             name=first_text(attributes, ("haystack.component.name",)),
-            input=text_value(last_text(conversation.input, "user")),
-            output=text_value(last_text(conversation.output, "assistant")),
+            input=last_said(conversation.input, "user"),
+            output=last_said(conversation.output, "assistant"),
             hides_calls=_may_hide_calls(attributes),
+            needs_no_turns=_calls_nothing(attributes),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -119,13 +120,15 @@ class _Haystack:
 def _may_hide_calls(attributes: Attributes) -> bool:
     """Whether a run without any call may have made some: they have no spans of their own in version 2.
 
-    A run that ended with its first answer, as a text, made none; and where content is captured, the
-    answers tell.
+    Where content is captured, the answers tell.
     """
-    if _AGENT not in attributes or _AGENT_INPUT in attributes:
-        return False
+    return _AGENT in attributes and _AGENT_INPUT not in attributes and not _calls_nothing(attributes)
+
+
+def _calls_nothing(attributes: Attributes) -> bool:
+    """Whether the run ended with its first answer, as a text."""
     ended_with_text = attributes.get("haystack.agent.exit_conditions") == '["text"]'
-    return not (ended_with_text and attributes.get("haystack.agent.steps_taken") == 1)
+    return ended_with_text and attributes.get("haystack.agent.steps_taken") == 1
 
 
 def _listed_tools(attributes: Attributes) -> list[JsonValue]:

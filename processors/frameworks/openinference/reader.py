@@ -43,7 +43,7 @@ from processors.frameworks.shapes.messages import (
     CallResponse,
     ChatMessage,
     add_request,
-    last_text,
+    last_said,
     read_messages,
 )
 from processors.frameworks.shapes.model_response import read_model_response
@@ -86,6 +86,9 @@ _RESULT_ENVELOPES = CONTENT | RESPONSE
 _AGENT_SPAN_PREFIXES = ("invoke_agent ",)
 _AGENT_STEPS = '"setup_agent": {'
 _JAVASCRIPT_GRAPH_SCOPE = "@arizeai/openinference-instrumentation-langchain"
+_INSTRUMENTATION: Final = "openinference"
+"""What stands in the name of every scope of the project's instrumentations. Spans of others are written by
+hand, as UiPath's are: of agents and tools, not of models."""
 _EMITTER_SCOPE = "openinference.instrumentation.beeai"
 _SUB_AGENT_SPAN = "ClaudeAgentSDK."
 _COMPONENTS_SCOPE = "openinference.instrumentation.haystack"
@@ -195,11 +198,12 @@ class _OpenInference:
             input=self._asked(span) if given_to is None else text_value(given_to.asked or None),
             output=ABSENT if _answers_with_error(span) else _recorded_output(attributes),
             hides_calls=_may_hide_calls(span),
+            needs_no_turns=_INSTRUMENTATION not in span.envelope.scope_name,
         )
 
     def _asked(self, span: Span) -> DecodedValue:
         if span.attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
-            return text_value(last_text(self.conversation(span).input, "user"))
+            return last_said(self.conversation(span).input, "user")
         return _recorded_input(span.attributes)
 
     def conversation(self, span: Span) -> Conversation:
@@ -535,7 +539,7 @@ def _recorded_input(attributes: Attributes) -> DecodedValue:
         return ABSENT if report is None else _if_text(report["description"])
     printed = _printed_in(attributes, _INPUT)
     if printed:
-        return text_value(last_text(printed, "user"))
+        return last_said(printed, "user")
     messages = value.get("messages")
     if isinstance(messages, list):
         text = last_printed_message(messages)
@@ -560,7 +564,7 @@ def _recorded_output(attributes: Attributes) -> DecodedValue:
         return _if_text(report["raw"])
     printed = _printed_in(attributes, _OUTPUT)
     if printed:
-        return text_value(last_text(printed, "assistant"))
+        return last_said(printed, "assistant")
     decoded = decode_output(raw)
     return _answer_beside_trajectory(decoded) if isinstance(decoded.value, dict) else decoded
 

@@ -19,7 +19,7 @@ from processors.frameworks.langgraph.graphs import (
 from processors.frameworks.litellm.borrowed_spans import is_borrowed
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.messages import last_text
+from processors.frameworks.shapes.messages import last_said
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
     DELEGATION_TOOL_NAMES,
@@ -45,7 +45,6 @@ from processors.model import (
     decode_arguments,
     decode_result,
     plain_object,
-    text_value,
 )
 from processors.spans import Attributes, Span, encoded_text, short_text
 
@@ -305,10 +304,10 @@ class _OtelGenAI:
             first_text(attributes, ("gen_ai.agent.id",)),
             first_text(attributes, ("gen_ai.agent.version",)),
             first_text(attributes, ("gen_ai.conversation.id",)),
-            lambda: text_value(last_text(self.conversation(span).input, "user")),
+            lambda: last_said(self.conversation(span).input, "user"),
             _data_in_choice(span)
             if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
-            else (lambda: text_value(last_text(self.conversation(span).output, "assistant"))),
+            else (lambda: last_said(self.conversation(span).output, "assistant")),
             _hides_calls(span) or is_borrowed(span),
         )
 

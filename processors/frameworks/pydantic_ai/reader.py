@@ -16,7 +16,7 @@ from processors.frameworks.shapes.attribute_reading import (
     first_value,
 )
 from processors.frameworks.shapes.chat_envelope import decode_output
-from processors.frameworks.shapes.messages import ChatMessage, last_text, read_messages
+from processors.frameworks.shapes.messages import ChatMessage, last_said, read_messages
 from processors.frameworks.shapes.span_event_messages import read_recorded_events
 from processors.model import CallCategory, DecodedValue, ToolError, ValueState, text_value
 from processors.spans import Attributes, Span
@@ -77,7 +77,7 @@ class _PydanticAI:
         return AgentReading(
             name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=text_value(last_text(conversation.input, "user")),
+            input=last_said(conversation.input, "user"),
             output=_answer(attributes, conversation),
         )
 

@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from processors.frameworks.shapes.placeholder_names import BOGUS_CALL_IDS
-from processors.model import REDACTION_MARKERS, JsonValue, json_text, json_value, parse_json
+from processors.model import (
+    ABSENT,
+    REDACTION_MARKERS,
+    DecodedValue,
+    JsonValue,
+    ValueState,
+    is_broken_data,
+    json_text,
+    json_value,
+    parse_json,
+    text_value,
+)
 from processors.spans import AttributeValue
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -91,6 +102,10 @@ class ChatMessage:
     text: str = ""
     requests: list[CallRequest] = field(default_factory=list)
     responses: list[CallResponse] = field(default_factory=list)
+    unreadable: str = ""
+    """Data in the message, or in its place, that was cut off or cannot be parsed: it may hold anything."""
+    finish_reason: str = ""
+    """Why the model ended it, where the message tells that."""
 
 
 def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "user") -> list[ChatMessage]:
@@ -108,6 +123,8 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
         try:
             content = parse_json(text)
         except ValueError:
+            if is_broken_data(text):
+                return [ChatMessage(default_role, unreadable=value)]
             return [ChatMessage(default_role, value)]
     else:
         content = json_value(value)
@@ -167,9 +184,12 @@ def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> Cha
     if isinstance(role_name, str) and role_name.lower() not in _ROLES and "additional_kwargs" in item:
         role_name = "tool"  # a tool's message that bears the tool's name as its role
     role = _ROLES.get(role_name.lower(), default_role) if isinstance(role_name, str) else default_role
-    message = ChatMessage(role)
-    for call in _members(item.get("tool_calls")):
+    message = ChatMessage(role, finish_reason=_string(item.get("finish_reason")))
+    calls = item.get("tool_calls")
+    for call in _members(calls):
         add_request(message, call)
+    if isinstance(calls, str) and is_broken_data(calls):
+        message.unreadable = calls
     old_call = item.get("function_call")
     if isinstance(old_call, dict):
         add_request(message, old_call)
@@ -211,6 +231,19 @@ def last_text(messages: Iterable[ChatMessage], role: Role) -> str | None:
     for message in messages:
         if message.role == role and message.text:
             found = message.text
+    return found
+
+
+def last_said(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
+    """The text of the last message of `role` that has any; `TRUNCATED` where that cannot be read."""
+    found = ABSENT
+    for message in messages:
+        if message.role != role:
+            continue
+        if message.unreadable:
+            found = DecodedValue(None, message.unreadable, ValueState.TRUNCATED)
+        elif message.text:
+            found = text_value(message.text)
     return found
 
 

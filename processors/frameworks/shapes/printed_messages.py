@@ -5,6 +5,7 @@ Only the texts in them can be read, and only where the printed form leaves no do
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from processors.frameworks.shapes.messages import CallRequest, ChatMessage
@@ -89,7 +90,7 @@ def opened_answer(message: ChatMessage) -> ChatMessage:
     """
     if not message.text.startswith(_PRINTED_OUTPUT):
         return message
-    opened = ChatMessage(message.role, "", list(message.requests), message.responses)
+    opened = replace(message, text="", requests=list(message.requests))
     texts: list[str] = []
     for line in message.text.split("\n"):  # printed objects have no line breaks
         call = _OUTPUT_CALL.match(line)

@@ -218,7 +218,14 @@ def test_an_agent_below_the_invoker_is_a_run_of_its_own() -> None:
         ({"haystack.agent.steps_taken": 4}, False),
         ({}, False),
         ({"haystack.agent.steps_taken": 1}, True),
-        ({"haystack.agent.input": '{"messages": []}'}, True),
+        ({"haystack.agent.input": '{"messages": []}'}, False),
+        (
+            {
+                "haystack.agent.input": '{"messages": []}',
+                "haystack.agent.output": json.dumps({"messages": [message("assistant", {"text": "80"})]}),
+            },
+            True,
+        ),
     ],
 )
 def test_without_content_a_run_of_several_steps_may_have_made_calls(told: JsonObject, complete: bool) -> None:

@@ -110,8 +110,12 @@ OLDER: JsonObject = {"target": "rig::agent::prompt_request"}
 
 
 def test_of_an_older_version_a_run_without_calls_is_not_known_to_have_made_none() -> None:
-    (run,) = runs_of([span(1, None, "invoke_agent", {**AGENT, **OLDER})])
-    (newer,) = runs_of([span(1, None, "invoke_agent", {**AGENT, "target": "rig_agent::agent::telemetry"})])
+    chat: JsonObject = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": "80 percent"}
+    turn = span(2, 1, "chat", chat, at=(1, 9))
+    newest = {**AGENT, "target": "rig_agent::agent::telemetry"}
+
+    (run,) = runs_of([span(1, None, "invoke_agent", {**AGENT, **OLDER}), turn])
+    (newer,) = runs_of([span(1, None, "invoke_agent", newest), turn])
 
     assert (False, "content_not_captured") == (run.complete, run.incomplete_reason)
     assert newer.complete

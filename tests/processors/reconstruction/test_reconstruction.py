@@ -191,9 +191,9 @@ def test_a_trace_without_agents_and_calls_has_no_run() -> None:
 
 
 def test_an_agent_without_calls_is_a_run() -> None:
-    assert [("a", 0, True)] == [
-        (run.agent.name, len(run.tool_calls), run.complete) for run in runs_of([agent(1, None, "a")])
-    ]
+    spans = [agent(1, None, "a"), model(2, 1, (1, 9), **{"gen_ai.output.messages": "hello"})]
+
+    assert [("a", 0, True)] == [(run.agent.name, len(run.tool_calls), run.complete) for run in runs_of(spans)]
 
 
 def test_a_workflow_stands_for_a_run_only_where_no_agent_does() -> None:
@@ -262,6 +262,7 @@ def test_a_call_whose_parent_was_lost_belongs_to_the_run_around_it_in_time() -> 
     spans = [
         span(1, None, "root"),
         agent(2, 1, "early", at=(0, 50)),
+        model(5, 2, (10, 20), **{"gen_ai.output.messages": "hello"}),
         agent(3, 1, "late", at=(60, 100)),
         tool(4, 99, "get", at=(70, 80)),
     ]
