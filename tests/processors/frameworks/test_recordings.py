@@ -49,6 +49,7 @@ def told(run: AgentRun) -> dict[str, Any]:
         "input": run.input,
         "output": run.output,
         **({"error": run.error.type} if run.error is not None else {}),
+        **({"incomplete": run.incomplete_reason} if not run.complete else {}),
         "calls": [
             {
                 "name": call.name,
