@@ -105,7 +105,12 @@ _RUN: JsonSchema = {
     ),
     "agent": {"$ref": "#/$defs/agent"},
     "parent_agent": _or_null(_text("The agent that this one was called by.")),
-    "session": _or_null(_text("The conversation (`gen_ai.conversation.id`).")),
+    "session": _or_null(
+        _text(
+            "The conversation (`gen_ai.conversation.id`), of the run's span, its turns, a span above it "
+            "or the resource."
+        )
+    ),
     "start_time": _time("When the run began"),
     "end_time": _time("When the run ended"),
     "graded_time": _time("When a service reached the verdicts"),
