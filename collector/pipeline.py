@@ -46,7 +46,7 @@ from processors.criteria import CriteriaSet
 from processors.evaluate import Answer
 from processors.frameworks import Dialect
 from processors.model import AgentRun, FinishReason, NotEvaluatedReason, PriceTable
-from processors.spans import RawSpan
+from processors.spans import RawSpan, read_span_head
 
 BACKED_UP = 0.4
 """Part of the memory limit that may wait for exporters before no more records are read."""
@@ -207,7 +207,10 @@ class Pipeline:
             self._forward_at_once(admitted.fresh, streamed=True)
         stored = None
         if self._journal is not None:
-            self._journal.add(to_keep, body if len(to_keep) == len(batches) else None)
+            if not self._streams:
+                to_keep = [*to_keep, *admitted.continued]
+            is_whole = len(to_keep) == len(batches) and not admitted.continued
+            self._journal.add(to_keep, body if is_whole else None)
             stored = self._journal.stored()
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
@@ -261,7 +264,8 @@ class Pipeline:
             self._admit_record(buffer, source, body, record)
             return
         for batch in batches:
-            buffer.remember_finished(batch.trace_id, b"".join(span[0] for span in batch.spans))
+            end = max(read_span_head(payload)[3] for _, payload, _ in batch.spans)
+            buffer.remember_finished(batch.trace_id, [span[0] for span in batch.spans], end)
 
     def _count_revoked(self, spans: int) -> None:
         if not self._streams:  # else they have left, and only copies are gone
@@ -373,6 +377,8 @@ class Pipeline:
                 self._withheld_spans -= len(trace.spans)
             self._service_traces.finish(trace)
             return
+        if self._journal is not None:
+            self._journal.finish(trace)
         if trace.receipt is not None:
             permission = trace.receipt.permission(trace.trace_id)
             if permission is not None:

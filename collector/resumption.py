@@ -16,6 +16,7 @@ from collector.journal import (
     Recovered,
     StoredAdditions,
     StoredVerdicts,
+    opened_record,
     trace_key,
 )
 from collector.memory_limiter import MemoryLimiter
@@ -78,8 +79,8 @@ class Resumption:
         self._metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
         for queue in self._fan_out.queues:
             self._metrics.spans_sent_again.add(0, queue.name)
-        for key, span_ids in recovered.finished:
-            self._buffer.remember_finished(key, span_ids)
+        for key, record in recovered.finished:
+            self._buffer.remember_finished(key, *opened_record(record))
         taken_out: dict[bytes, list[SpanBatch]] = {}
         for number, (place, journalled) in enumerate(recovered.batches.items(), 1):
             if number % _BATCHES_AT_ONCE == 0:
@@ -170,7 +171,7 @@ class Resumption:
         )
         graded = self._evaluation.grade(trace)
         self._on_runs(graded)
-        self._buffer.remember_finished(trace_key(trace_id, tenant), b"".join(span[0] for span in spans))
+        self._buffer.remember_finished(trace_key(trace_id, tenant), [span[0] for span in spans])
         self._journal.add_verdicts(trace, graded, lambda: None)
         self._export(trace, graded, frozenset())
 

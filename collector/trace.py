@@ -113,7 +113,8 @@ class FinishedTrace:
     or could not receive, or have gone to another replica (`split`, if nothing else interrupted it); its runs
     then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
     `quarantined`: processes crashed while they graded it, so nothing of it is rebuilt. `held_seconds` is the
-    time since its first span came. `receipt` is for whom its spans were read from.
+    time since its first span came. `latest_end` (Unix nanoseconds) is when the last of its spans ended, where
+    more can go on in the trace after that; else 0. `receipt` is for whom its spans were read from.
     """
 
     trace_id: bytes
@@ -125,6 +126,7 @@ class FinishedTrace:
     backfill: bool = False
     quarantined: bool = False
     held_seconds: float = 0.0
+    latest_end: int = 0
     tenant: str = ""
     receipt: RecordReceipt | None = None
 

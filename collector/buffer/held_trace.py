@@ -4,7 +4,7 @@ Heads of spans are read when the trace is looked at, each once, not when a span 
 looked at only once, after they fell quiet.
 """
 
-from collections.abc import Set
+from collections.abc import Callable, Set
 from itertools import islice
 from math import inf
 
@@ -34,11 +34,13 @@ class HeldTrace:
     """The spans of one trace that is not finished; satisfies `collector.buffer.finish_policy.TraceView`.
 
     `records` are those that its spans came in, where they were read; `arrivals` is how many spans there were
-    after each arrival, where that is asked for. Times of arrival are those of the finish
+    after each arrival, where that is asked for. Where the trace goes on after a part of it was graded,
+    `was_graded` says which spans were in that part. Times of arrival are those of the finish
     clock but for `first_monotonic`. The shape is that of the spans at the last `read_shape`.
     """
 
     __slots__ = (
+        "_has_root",
         "_missing_parents",
         "_read_count",
         "_remote_parents",
@@ -47,7 +49,6 @@ class HeldTrace:
         "earliest_start",
         "first_arrival",
         "first_monotonic",
-        "has_root",
         "held_bytes",
         "is_distributed",
         "is_missing_refused_spans",
@@ -61,6 +62,7 @@ class HeldTrace:
         "spans",
         "tenant",
         "trace_id",
+        "was_graded",
         "was_whole_before",
     )
 
@@ -68,7 +70,7 @@ class HeldTrace:
     _remote_parents: Set[bytes]
     _read_count: int
     services: frozenset[str]
-    has_root: bool
+    _has_root: bool
     is_distributed: bool
     earliest_start: int
     latest_end: int
@@ -88,9 +90,19 @@ class HeldTrace:
         self.checked_at = inf
         self.is_missing_refused_spans = False
         self.was_whole_before = False
+        self.was_graded: Callable[[bytes], bool] | None = None
         self.records: list[int] | None = None
         self.arrivals: list[tuple[int, float]] | None = None
         self._forget_shape()
+
+    @property
+    def has_root(self) -> bool:
+        """Whether a span without a parent is there.
+
+        Where the trace goes on, a span right below the graded part is one as well; but others can come before
+        the run's own, and so there is none as long as the parent of any span is missing.
+        """
+        return self._has_root and (self.was_graded is None or not self._missing_parents)
 
     @property
     def has_remote_root(self) -> bool:
@@ -148,8 +160,12 @@ class HeldTrace:
             if end > latest_end:
                 latest_end = end
             if not parent:
-                self.has_root = True
-            elif parent not in spans:
+                self._has_root = True
+            elif parent in spans:
+                pass
+            elif self.was_graded is not None and self.was_graded(parent):
+                self._has_root = True
+            else:
                 (remote if parent_is_remote(payload) else missing).add(parent)
             if kind in _KINDS_BETWEEN_SERVICES and (kind != KIND_CLIENT or _has_mcp_method(payload)):
                 self.is_distributed = True
@@ -173,7 +189,7 @@ class HeldTrace:
         self._read_count = 0
         self._missing_parents = self._remote_parents = _NONE
         self.services = frozenset()
-        self.has_root = self.is_distributed = False
+        self._has_root = self.is_distributed = False
         self.earliest_start = _NEVER
         self.latest_end = 0
 

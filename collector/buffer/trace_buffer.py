@@ -7,6 +7,7 @@ done. All calls happen on the event loop's thread.
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
 from typing import Literal, Protocol, TypeAlias, get_args
@@ -42,6 +43,11 @@ HEADS_AT_ONCE = 10_000
 """Heads of spans of one trace that are read at once: some 30 ms. The rest is read the next time."""
 
 _STORED_NANO = 900_000_000_000
+_CAN_GO_ON = frozenset(
+    {FinishReason.ROOT, FinishReason.ROOT_INCOMPLETE, FinishReason.IDLE, FinishReason.MAX_AGE}
+)
+"""What starts after a trace that finished so can be another run. What was cut short for want of room is not
+held again."""
 _LACKS_SPANS = frozenset({FinishReason.IDLE, FinishReason.ROOT_INCOMPLETE})
 """A trace that was quiet for long and still has no root, or misses parents, is but a part."""
 
@@ -111,10 +117,12 @@ class Admission:
     `late` holds the spans of traces that are finished already, to be forwarded at once. `fresh` holds, in a
     buffer that streams, every other span that came for the first time; a copy of it stays for grading. The
     bytes of both are acquired like those of a finished trace, and released by whoever is done with them.
+    `continued` holds the spans that are held because a trace goes on that was graded already.
     """
 
     late: Sequence[SpanBatch] = ()
     fresh: Sequence[SpanBatch] = ()
+    continued: Sequence[SpanBatch] = ()
 
 
 _NOTHING_LEAVES = Admission()
@@ -124,10 +132,13 @@ class TraceBuffer:
     """Holds spans by trace until each trace is finished.
 
     Every admitted span comes out once, in a `FinishedTrace` or as late, or is dropped and counted as
-    `duplicate` or `conflict`. Admission acquires `held_bytes` of the spans from the limiter, and
-    `TRACE_OVERHEAD_BYTES` for each trace while it is held here, and with `has_receipts` what keeping it in a
-    journal takes besides; what has left the buffer is released by
-    the receiver of it.
+    `duplicate` or `conflict`. A finished trace can go on: spans of it that began after everything that was
+    graded are held and finish again, as a trace of their own under the same id; all other spans that come for
+    a finished trace are late.
+
+    Admission acquires `held_bytes` of the spans from the limiter, and `TRACE_OVERHEAD_BYTES` for each trace
+    while it is held here, and with `has_receipts` what keeping it in a journal takes besides; what has left
+    the buffer is released by the receiver of it.
 
     A buffer that `streams` hands every span out when it is admitted and holds copies, whose bytes are
     acquired as well. Which of two different spans with one id is graded does not depend on that; the one
@@ -252,7 +263,7 @@ class TraceBuffer:
             for span in spans:
                 size += len(span[1])
             key = _key(batch)
-            if key not in self._traces and key not in self._finished:
+            if key not in self._traces:
                 unopened += 1
             needed += size
             total += len(spans)
@@ -264,16 +275,26 @@ class TraceBuffer:
         self._metrics.spans_received.add(total)
         late: list[SpanBatch] = []
         fresh: list[SpanBatch] = []
+        continued: list[SpanBatch] = []
         for batch, key, size in steps:
             if self._refused:
                 self._refused.remove(key, [span[0] for span in batch.spans])
             trace = self._traces.get(key)
-            if trace is None:
-                if key in self._finished:
-                    new_spans = self._admit_late(key, batch.spans)
+            if (trace is None and key in self._finished) or (trace is not None and trace.was_graded):
+                going_on = [span for span in batch.spans if self._goes_on(key, span)]
+                if len(going_on) < len(batch.spans):
+                    on_time = {span[0] for span in going_on}
+                    new_spans = self._admit_late(
+                        key, [span for span in batch.spans if span[0] not in on_time]
+                    )
                     if new_spans:
                         late.append(SpanBatch(batch.trace_id, new_spans, batch.tenant))
+                if not going_on:
                     continue
+                batch = SpanBatch(batch.trace_id, going_on, batch.tenant)
+                size = held_bytes(going_on)
+                continued.append(batch)
+            if trace is None:
                 trace = self._open(key, batch, arrival)
                 unopened -= 1
             new_count = self._add(trace, batch.spans, size, arrival)
@@ -290,7 +311,7 @@ class TraceBuffer:
             self._limiter.release(reserved - leaving)
         if unopened:  # a trace that stood in the request twice was counted twice
             self._limiter.release(unopened * self._trace_bytes)
-        return Admission(late, fresh) if late or fresh else _NOTHING_LEAVES
+        return Admission(late, fresh, continued) if late or fresh or continued else _NOTHING_LEAVES
 
     def note_ready(self, resumed_unix_nano: int = 0) -> None:
         """Spans are taken from now on: a trace that began earlier is `interrupted`.
@@ -338,13 +359,12 @@ class TraceBuffer:
         """Whether the trace of `batch` is finished and remembered, so that its spans come late."""
         return _key(batch) in self._finished
 
-    def remember_finished(self, key: bytes, span_ids: bytes) -> None:
-        """Remember a trace that a process before finished, or more spans of one, by ids of 8 bytes each."""
-        ids = [span_ids[start : start + 8] for start in range(0, len(span_ids), 8)]
-        if key not in self._finished:
-            self._finished.add(key, ids)
+    def remember_finished(self, key: bytes, span_ids: Iterable[bytes], latest_end: int = 0) -> None:
+        """Remember a trace that a process before finished, what went on in it, or late spans of one."""
+        if latest_end or key not in self._finished:
+            self._finished.add(key, span_ids, latest_end)
             return
-        for span_id in ids:
+        for span_id in span_ids:
             self._finished.add_late_span(key, span_id)
 
     def restore(self, batch: SpanBatch, arrived_unix_nano: int, stopped_unix_nano: int) -> None:
@@ -360,8 +380,6 @@ class TraceBuffer:
         key = _key(batch)
         trace = self._traces.get(key)
         if trace is None:
-            if key in self._finished:
-                raise ValueError("the spans of a finished trace cannot be held")
             self._limiter.take(self._trace_bytes)
             trace = self._open(key, batch, arrival)
             self._held_since[key] = arrived_unix_nano
@@ -470,6 +488,8 @@ class TraceBuffer:
         trace = HeldTrace(
             key, batch.trace_id, batch.tenant, next(self._ordinals), arrival, self.finish_clock.monotonic
         )
+        if key in self._finished:
+            trace.was_graded = partial(self._finished.had, key)
         self._traces[key] = trace
         self._held_since[key] = self.finish_clock.unix_nano
         self._count_held(self._trace_bytes)
@@ -502,7 +522,7 @@ class TraceBuffer:
         self.spans_held += new_count
         self._traces.move_to_end(trace.key)
         if len(spans) > self._max_spans or trace.held_bytes > self._max_bytes:
-            self._take_out(trace)
+            self._take_out(trace, FinishReason.OVER_LIMIT)
             self._over_limit.append(trace)
             return new_count
         check = self._earliest(trace)
@@ -514,6 +534,10 @@ class TraceBuffer:
     def _count_held(self, size: int) -> None:
         self.held_bytes += size
         self.group.held_bytes += size
+
+    def _goes_on(self, key: bytes, span: RawSpan) -> bool:
+        """Whether a span of a finished trace is to be held: it began after all that was graded."""
+        return not self._finished.had(key, span[0]) and self._finished.goes_on(key, span)
 
     def _admit_late(self, key: bytes, arrived: Sequence[RawSpan]) -> list[RawSpan]:
         new_spans = []
@@ -547,12 +571,15 @@ class TraceBuffer:
             trace.last_arrival + self._policy.shortest_quiet, trace.first_arrival + self._policy.shortest_age
         )
 
-    def _take_out(self, trace: HeldTrace) -> None:
+    def _take_out(self, trace: HeldTrace, reason: FinishReason) -> None:
         del self._traces[trace.key]
-        self._finished.add(trace.key, trace.spans)
+        if trace.was_graded is not None:
+            self._metrics.traces_continued.add(1)
+        can_go_on = reason in _CAN_GO_ON and trace.read_shape()
+        self._finished.add(trace.key, trace.spans, trace.latest_end if can_go_on else 0)
 
     def _finish(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
-        self._take_out(trace)
+        self._take_out(trace, reason)
         return self._hand_over(trace, reason)
 
     def _finish_over_limit(self, most: int | None = None) -> list[FinishedTrace]:
@@ -588,6 +615,7 @@ class TraceBuffer:
             and self.finish_clock.now() - trace.last_arrival >= self._policy.grace(trace),
             backfill=backfill,
             held_seconds=held_seconds,
+            latest_end=trace.latest_end if reason in _CAN_GO_ON else 0,
             tenant=trace.tenant,
             receipt=None if self._source is None else self._source.receipt(trace.records or ()),
         )

@@ -29,6 +29,7 @@ from collector.journal.records import (
     encode_notes,
     encode_pair,
     encode_verdict_group,
+    finished_record,
     number_key,
     request_of,
     segment_without,
@@ -152,6 +153,10 @@ class Journal:
         self._held: dict[bytes, _Held] = {}
         self._found_leaving: dict[Place, _Leaving] = {}
         self._next_number = 0
+        self._finished_parts: dict[tuple[bytes, int], _Held] = {}
+        """What was taken out of the buffer and may go on, by key and latest end, until it is graded."""
+        self._graded: dict[bytes, deque[_Held]] = {}
+        """What was graded and has not left yet, by key, in the order of grading."""
         self._finished_groups: deque[tuple[int, int]] = deque()  # number, and how many traces
         self._finished_traces = 0
         # What the next transaction is to write.
@@ -302,6 +307,14 @@ class Journal:
             self._wake()
         return waiting
 
+    def finish(self, trace: FinishedTrace) -> None:
+        """The trace is taken out of the buffer: if it goes on, that is held by itself from here on."""
+        if trace.latest_end:
+            key = trace_key(trace.trace_id, trace.tenant)
+            held = self._held.pop(key, None)
+            if held is not None:
+                self._finished_parts[key, trace.latest_end] = held
+
     def add_verdicts(
         self, trace: FinishedTrace, graded: GradedTrace, when_stored: Callable[[], None]
     ) -> None:
@@ -310,8 +323,9 @@ class Journal:
         It is called as well if the disk fails: what is held must go out then more than ever.
         """
         key = trace_key(trace.trace_id, trace.tenant)
-        held = self._held.get(key)
+        held = self._finished_parts.pop((key, trace.latest_end), None) or self._held.pop(key, None)
         if held is not None:
+            self._graded.setdefault(key, deque()).append(held)
             content = encode_verdicts(trace, graded) if graded.runs else encode_additions(trace, graded)
             group = self._verdict_group
             if group is None:
@@ -320,7 +334,7 @@ class Journal:
             self.bytes_held += len(content) + _ENTRY_BYTES
             self._verdicts += encode_pair(key, content)
             self._say_of(held, group)
-        self._finish(key, trace.spans)
+        self._finish(key, trace.spans, trace.latest_end)
         self._stored_callbacks.append(when_stored)
         self._want()
 
@@ -336,10 +350,17 @@ class Journal:
     def receipt(self, trace_id: bytes, tenant: str, already: frozenset[str] = frozenset()) -> Receipt:
         """Takes note of who has got a graded trace; `already` those who had before a restart.
 
-        To be asked for once, when the trace leaves: later spans under the same key are another trace's.
+        To be asked for once, when the trace leaves, in the order in which verdicts were added: other spans
+        under the same key are another trace's, or what went on in this one.
         """
         key = trace_key(trace_id, tenant)
-        return _TraceReceipt(self, key, self._held.pop(key, None), already)
+        graded = self._graded.get(key)
+        if graded is None:
+            return _TraceReceipt(self, key, self._held.pop(key, None), already)
+        held = graded.popleft()
+        if not graded:
+            del self._graded[key]
+        return _TraceReceipt(self, key, held, already)
 
     def begin(self, trace: FinishedTrace, *, aside: bool = False) -> None:
         """The trace is in work from now on: who finds that after a crash knows what it was at.
@@ -422,8 +443,8 @@ class Journal:
             held.records += (record,)
             record.uses += 1
 
-    def _finish(self, key: bytes, spans: Sequence[RawSpan]) -> None:
-        self._finished += encode_pair(key, b"".join(map(_span_id, spans)))
+    def _finish(self, key: bytes, spans: Sequence[RawSpan], latest_end: int = 0) -> None:
+        self._finished += encode_pair(key, finished_record(list(map(_span_id, spans)), latest_end))
         self._finished_now += 1
 
     def _number(self) -> int:

@@ -30,6 +30,8 @@ _BOUND = struct.Struct("<Q")
 _PLACES = struct.Struct("<II")
 _PLACE = struct.Struct("<QI")
 _LENGTH = struct.Struct("<I")
+_END_BYTES, _END_MARK = 8, b"\x01"
+"""A latest end behind span ids, and what says that it is there."""
 
 
 class BatchKind(IntEnum):
@@ -244,3 +246,17 @@ def decode_notes(content: bytes) -> Notes:
     except (struct.error, UnicodeDecodeError) as error:
         raise DamagedRecord(f"a record of notes cannot be read: {error}") from error
     return Notes(gone=places[:gone], left=places[gone:], delivered=delivered)
+
+
+def finished_record(span_ids: Collection[bytes], latest_end: int) -> bytes:
+    """What is kept of a finished trace: its span ids and, if it can go on, when its last span ended."""
+    ids = b"".join(span_ids)
+    return ids + latest_end.to_bytes(_END_BYTES) + _END_MARK if latest_end else ids
+
+
+def opened_record(record: bytes) -> tuple[Sequence[bytes], int]:
+    """The span ids and the latest end (0: nothing can go on) in what `finished_record` made."""
+    end = 0
+    if len(record) % 8:
+        record, end = record[: -_END_BYTES - 1], int.from_bytes(record[-_END_BYTES - 1 : -1])
+    return [record[start : start + 8] for start in range(0, len(record), 8)], end

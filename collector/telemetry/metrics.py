@@ -263,6 +263,10 @@ class Metrics:
             "has them, and counts them as received.",
         )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that came after their trace was finished.")
+        self.traces_continued = Counter(
+            "tracegrade_traces_continued",
+            "Finished traces that are what went on in a trace after a part of it was graded.",
+        )
         self.verdicts_contradicted = Counter(
             "tracegrade_verdicts_contradicted",
             "Verdicts that would have been others with spans that came late, by what was said; checked where "

@@ -13,7 +13,6 @@ from processors.frameworks import (
     Found,
     Rewrite,
     RunScope,
-    SpanReading,
     SpanRole,
     Trace,
     discover_rewrites,

@@ -53,15 +53,13 @@ def test_what_was_not_whole_when_the_process_was_down_for_long_is_interrupted(
 
 def test_spans_of_traces_that_a_process_before_finished_are_late_or_repeats() -> None:
     under_test = BufferUnderTest()
-    under_test.buffer.remember_finished(trace_id(1), span_id(1) + span_id(2))
-    under_test.buffer.remember_finished(trace_id(1), span_id(3))
+    under_test.buffer.remember_finished(trace_id(1), [span_id(1), span_id(2)])
+    under_test.buffer.remember_finished(trace_id(1), [span_id(3)])
 
     (late,) = under_test.admit(batch(*(raw_span(number) for number in (1, 2, 3, 4))))
 
     assert [span_id(4)] == [span[0] for span in late.spans]
     assert 3 == under_test.metrics.spans_dropped.value("duplicate", "")
-    with pytest.raises(ValueError, match="finished"):
-        under_test.buffer.restore(batch(raw_span(5)), START_UNIX_NANO, START_UNIX_NANO)
 
 
 def test_of_repeats_the_span_is_settled_on_that_a_buffer_would_keep() -> None:

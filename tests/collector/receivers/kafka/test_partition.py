@@ -171,6 +171,25 @@ async def test_a_late_root_after_a_hand_over_is_known_as_late(service: ServiceIn
     assert 3 == reading.committed.offset
 
 
+async def test_what_goes_on_in_a_graded_trace_is_committed_when_that_was_delivered(
+    service: ServiceInLoop,
+) -> None:
+    reading = Reading(service, Progress(0))
+    reading.read(record(0, 10, 1, 2, 1))
+    await reading.quiet(3)
+
+    reading.read(record(1, 20, 1, 3), record(2, 20.5, 2, 1))
+    reading.read(record(3, 20.5, 1, 4, begins=9))  # late: it began before the first part ended
+    held = reading.committed
+    await reading.quiet(3)
+
+    assert 1 == held.offset
+    assert 4 == reading.committed.offset
+    metrics = await service.metrics()
+    assert (1, 1) == (metrics["tracegrade_traces_continued_total"], metrics["tracegrade_late_spans_total"])
+    assert (5, 0) == (metrics[FORWARDED], metrics[ACCOUNTING])
+
+
 async def test_a_trace_that_began_before_the_first_record_is_interrupted(service: ServiceInLoop) -> None:
     reading = Reading(service, Progress(7))
 
