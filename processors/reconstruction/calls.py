@@ -26,6 +26,7 @@ from processors.frameworks import (
     SpanRole,
     ToolReading,
     Trace,
+    after_results,
     better,
     decoded,
     is_call_id,
@@ -53,6 +54,7 @@ from processors.reconstruction.requested_calls import (
     RequestedCall,
     RequestedCalls,
     leaves_calls_out,
+    requests_of_run,
     shows_calls,
 )
 from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree
@@ -176,6 +178,43 @@ class RunCalls:
         layers = self._trace.told(self._run.layers)
         is_answered = any(shows_calls(reading.conversation.output, None) for reading in layers)
         return not is_answered or hidden not in ([], self.turns[-1:])
+
+    def all_came(self) -> bool:
+        """Whether every turn has a readable answer, the last one requests nothing, and every request a span.
+
+        Every call has to be requested, too: else the messages do not show what is to come. What the last
+        turn's history requested counts as well, as the turn that did may not be here. A call at the model's
+        provider has no span; its result has to be in the messages.
+        """
+        turns = self._trace.told(self.turns)
+        if not turns:
+            return False
+        last = turns[-1].conversation
+        answer = after_results(last.output)
+        if not any(message.text for message in answer) or any(
+            message.requests or message.unreadable for message in answer
+        ):
+            return False
+        before = requests_of_run(last.input)
+        asking = self._asking_for_these_alone
+        if asking is not None:
+            return all(request.call_id.encode() in asking for request in before)
+        if any(not turn.conversation.output or leaves_calls_out(turn.conversation.output) for turn in turns):
+            return False
+        requests = self._all_requests()
+        if requests.hidden:
+            return False
+        in_order = requests.in_order
+        ids = {requested.request.call_id for requested in in_order}
+        if len(before) > len(in_order) or any(request.call_id not in ids for request in before):
+            return False
+        names = [
+            canonical_tool_name(requested.request.name)
+            for requested in in_order
+            if not requested.request.runs_at_provider or requests.answer(requested) is None
+        ]
+        made = [canonical_tool_name(call.name) for call in self._merged]
+        return sorted(names) == sorted(made) and not self._never_executed()
 
     def requested_among(self, made: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
         """The calls that were never executed, each with how many of those that were stand before it."""

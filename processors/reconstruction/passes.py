@@ -5,8 +5,9 @@ of spans alone, not on the order they came in or how they were batched.
 """
 
 from collections.abc import Sequence, Set
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from processors.frameworks import CarrierKind, Dialect, Found, RunScope, Trace, discover_dialects
 from processors.model import CUT_SHORT, AgentRun, FinishReason, PriceTable
@@ -31,6 +32,7 @@ def reconstruct(
     tenant: str = "",
     reader: SpanReader | None = None,
     prices: PriceTable | None = None,
+    scopes: "Scopes | None" = None,
 ) -> list[AgentRun]:
     """The agent runs in the spans of one trace, in order of start; none where no agent or call is told.
 
@@ -44,12 +46,16 @@ def reconstruct(
         tenant: Goes into the runs.
         reader: Reads the spans; by default with the built-in dialects.
         prices: What models cost; without it no run has a cost.
+        scopes: The runs of exactly these spans where they were read before: see `settled_scopes`.
     """
-    trace = read_trace(spans, span_reader() if reader is None else reader)
-    if not trace.shapes:
-        return []
     may_lack_spans = interrupted or (reason in CUT_SHORT and not was_quiet)
-    scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
+    if scopes is not None and not may_lack_spans:
+        trace = scopes.trace
+    else:
+        trace = read_trace(spans, span_reader() if reader is None else reader)
+        if not trace.shapes:
+            return []
+        scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
     told = {id(run): Telling(run, trace, scopes.calls(run)) for run in scopes.runs}
     session_of = sessions(trace, scopes.runs, told)
     refuses_lost = missing_parents == "not_evaluated"
@@ -71,7 +77,8 @@ def read_trace(spans: Sequence[RawSpan], reader: SpanReader) -> Trace:
     return Trace(tree, readings, frozenset([reading.shape for reading in readings if reading is not None]))
 
 
-class Scopes(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class Scopes:
     """All runs of a trace, in order of start, each known to the one that it is part of."""
 
     trace: Trace
@@ -84,17 +91,21 @@ class Scopes(NamedTuple):
     """For the identity of a run: the runs that are part of it and lie under no call of it."""
     traced: TracedCalls
     """The calls of all runs."""
+    _calls: dict[int, RunCalls] = field(default_factory=dict)
 
     def calls(self, run: RunScope) -> RunCalls:
-        """What builds the calls of a run."""
-        return RunCalls(
-            run,
-            self.trace,
-            call_above=self.call_above,
-            agent_calls=self.agent_calls,
-            nested=self.nested.get(id(run), ()),
-            traced=self.traced,
-        )
+        """What builds the calls of a run; one for each run."""
+        calls = self._calls.get(id(run))
+        if calls is None:
+            calls = self._calls[id(run)] = RunCalls(
+                run,
+                self.trace,
+                call_above=self.call_above,
+                agent_calls=self.agent_calls,
+                nested=self.nested.get(id(run), ()),
+                traced=self.traced,
+            )
+        return calls
 
 
 def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:

@@ -206,6 +206,16 @@ def _after_last_user(messages: Sequence[ChatMessage]) -> int:
     return 0
 
 
+def requests_of_run(history: Sequence[ChatMessage]) -> list[CallRequest]:
+    """The calls that a history requested since the user last spoke."""
+    found: list[CallRequest] = []
+    for message in reversed(history):
+        if message.role == "user" and not message.responses:
+            break
+        found += [request for request in message.requests if request.name not in SYNTHETIC_TOOL_NAMES]
+    return found
+
+
 def _answered_ids(messages: Sequence[ChatMessage]) -> set[str]:
     return {response.call_id for message in messages for response in message.responses}
 

@@ -21,13 +21,22 @@ from processors.spans.protobuf_wire import (
     skip_field,
 )
 from processors.spans.small_bytes_cache import cached_for_small
-from processors.spans.span import KIND_CLIENT, KIND_CONSUMER, KIND_SERVER, STATUS_ERROR, RawSpan, Span
+from processors.spans.span import (
+    KIND_CLIENT,
+    KIND_CONSUMER,
+    KIND_PRODUCER,
+    KIND_SERVER,
+    STATUS_ERROR,
+    RawSpan,
+    Span,
+)
 from processors.spans.span_head import parent_is_remote, read_span_head
 from processors.spans.span_tree import SpanTree
 
 __all__ = [
-    "END_GROUP", "KIND_CLIENT", "KIND_CONSUMER", "KIND_SERVER", "LENGTH_DELIMITED", "START_GROUP",
-    "STATUS_ERROR", "AttributeValue", "Attributes", "Envelope", "MinimumTree", "RawSpan", "Span", "SpanTree",
-    "cached_for_small", "decode_key_values", "encode_field", "encode_varint", "encoded_text",
-    "parent_is_remote", "parse_span", "read_span_head", "read_varint", "short_text", "skip_field", "text_in",
+    "END_GROUP", "KIND_CLIENT", "KIND_CONSUMER", "KIND_PRODUCER", "KIND_SERVER", "LENGTH_DELIMITED",
+    "START_GROUP", "STATUS_ERROR", "AttributeValue", "Attributes", "Envelope", "MinimumTree", "RawSpan",
+    "Span", "SpanTree", "cached_for_small", "decode_key_values", "encode_field", "encode_varint",
+    "encoded_text", "parent_is_remote", "parse_span", "read_span_head", "read_varint", "short_text",
+    "skip_field", "text_in",
 ]  # fmt: skip
