@@ -70,23 +70,26 @@ Duration: TypeAlias = Annotated[
 """Written as a text like `200ms` or `1h30m`, held as seconds (not negative), printed as a text again."""
 
 AUTO: Literal["auto"] = "auto"
+EVIDENCE: Literal["evidence"] = "evidence"
 
 
-def _seconds_or_auto(value: object) -> float | str:
-    return AUTO if value == AUTO else _seconds(value)
+def _seconds_or_word(value: object) -> float | str:
+    return value if value in (AUTO, EVIDENCE) and isinstance(value, str) else _seconds(value)
 
 
-def _format_or_auto(value: float | str) -> str:
+def _format_or_word(value: float | str) -> str:
     return value if isinstance(value, str) else format_duration(value)
 
 
-DurationOrAuto: TypeAlias = Annotated[
-    float | Literal["auto"],
-    BeforeValidator(_seconds_or_auto),
-    PlainSerializer(_format_or_auto, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": f"{_PATTERN}|^auto$", "examples": ["2s", AUTO]}),
+DurationOrWord: TypeAlias = Annotated[
+    float | Literal["auto", "evidence"],
+    BeforeValidator(_seconds_or_word),
+    PlainSerializer(_format_or_word, return_type=str),
+    WithJsonSchema(
+        {"type": "string", "pattern": f"{_PATTERN}|^(auto|evidence)$", "examples": ["2s", AUTO, EVIDENCE]}
+    ),
 ]
-"""A `Duration`, or `auto` for one that is learned."""
+"""A `Duration`, or `auto` for one that is learned, or `evidence` for one that the trace itself decides."""
 
 PositiveDuration: TypeAlias = Annotated[Duration, Field(gt=0)]
 """A `Duration` that may not be 0."""

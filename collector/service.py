@@ -29,7 +29,7 @@ from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.errors import BackgroundTaskDied
 from collector.exporters import DeadLetters, ExporterContext, build_fan_out, receives_scores
-from collector.grading import WATCHED, Form, GradingPool, WorkerSettings
+from collector.grading import WATCHED, Form, GradingPool, WorkerSettings, evidence_reader
 from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import plan_memory
@@ -172,6 +172,7 @@ class Service:
             if grouping.root_grace == AUTO
             else None
         )
+        processes = config.processors.evaluation.grading_processes
         buffer = TraceBuffer(
             config=grouping,
             limiter=limiter,
@@ -181,6 +182,7 @@ class Service:
             has_receipts=self._journal is not None,
             verdict_delay=verdict_delay,
             learned=learned,
+            settled_scopes=None if processes else evidence_reader(config.own_dialects()),
         )
         self._peers = (
             None
@@ -223,7 +225,6 @@ class Service:
             resource_attributes=tuple(prometheus.resource_attributes),
         )
         writes_scores = any(map(receives_scores, config.exporters.values()))
-        processes = config.processors.evaluation.grading_processes
         pool = None
         if processes:
             settings = WorkerSettings(

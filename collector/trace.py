@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from processors.model import FinishReason, GradedRun, value_type
+from processors.reconstruction import Scopes
 from processors.spans import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
@@ -114,7 +115,8 @@ class FinishedTrace:
     then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
     `quarantined`: processes crashed while they graded it, so nothing of it is rebuilt. `held_seconds` is the
     time since its first span came. `latest_end` (Unix nanoseconds) is when the last of its spans ended, where
-    more can go on in the trace after that; else 0. `receipt` is for whom its spans were read from.
+    more can go on in the trace after that; else 0. `receipt` is for whom its spans were read from. `scopes` are
+    its runs where they were read to see that the trace is finished; they stay in this process.
     """
 
     trace_id: bytes
@@ -129,6 +131,7 @@ class FinishedTrace:
     latest_end: int = 0
     tenant: str = ""
     receipt: RecordReceipt | None = None
+    scopes: Scopes | None = None
 
 
 @value_type

@@ -11,9 +11,12 @@ from typing import Literal, NamedTuple, Protocol, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.buffer.learned_waits import DEFAULT_WAIT_SECONDS, MIN_WAIT_SECONDS, LearnedWaits
-from collector.config_fields import AUTO, Duration, DurationOrAuto, PositiveDuration
+from collector.config_fields import AUTO, EVIDENCE, Duration, DurationOrWord, PositiveDuration
 from processors.model import FinishReason
 
+SETTLED_SECONDS = 1.0
+"""Quiet time of a trace that is evidently over. Exporters that wait for 512 spans send about as often under
+load (`tests/data/root_gaps.json`), and a retry or a second connection changes the order by less."""
 _QUIET_TIMES = ("root_grace", "multi_service_grace", "incomplete_grace", "idle_timeout")
 
 
@@ -34,12 +37,15 @@ class GroupByTraceConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    root_grace: DurationOrAuto = DEFAULT_WAIT_SECONDS
-    """Quiet time after which a trace with its root, and no span whose parent is missing, is finished. `auto`
-    learns it for each service from how long after roots spans came: 200 ms to 6 s, and 2 s to begin with."""
+    root_grace: DurationOrWord = EVIDENCE
+    """Quiet time after which a trace with its root, and no span whose parent is missing, is finished.
+    `evidence`: 1 s where the trace shows that its runs are over (every call that a model requested has its
+    span, and the last turn answers), else `multi_service_grace`, in which a span that ended after the root
+    comes. `auto` learns it for each service from how long after roots spans came: 200 ms to 6 s, and 2 s to
+    begin with. A duration counts whatever the trace shows."""
     multi_service_grace: Duration = 6.0
     """Instead of `root_grace` where several processes report: more than one `service.name`, or a SERVER,
-    CONSUMER or MCP client span. The SDKs send every 5 s."""
+    CONSUMER or MCP client span; and where there is no evidence. The SDKs send every 5 s."""
     incomplete_grace: Duration = 10.0
     """Quiet time for a trace whose root is there while some span's parent is not, and for one that has
     only roots with a remote parent, which may report here too. Never shorter than the grace above."""
@@ -59,7 +65,9 @@ class GroupByTraceConfig(BaseModel):
 
     @property
     def fixed_root_grace(self) -> float:
-        """`root_grace`, and where it is learned the one to begin with."""
+        """`root_grace`; where it is learned the one to begin with, and the longer one without evidence."""
+        if self.root_grace == EVIDENCE:
+            return self.multi_service_grace
         return DEFAULT_WAIT_SECONDS if self.root_grace == AUTO else self.root_grace
 
     def with_longer_quiet(self, seconds: float) -> Self:
@@ -69,7 +77,7 @@ class GroupByTraceConfig(BaseModel):
             return {
                 name: quiet + seconds
                 for name in _QUIET_TIMES
-                if (quiet := getattr(waits, name)) is not None and quiet != AUTO
+                if isinstance(quiet := getattr(waits, name), float)
             }
 
         services = {
@@ -117,6 +125,16 @@ class TraceView(Protocol):
         ...
 
     @property
+    def may_continue_elsewhere(self) -> bool:
+        """Whether a client or producer span was seen from which another process may go on with the trace."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether its spans show that every run in it is over."""
+        ...
+
+    @property
     def services(self) -> Collection[str]:
         """The service names seen."""
         ...
@@ -139,6 +157,7 @@ class FinishPolicy:
     """
 
     __slots__ = (
+        "_by_evidence",
         "_by_service",
         "_default",
         "_delay",
@@ -161,6 +180,9 @@ class FinishPolicy:
         values = {name: getattr(config, name) for name in _Waits._fields}
         if config.root_grace == AUTO:
             values["root_grace"] = config.fixed_root_grace + verdict_delay
+        elif config.root_grace == EVIDENCE:  # whose longer wait is longer already
+            values["root_grace"] = config.multi_service_grace
+        self._by_evidence = config.root_grace == EVIDENCE
         self._learned = learned
         self._delay = verdict_delay
         self._own_grace = {
@@ -179,6 +201,8 @@ class FinishPolicy:
         )
         if learned is not None:
             self.shortest_quiet = min(self.shortest_quiet, MIN_WAIT_SECONDS + verdict_delay)
+        if self._by_evidence:
+            self.shortest_quiet = min(self.shortest_quiet, SETTLED_SECONDS + verdict_delay)
         self.shortest_age = min(waits.max_trace_age for waits in every)
 
     def deadline(self, trace: TraceView) -> tuple[float, FinishReason]:
@@ -190,12 +214,29 @@ class FinishPolicy:
         oldest = trace.first_arrival + waits.max_trace_age
         return (due, reason) if due <= oldest else (oldest, FinishReason.MAX_AGE)
 
+    def evidence_due(self, trace: TraceView) -> float | None:
+        """When to look whether `trace` is settled, if that decides and no further span comes; else None."""
+        decides = (
+            self._by_evidence
+            and trace.has_root
+            and not trace.is_distributed
+            and not trace.may_continue_elsewhere
+            and not trace.is_missing_refused_spans
+            and self.settled_reason(trace) is FinishReason.ROOT
+            and self._own_grace.isdisjoint(trace.services)
+        )
+        return trace.last_arrival + SETTLED_SECONDS + self._delay if decides else None
+
     def grace(self, trace: TraceView) -> float:
         """How long the trace must have been quiet before the runs that have ended in it count as whole."""
         waits = self._waits(trace.services)
         if trace.is_distributed:
             grace = waits.multi_service_grace
-        elif self._learned is None or not self._own_grace.isdisjoint(trace.services):
+        elif not self._own_grace.isdisjoint(trace.services):
+            grace = waits.root_grace
+        elif self._by_evidence:
+            grace = SETTLED_SECONDS + self._delay if trace.is_settled else waits.multi_service_grace
+        elif self._learned is None:
             grace = waits.root_grace
         else:
             grace = self._learned.wait(next(iter(trace.services), "")) + self._delay

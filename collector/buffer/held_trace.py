@@ -11,6 +11,7 @@ from math import inf
 from processors.spans import (
     KIND_CLIENT,
     KIND_CONSUMER,
+    KIND_PRODUCER,
     KIND_SERVER,
     Envelope,
     RawSpan,
@@ -25,6 +26,8 @@ TRACE_OVERHEAD_BYTES = 1280
 _MCP_METHOD = b"\x0fmcp.method.name"
 """The key of an attribute on its way (length, text). Quoted in a message it would only add patience."""
 
+_OUTGOING = (b"http.", b"rpc.")
+"""How keys of attributes begin that a client of another process has. In a message they only add patience."""
 _KINDS_BETWEEN_SERVICES = frozenset({KIND_SERVER, KIND_CLIENT, KIND_CONSUMER})
 _NONE: frozenset[bytes] = frozenset()
 _NEVER = 1 << 64
@@ -36,7 +39,8 @@ class HeldTrace:
     `records` are those that its spans came in, where they were read; `arrivals` is how many spans there were
     after each arrival, where that is asked for. Where the trace goes on after a part of it was graded,
     `was_graded` says which spans were in that part. Times of arrival are those of the finish
-    clock but for `first_monotonic`. The shape is that of the spans at the last `read_shape`.
+    clock but for `first_monotonic`. It `is_judged` where it was looked whether it `is_settled` since its last
+    span came, in all `times_judged`. The shape is that of the spans at the last `read_shape`.
     """
 
     __slots__ = (
@@ -51,16 +55,20 @@ class HeldTrace:
         "first_monotonic",
         "held_bytes",
         "is_distributed",
+        "is_judged",
         "is_missing_refused_spans",
+        "is_settled",
         "key",
         "last_arrival",
         "last_unix_nano",
         "latest_end",
+        "may_continue_elsewhere",
         "ordinal",
         "records",
         "services",
         "spans",
         "tenant",
+        "times_judged",
         "trace_id",
         "was_graded",
         "was_whole_before",
@@ -72,6 +80,7 @@ class HeldTrace:
     services: frozenset[str]
     _has_root: bool
     is_distributed: bool
+    may_continue_elsewhere: bool
     earliest_start: int
     latest_end: int
 
@@ -91,6 +100,8 @@ class HeldTrace:
         self.is_missing_refused_spans = False
         self.was_whole_before = False
         self.was_graded: Callable[[bytes], bool] | None = None
+        self.is_judged = self.is_settled = False
+        self.times_judged = 0
         self.records: list[int] | None = None
         self.arrivals: list[tuple[int, float]] | None = None
         self._forget_shape()
@@ -169,6 +180,8 @@ class HeldTrace:
                 (remote if parent_is_remote(payload) else missing).add(parent)
             if kind in _KINDS_BETWEEN_SERVICES and (kind != KIND_CLIENT or _has_mcp_method(payload)):
                 self.is_distributed = True
+            if kind == KIND_PRODUCER or (kind == KIND_CLIENT and _has_any(payload, _OUTGOING)):
+                self.may_continue_elsewhere = True
             if envelope_of_span is not envelope:
                 envelope = envelope_of_span
                 if envelope.resource != resource:
@@ -189,9 +202,16 @@ class HeldTrace:
         self._read_count = 0
         self._missing_parents = self._remote_parents = _NONE
         self.services = frozenset()
-        self._has_root = self.is_distributed = False
+        self._has_root = self.is_distributed = self.may_continue_elsewhere = False
         self.earliest_start = _NEVER
         self.latest_end = 0
+
+
+def _has_any(payload: bytes, texts: tuple[bytes, ...]) -> bool:
+    for text in texts:  # noqa: SIM110  # a generator costs twice as much
+        if payload.find(text) >= 0:
+            return True
+    return False
 
 
 def _has_mcp_method(payload: bytes) -> bool:

@@ -5,7 +5,7 @@ done. All calls happen on the event loop's thread.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -31,6 +31,7 @@ from collector.trace import (
     held_bytes,
 )
 from processors.model import FinishReason
+from processors.reconstruction import Scopes
 from processors.spans import RawSpan
 
 Interruption: TypeAlias = Literal["start", "outage", "refused", "peers", "keys"]
@@ -41,6 +42,13 @@ lie in several partitions."""
 
 HEADS_AT_ONCE = 10_000
 """Heads of spans of one trace that are read at once: some 30 ms. The rest is read the next time."""
+
+JUDGED_SPANS, JUDGED_BYTES = 1000, 1 << 20
+"""A trace with more waits the longer grace: to read it would hold up the loop."""
+TIMES_JUDGED = 4
+"""So often it is looked whether a trace is settled, while span after span comes late."""
+JUDGED_A_SECOND = 100
+"""So many traces of one buffer are read for that: some 7 % of a core. Under more load others wait longer."""
 
 _STORED_NANO = 900_000_000_000
 _CAN_GO_ON = frozenset(
@@ -149,6 +157,10 @@ class TraceBuffer:
     With a `verdict_delay` every trace is held so many seconds longer than it must be quiet for, so that a
     rerouting before that can become known.
 
+    `settled_scopes` says of the spans of a trace whether they show that it is over, with the runs that it has
+    read for that. It is not asked for what was restored, nor for records of a `source`: were it to crash
+    the process, nobody would know which trace did. Without it the longer grace counts for every trace.
+
     Buffers of one `group` share the memory limit. Spans that come in records of a `source` are held there
     as well, until their trace was delivered, or until the buffer is told to `forget`.
 
@@ -176,12 +188,16 @@ class TraceBuffer:
         group: BufferGroup | None = None,
         source: RecordSource | None = None,
         learned: LearnedWaits | None = None,
+        settled_scopes: Callable[[Sequence[RawSpan]], Scopes | None] | None = None,
     ) -> None:
         self._config = config
         self._learned = learned
         self._gaps = None if learned is None else GapWatch(learned)
         self._policy = policy or FinishPolicy(config.with_longer_quiet(verdict_delay), learned, verdict_delay)
         self._verdict_delay = verdict_delay
+        self._settled_scopes = settled_scopes
+        self._judging_since = 0.0
+        self._judged = 0  # traces since then
         self._clock = clock
         self._streams = streams
         self._trace_bytes = TRACE_OVERHEAD_BYTES + (RECEIPT_BYTES if has_receipts else 0)
@@ -384,6 +400,7 @@ class TraceBuffer:
             trace = self._open(key, batch, arrival)
             self._held_since[key] = arrived_unix_nano
         self._add(trace, batch.spans, size, arrival)
+        trace.times_judged = TIMES_JUDGED
         trace.last_unix_nano = arrived_unix_nano
 
     def note_rerouting(self, start_unix_nano: int, seconds: float) -> None:
@@ -438,8 +455,14 @@ class TraceBuffer:
                     continue
                 trace.is_missing_refused_spans = trace.key in self._refused
                 due, reason = self._policy.deadline(trace)
+                scopes = None
+                if due > now and (evidence_due := self._evidence_due(trace)) is not None:
+                    if evidence_due > now:
+                        due = min(due, evidence_due)
+                    elif (scopes := self._judge(trace, now)) is not None:
+                        due, reason = self._policy.deadline(trace)
                 if due <= now:
-                    finished.append(self._finish(trace, reason))
+                    finished.append(self._finish(trace, reason, scopes))
                     continue
             trace.checked_at = due
             heappush(deadlines, (due, key))
@@ -511,6 +534,7 @@ class TraceBuffer:
         if len(spans) == held_before and not has_conflict:
             return 0  # a sender that repeats itself says nothing new: the trace is as quiet as before
         trace.last_arrival = arrival
+        trace.is_judged = trace.is_settled = False
         trace.last_unix_nano = self.finish_clock.unix_nano
         trace.held_bytes += size
         self._count_held(size)
@@ -578,16 +602,44 @@ class TraceBuffer:
         can_go_on = reason in _CAN_GO_ON and trace.read_shape()
         self._finished.add(trace.key, trace.spans, trace.latest_end if can_go_on else 0)
 
-    def _finish(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
+    def _evidence_due(self, trace: HeldTrace) -> float | None:
+        """When to look whether the trace is settled; None where that was seen or does not decide."""
+        if (
+            self._settled_scopes is None
+            or trace.is_judged
+            or trace.times_judged >= TIMES_JUDGED
+            or len(trace.spans) > JUDGED_SPANS
+            or trace.held_bytes > JUDGED_BYTES
+        ):
+            return None
+        return self._policy.evidence_due(trace)
+
+    def _judge(self, trace: HeldTrace, now: float) -> Scopes | None:
+        """Look whether the trace is settled, unless many were read within this second; its runs, if it is."""
+        assert self._settled_scopes is not None
+        trace.is_judged = True
+        if now - self._judging_since >= 1.0:
+            self._judging_since, self._judged = now, 0
+        self._judged += 1
+        if self._judged > JUDGED_A_SECOND:
+            return None
+        trace.times_judged += 1
+        scopes = self._settled_scopes(list(trace.spans.values()))
+        trace.is_settled = scopes is not None
+        return scopes
+
+    def _finish(self, trace: HeldTrace, reason: FinishReason, scopes: Scopes | None = None) -> FinishedTrace:
         self._take_out(trace, reason)
-        return self._hand_over(trace, reason)
+        return self._hand_over(trace, reason, scopes)
 
     def _finish_over_limit(self, most: int | None = None) -> list[FinishedTrace]:
         taken = self._over_limit[:most]
         del self._over_limit[:most]
         return [self._hand_over(trace, FinishReason.OVER_LIMIT) for trace in taken]
 
-    def _hand_over(self, trace: HeldTrace, reason: FinishReason) -> FinishedTrace:
+    def _hand_over(
+        self, trace: HeldTrace, reason: FinishReason, scopes: Scopes | None = None
+    ) -> FinishedTrace:
         trace.read_shape()
         self._held_since.pop(trace.key, None)
         self._count_held(-trace.held_bytes - self._trace_bytes)
@@ -618,6 +670,7 @@ class TraceBuffer:
             latest_end=trace.latest_end if reason in _CAN_GO_ON else 0,
             tenant=trace.tenant,
             receipt=None if self._source is None else self._source.receipt(trace.records or ()),
+            scopes=scopes,
         )
 
     def _watch_gap(self, trace: HeldTrace, gaps: GapWatch) -> None:

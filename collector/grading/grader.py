@@ -193,6 +193,7 @@ class Grader:
             tenant=trace.tenant,
             reader=self._reader,
             prices=self._prices,
+            scopes=trace.scopes,
         )
 
     def _written(

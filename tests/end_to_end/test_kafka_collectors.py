@@ -167,9 +167,8 @@ async def test_an_hour_of_traffic_of_two_processes_is_read_in_a_minute(
     each = len(traffic.trace(1, 0))
     count = spans_a_second * seconds // each
     began = time.time() - seconds - 60
-    waits: JsonObject = {
-        name: f"{getattr(GroupByTraceConfig(), name):g}s" for name in WAITS
-    }  # as they are where none is written
+    defaults = GroupByTraceConfig().model_dump()
+    waits: JsonObject = {name: defaults[name] for name in WAITS}
     settings: JsonObject = {"processors": {"group_by_trace": waits}}
     async with KafkaGroup(tmp_path, broker, partitions=12, settings=settings) as group:
         records: defaultdict[tuple[int, int], list[RawSpan]] = defaultdict(list)

@@ -1,6 +1,6 @@
 """Spans made by hand, and a trace buffer whose time moves only when a test says so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
@@ -14,6 +14,7 @@ from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
+from processors.reconstruction.passes import Scopes
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 
@@ -38,6 +39,9 @@ def envelope(service: str = "agent") -> Envelope:
 
 
 AGENT = envelope()
+
+FIXED_GRACE = GroupByTraceConfig.model_validate({"root_grace": "2s"})
+"""The default but for the grace after a root, which does not depend on what the spans show."""
 
 
 def raw_span(
@@ -86,12 +90,13 @@ class BufferUnderTest:
         verdict_delay: float = 0.0,
         shared_bytes: Callable[[], int] = int,
         learned: LearnedWaits | None = None,
+        settled_scopes: Callable[[Sequence[RawSpan]], Scopes | None] | None = None,
     ) -> None:
         self.clock = ManualClock(unix_nano=START_UNIX_NANO)
         self.metrics = Metrics()
         self.limiter = MemoryLimiter(limit_bytes, shared_bytes)
         self.buffer = TraceBuffer(
-            config=config or GroupByTraceConfig(),
+            config=config or FIXED_GRACE,
             limiter=self.limiter,
             metrics=self.metrics,
             clock=self.clock,
@@ -99,6 +104,7 @@ class BufferUnderTest:
             streams=streams,
             verdict_delay=verdict_delay,
             learned=learned,
+            settled_scopes=settled_scopes,
         )
         self.buffer.poll()
 

@@ -48,7 +48,12 @@ def scratch_configuration(config: ServiceConfig, sink: str, folder: Path) -> Ser
             "processors": processors.model_copy(
                 update={
                     "group_by_trace": waits.model_copy(
-                        update={name: min(getattr(waits, name), longest) for name, longest in _WAITS.items()}
+                        update={
+                            name: longest
+                            if isinstance(wait := getattr(waits, name), str)
+                            else min(wait, longest)
+                            for name, longest in _WAITS.items()
+                        }
                     )
                 }
             ),

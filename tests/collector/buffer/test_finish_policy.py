@@ -17,10 +17,12 @@ class View:
     is_missing_parents: bool = False
     is_missing_refused_spans: bool = False
     is_distributed: bool = False
+    may_continue_elsewhere: bool = False
+    is_settled: bool = False
     services: Collection[str] = ("agent",)
 
 
-POLICY = FinishPolicy(GroupByTraceConfig())
+POLICY = FinishPolicy(GroupByTraceConfig.model_validate({"root_grace": "2s"}))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +95,7 @@ def test_a_missing_parent_never_shortens_the_wait() -> None:
 def test_services_have_times_of_their_own(services: tuple[str, ...], quiet: float) -> None:
     policy = FinishPolicy(
         GroupByTraceConfig.model_validate(
-            {"services": {"fast": {"root_grace": "500ms"}, "slow": {"root_grace": "30s"}}}
+            {"root_grace": "2s", "services": {"fast": {"root_grace": "500ms"}, "slow": {"root_grace": "30s"}}}
         )
     )
 
@@ -111,7 +113,7 @@ def test_defaults() -> None:
     config = GroupByTraceConfig()
 
     assert {
-        "root_grace": "2s",
+        "root_grace": "evidence",
         "multi_service_grace": "6s",
         "incomplete_grace": "10s",
         "idle_timeout": "5m",

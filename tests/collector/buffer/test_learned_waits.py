@@ -18,7 +18,7 @@ from collector.buffer.learned_waits import (
     GapWatch,
     LearnedWaits,
 )
-from tests.support.held_spans import BufferUnderTest, batch, envelope, raw_span
+from tests.support.held_spans import FIXED_GRACE, BufferUnderTest, batch, envelope, raw_span
 
 _RECORDED = json.loads((Path(__file__).parents[2] / "data" / "root_gaps.json").read_text())
 _TRACES = 10_000
@@ -204,7 +204,7 @@ class _Simulation:
 
 def _simulated(recording: str, slower: int = 1) -> tuple[_Simulation, _Simulation]:
     """With the fixed wait, and with the learned one once it was learned."""
-    fixed = _Simulation(recording, GroupByTraceConfig(), None, slower)
+    fixed = _Simulation(recording, FIXED_GRACE, None, slower)
     learned = _Simulation(recording, AUTO, LearnedWaits(), slower)
     for simulation in (fixed, learned):
         simulation.run(counted_from=_TRACES // 2)

@@ -29,7 +29,7 @@ GRANDCHILD = raw_span(3, parent=2)
 
 
 def config(**settings: object) -> GroupByTraceConfig:
-    return GroupByTraceConfig.model_validate(settings)
+    return GroupByTraceConfig.model_validate({"root_grace": "2s", **settings})
 
 
 def reasons(finished: Sequence[FinishedTrace]) -> list[str]:

@@ -1,6 +1,6 @@
 """What the trace buffer does is bounded by what comes in, not by what it holds: operations are counted."""
 
-from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig, TraceView
+from collector.buffer.finish_policy import FinishPolicy, TraceView
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
@@ -8,7 +8,7 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import SpanBatch
 from processors.model.finish_reason import FinishReason
 from processors.spans.envelope import NO_ENVELOPE
-from tests.support.held_spans import raw_span, trace_id
+from tests.support.held_spans import FIXED_GRACE, raw_span, trace_id
 
 
 class CountingPolicy(FinishPolicy):
@@ -23,7 +23,7 @@ class Service:
     """A buffer with a counting policy, polled every half second."""
 
     def __init__(self) -> None:
-        config = GroupByTraceConfig()
+        config = FIXED_GRACE
         self.policy = CountingPolicy(config)
         self.clock = ManualClock()
         self.buffer = TraceBuffer(

@@ -45,7 +45,7 @@ def test_without_a_file_everything_listens_on_this_machine_only() -> None:
     assert config.criteria_patterns() == ["builtin"]
     assert config.exporters == {"debug": DebugConfig()}
     assert config.processors.memory_limiter.limit_mib == 2048
-    assert config.processors.group_by_trace.root_grace == 2.0
+    assert config.processors.group_by_trace.root_grace == "evidence"
     assert config.service.shutdown_timeout == 30.0
 
 
