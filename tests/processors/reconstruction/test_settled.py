@@ -181,6 +181,15 @@ def _answer(*parts: JsonValue) -> str:
             id="the last answer is empty",
         ),
         pytest.param(
+            [
+                AGENT,
+                REQUESTING,
+                PAY,
+                model(4, 1, (21, 30), **{"gen_ai.output.messages": '[{"role": "assistant", "par'}),
+            ],
+            id="the last answer is cut off",
+        ),
+        pytest.param(
             [AGENT, REQUESTING, PAY, ANSWERING, agent(5, 1, "other", (12, 13))],
             id="another run shows nothing",
         ),
