@@ -115,8 +115,8 @@ class FinishedTrace:
     then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
     `quarantined`: processes crashed while they graded it, so nothing of it is rebuilt. `held_seconds` is the
     time since its first span came. `latest_end` (Unix nanoseconds) is when the last of its spans ended, where
-    more can go on in the trace after that; else 0. `receipt` is for whom its spans were read from. `scopes` are
-    its runs where they were read to see that the trace is finished; they stay in this process.
+    more can go on in the trace after that; else 0. `receipt` is for whom its spans were read from. `scopes`
+    are its runs where they were read to see that the trace is finished; they stay in this process.
     """
 
     trace_id: bytes
