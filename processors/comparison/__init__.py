@@ -47,6 +47,7 @@ from processors.comparison.expected_value import (
     ONE_OF,
     Expected,
     Matcher,
+    all_fit,
     alternatives,
     compile_expected,
     expected_value_problems,
@@ -65,6 +66,7 @@ from processors.comparison.json_schema_check import (
     schema_violations,
 )
 from processors.comparison.output import (
+    MASKED_OUTPUT,
     WHOLE_OUTPUT,
     OutputConfig,
     OutputPath,
@@ -87,22 +89,23 @@ from processors.comparison.tool_selection import (
     without_failed,
     without_invented,
 )
-from processors.comparison.value_equality import equal_values, equality_key
+from processors.comparison.value_equality import equal_values, equality_key, known_equality
 
 __all__ = [
-    "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MATCHER_ARGUMENTS", "ONE_OF",
-    "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint", "CallConstraints",
-    "CallStatus", "ClassCounts", "ClassMetrics", "Expected", "Extraction", "ExtractorName",
-    "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher", "OutputConfig", "OutputPath",
-    "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns", "ToolSelectionConfig",
-    "UnresolvedReferenceError", "all_comparable_arguments", "alternatives", "arguments_detail",
-    "best_fitting_order", "calls_of", "check_classes", "check_schema", "common_subsequence_length",
-    "comparable_arguments", "comparable_result_text", "comparable_result_value", "compile_expected",
-    "detail_text", "equal_values", "equality_key", "expected_value_problems", "fits", "fits_members",
-    "input_object", "input_path", "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of",
-    "known_output", "lasting_alignment", "leaves", "looks_failed", "matching_cost", "matching_size",
-    "maximum_matching", "may_have_taken_effect", "ordered_keys", "output_detail", "output_line",
-    "parallel_segments", "parse_json_path", "place_text", "python_text", "readable_arguments",
-    "schema_violations", "share_of", "took_effect", "unknown_arguments", "unknown_input", "unknown_result",
-    "value_written_in", "with_floats", "without_failed", "without_invented",
+    "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MASKED_OUTPUT",
+    "MATCHER_ARGUMENTS", "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition",
+    "CallConstraint", "CallConstraints", "CallStatus", "ClassCounts", "ClassMetrics", "Expected",
+    "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher",
+    "OutputConfig", "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig",
+    "ToolPatterns", "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments",
+    "all_fit", "alternatives", "arguments_detail", "best_fitting_order", "calls_of", "check_classes",
+    "check_schema", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
+    "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
+    "expected_value_problems", "fits", "fits_members", "input_object", "input_path", "is_matcher",
+    "is_oversized", "is_too_large", "keys_of", "kind_of", "known_equality", "known_output",
+    "lasting_alignment", "leaves", "looks_failed", "matching_cost", "matching_size", "maximum_matching",
+    "may_have_taken_effect", "ordered_keys", "output_detail", "output_line", "parallel_segments",
+    "parse_json_path", "place_text", "python_text", "readable_arguments", "schema_violations", "share_of",
+    "took_effect", "unknown_arguments", "unknown_input", "unknown_result", "value_written_in",
+    "with_floats", "without_failed", "without_invented",
 ]  # fmt: skip

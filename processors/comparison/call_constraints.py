@@ -34,7 +34,10 @@ from processors.model import (
     JsonObject,
     NotEvaluated,
     ToolCall,
+    hides_member,
+    holds_mask,
     json_text,
+    may_be_masked,
 )
 
 CallStatus: TypeAlias = Literal["any", "succeeded", "failed"]
@@ -137,8 +140,8 @@ class CallCondition:
             return None
         return took_effect(call) == (self._status == "succeeded")
 
-    def arguments_fit(self, arguments: JsonObject) -> bool:
-        """Whether `arguments` hold the expected ones.
+    def arguments_fit(self, arguments: JsonObject) -> bool | None:
+        """Whether `arguments` hold the expected ones; None where masks in them leave that open.
 
         Raises:
             SchemaTooComplexError: a schema could not be checked within its bounds.
@@ -266,9 +269,15 @@ class CallConstraints:
         return _share(settled, failing), _share(holding, lost)
 
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
+        masked: ToolCall | None = None
         for call in run.calls:
-            if any(call.name in kind.tools for kind in constraint.kinds) and readable_arguments(call) is None:
-                return unknown_arguments(call)
+            if any(call.name in kind.tools for kind in constraint.kinds):
+                if readable_arguments(call) is None:
+                    return unknown_arguments(call)
+                if masked is None and may_be_masked(call.arguments_text):
+                    masked = call
+        if masked is not None:
+            return unknown_arguments(masked)
         raise AssertionError("a constraint is in doubt through a call whose arguments are not known")
 
     def _finding(self, constraint: CallConstraint, sequence: "_Sequence") -> Finding:
@@ -434,8 +443,10 @@ class _Sequence:
                 if arguments is None:
                     yield _Event(at, step, alone, _UNKNOWN if paths else (), sure=sure and not kind.cost)
                     continue
-                if kind.cost and not kind.arguments_fit(arguments):
+                fit = kind.arguments_fit(arguments) if kind.cost else True
+                if fit is False:
                     continue
+                sure = sure and fit is True
                 key = _key(arguments, paths)
             yield _Event(at, step, alone, key, sure=sure)
 
@@ -589,12 +600,14 @@ def _relation_text(constraint: CallConstraint, demand: _Demand, event: _Event) -
 
 
 def _key(arguments: JsonObject, paths: tuple[JsonPath, ...]) -> Any:
-    """The values at `paths`, in a form that compares; `_NONE` where one is not there."""
+    """The values at `paths`, in a form that compares; `_NONE`: one is not there; `_UNKNOWN`: masked."""
     found = []
     for path in paths:
         values = path.values(arguments)
         if not values:
-            return _NONE
+            return _UNKNOWN if hides_member(arguments) else _NONE
+        if any(map(holds_mask, values)):
+            return _UNKNOWN
         found.append(equality_key(values))
     return tuple(found)
 

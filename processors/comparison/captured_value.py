@@ -116,6 +116,8 @@ def unknown_result(call: ToolCall) -> NotEvaluated:
 def _unknown(call: ToolCall, what: str, text: str | None, state: ValueState) -> NotEvaluated:
     if is_oversized(text):
         return NotEvaluated.over_limit(f"{what} of {call.name}: too long to be read")
+    if state is _PRESENT:
+        return NotEvaluated.not_captured(f"{what} of {call.name}: redacted in part")
     return NotEvaluated.not_captured(f"{what} of {call.name}: {state}")
 
 

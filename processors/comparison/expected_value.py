@@ -8,13 +8,16 @@ matcher of the table below, or one of these three:
 - `$input`: the value at a path of the run's own input; replaced before it is compared
   (`processors.criteria.criteria_template`).
 
+A value in which redaction masked something (`processors.model.masks`) is compared as far as it is known:
+whether it fits is True, False, or None where that depends on what is masked.
+
 What holds no matcher is compared by `processors.comparison.value_equality` and costs nothing more.
 """
 
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from types import MappingProxyType
@@ -24,7 +27,7 @@ from processors.comparison.json_paths import EVERY, JsonPath, parse_json_path
 from processors.comparison.json_schema_check import JSON_TYPES, check_schema, schema_violations
 from processors.comparison.value_equality import equal_values
 from processors.documents import did_you_mean
-from processors.model import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, has_mask, is_digest, same_text
 from processors.texts.linear_regex import compile_linear
 
 _RELATIVE_TOLERANCE: Final = 1e-6
@@ -36,22 +39,26 @@ _SCHEMA_COST: Final = 50
 class Matcher:
     """A condition on one value.
 
-    `test` says whether a value meets it. `meets_absence`: it is met where there is no value. `reads_text`:
-    it speaks of texts, so that a value known as text and as what the text writes is tried as text. `cost`
-    is what a character of a value costs to test, in characters that a regular expression searches.
+    `test` says whether a value meets it; None: something masked in it leaves that open. `meets_absence`: it
+    is met where there is no value. `reads_text`: it speaks of texts, so that a value known as text and as what
+    the text writes is tried as text. `reads_masks`: its test sees to masked texts itself. `cost` is what a
+    character of a value costs to test, in characters that a regular expression searches.
     """
 
-    test: Callable[[JsonValue], bool]
+    test: Callable[[JsonValue], bool | None]
     meets_absence: bool = False
     reads_text: bool = False
+    reads_masks: bool = False
     cost: int = 1
 
 
 def _regex(argument: JsonValue) -> Matcher:
     if not isinstance(argument, str):
         raise ValueError("expected a regular expression")
-    search = compile_linear(argument).search
-    return Matcher(lambda value: isinstance(value, str) and search(value) is not None, reads_text=True)
+    is_found = compile_linear(argument).is_found
+    return Matcher(
+        lambda value: is_found(value) if isinstance(value, str) else False, reads_text=True, reads_masks=True
+    )
 
 
 def _glob(argument: JsonValue) -> Matcher:
@@ -120,7 +127,12 @@ def _type(argument: JsonValue) -> Matcher:
 
 def _schema(argument: JsonValue) -> Matcher:
     check_schema(argument)
-    return Matcher(lambda value: not schema_violations(value, argument), cost=_SCHEMA_COST)
+
+    def test(value: JsonValue) -> bool | None:
+        violations = schema_violations(value, argument)
+        return None if violations is None else not violations
+
+    return Matcher(test, reads_masks=True, cost=_SCHEMA_COST)
 
 
 def _constant(matcher: Matcher, otherwise: str) -> Callable[[JsonValue], Matcher]:
@@ -142,13 +154,14 @@ MATCHERS: Mapping[str, Callable[[JsonValue], Matcher]] = MappingProxyType({
     "$type": _type,
     "$schema": _schema,
     "$present": _constant(
-        Matcher(lambda _: True), 'where there must be no value, write "$absent: true"'
+        Matcher(lambda _: True, reads_masks=True), 'where there must be no value, write "$absent: true"'
     ),
     "$absent": _constant(
-        Matcher(lambda _: False, meets_absence=True), 'where there must be a value, write "$present: true"'
+        Matcher(lambda _: False, meets_absence=True, reads_masks=True),
+        'where there must be a value, write "$present: true"',
     ),
     "$any": _constant(
-        Matcher(lambda _: True, meets_absence=True), "for one of several values, write $in"
+        Matcher(lambda _: True, meets_absence=True, reads_masks=True), "for one of several values, write $in"
     ),
 })  # fmt: skip
 """What makes each matcher out of its argument; it raises ValueError for an argument that it cannot take.
@@ -276,39 +289,75 @@ def input_path(argument: JsonValue) -> JsonPath:
     raise ValueError('expected the path of one value of the input, such as "city" or "trip.stops[0]"')
 
 
-def fits(expected: Expected, actual: JsonValue) -> bool:
+def fits(expected: Expected, actual: JsonValue) -> bool | None:
     """Whether `actual` is what is expected: equal where that is literal, else met by its matchers.
+
+    None where that depends on what a mask in `actual` hides.
 
     Raises:
         SchemaTooComplexError: a `$schema` could not be checked within its bounds.
     """
     if isinstance(expected, Matcher):
-        return expected.test(actual)
+        return _meets(expected, actual)
     if isinstance(expected, OneOf):
-        return any(fits(member, actual) for member in expected.members)
-    if isinstance(expected, dict):
-        return isinstance(actual, dict) and fits_members(expected, actual, subset=False)
-    if isinstance(expected, list):
-        return (
-            isinstance(actual, list)
-            and len(expected) == len(actual)
-            and all(fits(*pair) for pair in zip(expected, actual, strict=True))
-        )
-    return isinstance(expected, str | int | float | None) and equal_values(expected, actual)
+        verdicts = {fits(member, actual) for member in expected.members}
+        return True if True in verdicts else None if None in verdicts else False
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        return fits_members(expected, actual, subset=False)
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all_fit(map(fits, expected, actual))
+    if isinstance(expected, str | int | float | None) and equal_values(expected, actual):
+        return True
+    if not isinstance(actual, str):
+        return False
+    if isinstance(expected, str):
+        return same_text(expected, actual)
+    return None if has_mask(actual) or (is_digest(actual) and expected is not None) else False
 
 
-def fits_members(expected: Mapping[str, Expected], actual: Mapping[str, JsonValue], *, subset: bool) -> bool:
+def fits_members(
+    expected: Mapping[str, Expected], actual: Mapping[str, JsonValue], *, subset: bool
+) -> bool | None:
     """Whether every expected member is there and fits; without `subset` also whether no other is there.
 
-    A member whose matcher is met by absence (`$absent`, `$any`) need not be there.
+    A member whose matcher is met by absence (`$absent`, `$any`) need not be there. None as for `fits`: what
+    is not there may be a member whose name is masked.
     """
+    known: bool | None = True
     for key, value in expected.items():
+        verdict: bool | None
         if key in actual:
-            if not fits(value, actual[key]):
-                return False
-        elif not _meets_absence(value):
+            verdict = fits(value, actual[key])
+        else:
+            verdict = None if any(map(has_mask, actual)) else _meets_absence(value)
+        if verdict is False:
             return False
-    return subset or all(key in expected for key in actual)
+        known = known and verdict
+    if not subset:
+        for key in actual:
+            if key not in expected:
+                if not has_mask(key):
+                    return False
+                known = None
+    return known
+
+
+def all_fit(verdicts: Iterable[bool | None]) -> bool | None:
+    """False where one of `verdicts` is, else None where one is not known, else True."""
+    known: bool | None = True
+    for verdict in verdicts:
+        if verdict is False:
+            return False
+        known = known and verdict
+    return known
+
+
+def _meets(matcher: Matcher, actual: JsonValue) -> bool | None:
+    if isinstance(actual, str) and not matcher.reads_masks:
+        if has_mask(actual):
+            return None
+        return True if matcher.test(actual) else None if is_digest(actual) else False
+    return matcher.test(actual)
 
 
 def alternatives(expected: Expected) -> tuple[Expected, ...]:

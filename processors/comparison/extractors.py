@@ -18,6 +18,8 @@ from processors.model import (
     NotEvaluated,
     ToolCall,
     ValueState,
+    has_mask,
+    mask_places,
 )
 from processors.texts.linear_regex import LinearPattern, compile_linear
 
@@ -76,6 +78,7 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "after_marker": ("marker", "include_marker"),
 }
 _REQUIRED = ("pattern", "tool_name", "marker")
+_MASKED = NotEvaluated.not_captured("answers of the agent: redacted in part")
 _NOT_CAPTURED = NotEvaluated.not_captured("answers of the agent: absent")
 
 
@@ -209,14 +212,22 @@ def _last_turn(separator: str) -> Extract:
 
 
 def _after_marker(marker: str, include_marker: bool) -> Extract:
-    def text_of(answers: list[Message]) -> str:
+    def text_of(answers: list[Message]) -> str | NotEvaluated:
         for answer in reversed(answers):
             start = answer.content.find(marker)
+            if _is_hidden_before(answer.content, start):
+                return _MASKED
             if start >= 0:
                 return answer.content[start if include_marker else start + len(marker) :].strip()
         return ""
 
     return _over_answers(text_of)
+
+
+def _is_hidden_before(text: str, place: int) -> bool:
+    """Whether a mask stands before `place` in `text`, or anywhere where that is -1."""
+    first = next((first for first, _ in mask_places(text)), None) if has_mask(text) else None
+    return first is not None and (place < 0 or first < place)
 
 
 def _pattern(config: ExtractorConfig) -> Extract:
@@ -230,6 +241,8 @@ def _pattern(config: ExtractorConfig) -> Extract:
                 return NotEvaluated.over_limit(
                     f"a message has more than {MAX_SEARCHED_CHARACTERS} characters"
                 )
+            if has_mask(text):
+                return _MASKED
             if not config.search_all:
                 found = pattern.search(text)
                 if found is not None:

@@ -5,15 +5,15 @@ and Gemini (`STRING`) give them. A keyword that is not known here asserts nothin
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 
 import re2
 
-from processors.comparison.value_equality import equal_values, equality_key
-from processors.model import JsonObject, JsonValue
+from processors.comparison.value_equality import equality_key, known_equality
+from processors.model import JsonObject, JsonValue, has_mask, hides_member, holds_mask
 
 MAX_STEPS = 10_000
 """Pairs of a value and a schema that are visited in one check; a step costs about two microseconds."""
@@ -33,8 +33,10 @@ class UnresolvedReferenceError(Exception):
     """A `$ref` that bears on the value leads to nothing inside its schema."""
 
 
-def schema_violations(value: JsonValue, schema: JsonValue, *, resolve: bool = False) -> list[str]:
+def schema_violations(value: JsonValue, schema: JsonValue, *, resolve: bool = False) -> list[str] | None:
     """The places where `value` does not follow `schema`, in the order of the value; at most 20.
+
+    None: there is none, but something that redaction masked may be one.
 
     Each is `a.b[0]: what was expected`, without a path for the value itself, and never quotes the value.
 
@@ -52,7 +54,7 @@ def schema_violations(value: JsonValue, schema: JsonValue, *, resolve: bool = Fa
     """
     check = _Check(schema, resolve)
     check.visit(value, schema, "", 0)
-    return check.violations
+    return None if check.is_open and not check.violations else check.violations
 
 
 def check_schema(schema: JsonValue, path: str = "") -> None:
@@ -68,6 +70,8 @@ class _Check:
     resolves: bool = False
     violations: list[str] = field(default_factory=list)
     steps: int = 0
+    is_open: bool = False
+    """Whether something masked may be a violation."""
 
     def visit(self, value: JsonValue, schema: JsonValue, path: str, depth: int) -> None:
         self._spend(1)
@@ -81,6 +85,9 @@ class _Check:
         if isinstance(reference, str):
             self.visit(value, self._resolve(reference), path, depth + 1)
         if value is None and schema.get("nullable") is True:
+            return
+        if isinstance(value, str) and schema and has_mask(value):
+            self.is_open = True
             return
         self._check_value(value, schema, path)
         if isinstance(value, dict):
@@ -107,10 +114,13 @@ class _Check:
         allowed = schema.get("enum")
         if isinstance(allowed, list):
             self._spend(len(allowed) // _COMPARISONS_OF_A_STEP)
-            if not any(equal_values(value, option) for option in allowed):
-                self._add(path, "not one of the allowed values")
-        if "const" in schema and not equal_values(value, schema["const"]):
-            self._add(path, "not the one allowed value")
+            self._require(
+                _any(known_equality(value, option) for option in allowed),
+                path,
+                "not one of the allowed values",
+            )
+        if "const" in schema:
+            self._require(known_equality(value, schema["const"]), path, "not the one allowed value")
 
     def _check_number(self, value: int | float, schema: JsonObject, path: str) -> None:
         low, high = _limit(schema, "minimum"), _limit(schema, "maximum")
@@ -141,8 +151,10 @@ class _Check:
 
     def _check_array(self, value: list[JsonValue], schema: JsonObject, path: str, depth: int) -> None:
         self._check_size(len(value), schema, "Items", "entries", path)
-        if schema.get("uniqueItems") is True and len({equality_key(item) for item in value}) < len(value):
-            self._add(path, "an entry is repeated")
+        if schema.get("uniqueItems") is True:
+            known = [equality_key(item) for item in value if not holds_mask(item)]
+            is_unique = False if len({*known}) < len(known) else None if len(known) < len(value) else True
+            self._require(is_unique, path, "an entry is repeated")
         items = schema.get("items")
         prefix = schema.get("prefixItems")
         if isinstance(items, list):  # before draft 2020-12
@@ -154,8 +166,9 @@ class _Check:
             elif items is not None:
                 self.visit(item, items, f"{path}[{index}]", depth + 1)
         contained = schema.get("contains")
-        if contained is not None and not any(self._follows(item, contained, depth) for item in value):
-            self._add(path, "no entry is of the kind that must be there")
+        if contained is not None:
+            found = _any(self._follows(item, contained, depth) for item in value)
+            self._require(found, path, "no entry is of the kind that must be there")
 
     def _check_object(self, value: JsonObject, schema: JsonObject, path: str, depth: int) -> None:
         self._check_size(len(value), schema, "Properties", "members", path)
@@ -164,7 +177,7 @@ class _Check:
             self._spend(len(required) // _COMPARISONS_OF_A_STEP)
         for name in required if isinstance(required, list) else ():
             if isinstance(name, str) and name not in value:
-                self._add(_join(path, name), "missing")
+                self._require(None if hides_member(value) else False, _join(path, name), "missing")
         self._check_dependencies(value, schema, path, depth)
         properties = schema.get("properties")
         patterns = schema.get("patternProperties")
@@ -184,10 +197,10 @@ class _Check:
                     known = True
                     if pattern is not None:
                         self.visit(member, by_name, inner, depth + 1)
-            if names is not None and not self._follows(key, names, depth):
-                self._add(inner, "a name that is not allowed")
-            if not known and others is False:
-                self._add(inner, "unknown")
+            if names is not None:
+                self._require(self._follows(key, names, depth), inner, "a name that is not allowed")
+            if not known and (others is False or has_mask(key)):
+                self._require(None if has_mask(key) else False, inner, "unknown")
             elif not known and isinstance(others, dict):
                 self.visit(member, others, inner, depth + 1)
 
@@ -197,7 +210,8 @@ class _Check:
             if name in value and isinstance(needed, list):
                 for other in needed:
                     if isinstance(other, str) and other not in value:
-                        self._add(_join(path, other), f"missing beside {name}")
+                        is_there = None if hides_member(value) else False
+                        self._require(is_there, _join(path, other), f"missing beside {name}")
         schemas = schema.get("dependentSchemas")
         for name, inner in schemas.items() if isinstance(schemas, dict) else ():
             if name in value:
@@ -207,16 +221,24 @@ class _Check:
         for inner in _listed(schema, "allOf"):
             self.visit(value, inner, path, depth + 1)
         options = _listed(schema, "anyOf")
-        if options and not any(self._follows(value, option, depth) for option in options):
-            self._add(path, "follows none of the allowed schemas")
+        if options:
+            follows = _any(self._follows(value, option, depth) for option in options)
+            self._require(follows, path, "follows none of the allowed schemas")
         options = _listed(schema, "oneOf")
-        if options and sum(self._follows(value, option, depth) for option in options) != 1:
-            self._add(path, "does not follow exactly one of the allowed schemas")
-        if "not" in schema and self._follows(value, schema["not"], depth):
-            self._add(path, "follows a schema that it must not follow")
+        if options:
+            followed = [self._follows(value, option, depth) for option in options]
+            is_one = None if None in followed else followed.count(True) == 1
+            self._require(is_one, path, "does not follow exactly one of the allowed schemas")
+        if "not" in schema:
+            follows = self._follows(value, schema["not"], depth)
+            is_free = None if follows is None else not follows
+            self._require(is_free, path, "follows a schema that it must not follow")
         if "if" in schema:
-            branch = "then" if self._follows(value, schema["if"], depth) else "else"
-            if branch in schema:
+            follows = self._follows(value, schema["if"], depth)
+            branch = "then" if follows else "else"
+            if follows is None:
+                self.is_open = True
+            elif branch in schema:
                 self.visit(value, schema[branch], path, depth + 1)
 
     def _check_size(self, size: int, schema: JsonObject, what: str, unit: str, path: str) -> None:
@@ -226,11 +248,19 @@ class _Check:
         if most is not None and size > most:
             self._add(path, f"more than {_shown(most)} {unit}")
 
-    def _follows(self, value: JsonValue, schema: JsonValue, depth: int) -> bool:
+    def _require(self, holds: bool | None, path: str, message: str) -> None:
+        """Take down `message` where what must hold does not; None: that is not known."""
+        if holds is False:
+            self._add(path, message)
+        elif holds is None:
+            self.is_open = True
+
+    def _follows(self, value: JsonValue, schema: JsonValue, depth: int) -> bool | None:
+        """Whether `value` follows `schema`; None: something masked decides."""
         inner = _Check(self.root, self.resolves, steps=self.steps)
         inner.visit(value, schema, "", depth + 1)
         self.steps = inner.steps
-        return not inner.violations
+        return None if inner.is_open and not inner.violations else not inner.violations
 
     def _resolve(self, reference: str) -> JsonValue:
         """The schema that a local reference means; true, which allows everything, where it means none."""
@@ -426,3 +456,13 @@ def _subschemas(schema: JsonObject, path: str) -> list[tuple[str, JsonValue]]:
 
 def _at(path: str, message: str) -> str:
     return f"{path}: {message}" if path else message
+
+
+def _any(verdicts: Iterable[bool | None]) -> bool | None:
+    """True where one of `verdicts` is, else None where one is not known, else False."""
+    known: bool | None = False
+    for verdict in verdicts:
+        if verdict:
+            return True
+        known = None if verdict is None else known
+    return known

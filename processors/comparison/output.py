@@ -17,6 +17,8 @@ from processors.model import (
     JsonValue,
     NotEvaluated,
     ValueState,
+    has_mask,
+    hides_member,
     parse_json,
 )
 
@@ -59,16 +61,25 @@ class OutputPath:
         return self._steps == [self.text]
 
     def resolve(self, output: JsonValue) -> JsonValue:
-        """The value at this path; raises OutputPathError where there is none."""
+        """The value at this path; raises OutputPathError where there is none.
+
+        Where a mask stands in place of what leads to it, that mask is its value.
+        """
         value = output
         for step in self._steps:
             if isinstance(step, str):
+                if isinstance(value, str) and has_mask(value):
+                    return value
                 if not isinstance(value, dict):
                     raise OutputPathError(f'no "{self.text}": "{step}" is asked of {kind_of(value)}')
+                if step not in value and hides_member(value):
+                    return next(filter(has_mask, value))
                 if step not in value:
                     raise OutputPathError(f'no "{self.text}": there is no key "{step}"')
                 value = value[step]
             else:
+                if isinstance(value, str) and has_mask(value):
+                    return value
                 if not isinstance(value, list):
                     raise OutputPathError(f'no "{self.text}": entry [{step}] is asked of {kind_of(value)}')
                 if step >= len(value):
@@ -158,6 +169,10 @@ def output_line(value: JsonValue) -> str:
     """`value` as a line of the explanation shows it, short enough for another one beside it."""
     text = python_text(value)
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
+
+
+MASKED_OUTPUT = NotEvaluated.not_captured("output: redacted in part")
+"""The answer where the part that decides is masked."""
 
 
 def known_output(run: AgentRun) -> str | JsonObject | NotEvaluated:

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from processors.model import JsonValue
+from processors.model import JsonValue, hides_member, may_equal
 
 
 def equal_values(left: JsonValue, right: JsonValue) -> bool:
@@ -28,6 +28,25 @@ def equal_values(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return False
     return left == right
+
+
+def known_equality(left: JsonValue, right: JsonValue) -> bool | None:
+    """`equal_values` of two values; None where masks in them leave open whether they are equal."""
+    if equal_values(left, right):
+        return True
+    return None if _may_be_equal(left, right) else False
+
+
+def _may_be_equal(left: JsonValue, right: JsonValue) -> bool:
+    if isinstance(left, dict) and isinstance(right, dict):
+        if hides_member(left) or hides_member(right):
+            return True
+        return left.keys() == right.keys() and all(
+            _may_be_equal(value, right[key]) for key, value in left.items()
+        )
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(_may_be_equal, left, right))
+    return equal_values(left, right) or may_equal(left, right)
 
 
 def equality_key(value: JsonValue) -> Hashable:

@@ -14,7 +14,7 @@ from processors.comparison import (
     is_matcher,
     unknown_input,
 )
-from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated
+from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated, holds_mask
 
 _MAX_REMEMBERED = 64
 
@@ -51,6 +51,8 @@ class CriteriaTemplate:
                 return NotEvaluated.not_applicable(
                     f'`$input`: the input of the run has nothing at "{path.text}"'
                 )
+            if holds_mask(found[0]):
+                return NotEvaluated.not_captured(f'`$input`: redaction masked the input at "{path.text}"')
             values[path.text] = found[0]
         key = tuple(equality_key(value) for value in values.values())
         evaluator = self._made.get(key)

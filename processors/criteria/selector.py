@@ -11,6 +11,7 @@ from processors.comparison import (
     Expected,
     Matcher,
     SchemaTooComplexError,
+    all_fit,
     compile_expected,
     expected_value_problems,
     fits,
@@ -22,8 +23,9 @@ from processors.criteria.criteria_template import has_references
 from processors.documents import EvaluatorModel, Path
 from processors.model import AgentRun, JsonObject, NotEvaluated
 
-NO_CONDITION = Matcher(lambda _: True, meets_absence=True)
+NO_CONDITION = Matcher(lambda _: True, meets_absence=True, reads_masks=True)
 """A condition that was left out."""
+_MASKED = NotEvaluated.not_captured("`when`: redaction masked what it is held against")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +46,29 @@ class Selector:
     def selects(self, run: AgentRun) -> bool | NotEvaluated:
         """Whether the evaluation applies to `run`, or why that cannot be told.
 
-        It cannot where every other condition holds and the input is not known.
+        It cannot where every other condition holds and the input, or what one is held against, is not known.
         """
         try:
-            if self.resource_attributes and not _have(run.resource, self.resource_attributes):
-                return False
-            session: dict[str, JsonValue] = {} if run.session is None else {"session": run.session}
-            if self.session is not NO_CONDITION and not _have(session, {"session": self.session}):
-                return False
-            if self.span_attributes and not _have(run.span_attributes, self.span_attributes):
-                return False
-            if self.input is NO_CONDITION:
-                return True
-            return unknown_input(run, "`when`") or _fits_input(self.input, run.input)
+            held = all_fit(self._held(run))
+            if held is False or self.input is NO_CONDITION:
+                return _MASKED if held is None else held
+            unknown = unknown_input(run, "`when`")
+            if unknown is not None:
+                return unknown
+            held = all_fit((held, _fits_input(self.input, run.input)))
+            return _MASKED if held is None else held
         except SchemaTooComplexError:
             return NotEvaluated.over_limit("`when`: a $schema takes too long to check")
+
+    def _held(self, run: AgentRun) -> Iterator[bool | None]:
+        """Whether each condition but that on the input holds."""
+        if self.resource_attributes:
+            yield _have(run.resource, self.resource_attributes)
+        if self.session is not NO_CONDITION:
+            session: dict[str, JsonValue] = {} if run.session is None else {"session": run.session}
+            yield _have(session, {"session": self.session})
+        if self.span_attributes:
+            yield _have(run.span_attributes, self.span_attributes)
 
 
 Condition = TypeAliasType("Condition", JsonValue)
@@ -130,12 +140,13 @@ def is_sampled(trace_id: bytes, rate: float) -> bool:
     return int.from_bytes(blake2b(trace_id, digest_size=8).digest()) < rate * (1 << 64)
 
 
-def _have(actual: Mapping[str, JsonValue], expected: Mapping[str, Expected]) -> bool:
+def _have(actual: Mapping[str, JsonValue], expected: Mapping[str, Expected]) -> bool | None:
     return fits_members(expected, actual, subset=True)
 
 
-def _fits_input(expected: Expected, actual: JsonValue) -> bool:
+def _fits_input(expected: Expected, actual: JsonValue) -> bool | None:
     if isinstance(expected, dict):
         members = input_object(actual)
-        return members is not None and _have(members, expected)
+        if members is not None:
+            return _have(members, expected)
     return fits(expected, actual)

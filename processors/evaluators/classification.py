@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
 from processors.comparison import (
+    MASKED_OUTPUT,
     WHOLE_OUTPUT,
     ClassCounts,
     ClassMetrics,
@@ -34,6 +35,9 @@ from processors.model import (
     NotEvaluated,
     RunFacts,
     Score,
+    has_mask,
+    holds_mask,
+    is_digest,
     parse_json,
 )
 
@@ -81,7 +85,10 @@ class _Classification(Evaluator):
         value = self._target.in_run(run)
         if isinstance(value, NotEvaluated):
             return value
-        predicted = python_text(value).lower()
+        predicted = python_text(value)
+        if has_mask(predicted) or (is_digest(predicted) and not is_digest(self._expected)):
+            return MASKED_OUTPUT
+        predicted = predicted.lower()
         if self._classes is not None and predicted not in self._classes:
             raise UnknownClassError(self._unknown)
         return Score(
@@ -292,6 +299,8 @@ class PrecisionRecallFscore(Evaluator):
         value = self._path.resolve(output)
         if is_too_large(value):
             return NotEvaluated.over_limit("output: too large to be compared")
+        if holds_mask(value):
+            return MASKED_OUTPUT
         metrics = self._metrics(_labels(value))
         details: JsonObject = dict(zip(_METRICS, metrics, strict=True))
         return Score(metrics[_METRICS.index(self._config.metric_type)], details)

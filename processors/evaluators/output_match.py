@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
+    MASKED_OUTPUT,
     Aggregator,
     Expected,
     Extraction,
@@ -48,6 +49,12 @@ from processors.model import (
     NotEvaluated,
     RunFacts,
     Score,
+    contains_text,
+    has_mask,
+    hides_member,
+    is_digest,
+    known_parts,
+    same_text,
 )
 from processors.texts.edit_distance import edit_distance, edit_steps
 from processors.texts.linear_regex import LinearPattern, compile_linear
@@ -66,6 +73,7 @@ _GradeFunction: TypeAlias = Literal["exact_match", "contains", "regex_match", "a
 _Verdict: TypeAlias = tuple[bool, str]
 _PRINTABLE = frozenset(map(chr, range(32, 127))) | {"\n", "\r"}
 _MAX_OFFENDERS = 5
+_MASKED_TEXT = NotEvaluated.not_captured("the text: redacted in part")
 
 
 _OUTPUT_SETTINGS = frozenset(
@@ -236,25 +244,28 @@ class ExactMatch(_Grading):
     ) -> tuple[float, JsonObject] | NotEvaluated:
         try:
             if cost * len(python_text(actual)) <= MAX_MATCHED_CHARACTERS:
-                return float(fits(matching, actual) != self._negated), _NO_DETAILS
+                return _verdict(fits(matching, actual), self._negated)
         except SchemaTooComplexError:
             pass
         return NotEvaluated.over_limit("output: takes too much work to match")
 
-    def _compare(self, actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject]:
+    def _compare(self, actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
+        equal: bool | None
         if isinstance(actual, str) or isinstance(expected, str):
-            left, right = python_text(actual), python_text(expected)
-            equal = left == right if self._case_sensitive else left.lower() == right.lower()
+            equal = same_text(python_text(expected), python_text(actual), fold=not self._case_sensitive)
         else:
-            equal = actual == expected
-        return float(equal != self._negated), _NO_DETAILS
+            equal = True if actual == expected else fits(expected, actual)
+        return _verdict(equal, self._negated)
 
     def _grade_text(self, run: AgentRun) -> Score | NotEvaluated:
         output = _known_text(run)
         if isinstance(output, NotEvaluated):
             return output
+        equal = same_text(self._text or "", output)
+        if equal is None:
+            return MASKED_OUTPUT
         return Score(
-            float(output == self._text),
+            float(equal),
             {"expected": output_detail(self._text), "actual": output_detail(output)},
             (f"expected: {output_line(self._text)}", f"actual: {output_line(output)}"),
         )
@@ -306,8 +317,7 @@ class Contains(_Grading):
         self._negated = config.negated
         if criteria.search_text is not None:
             config.refuse_unused("search_text", _OUTPUT_SETTINGS)
-            text = criteria.search_text
-            self._searched = text if config.case_sensitive else text.lower()
+            self._searched = text = criteria.search_text
             self._grade = _OutputComparison(
                 config,
                 OutputTarget(config.target_output_key),
@@ -319,10 +329,9 @@ class Contains(_Grading):
             config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
             self._grade_extracted(_TextGrading("contains", criteria.ground_truth, config.extraction()))
 
-    def _compare(self, actual: JsonValue, _: JsonValue) -> tuple[float, JsonObject]:
-        text = python_text(actual)
-        found = self._searched in (text if self._case_sensitive else text.lower())
-        return float(found != self._negated), _NO_DETAILS
+    def _compare(self, actual: JsonValue, _: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
+        found = contains_text(python_text(actual), self._searched, fold=not self._case_sensitive)
+        return _verdict(found, self._negated)
 
 
 class RegexMatchConfig(ExtractorSettings):
@@ -382,6 +391,8 @@ def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluate
     if len(output) > MAX_SEARCHED_CHARACTERS:
         text = f"output: more than {MAX_SEARCHED_CHARACTERS} characters"
         return NotEvaluated.over_limit(text)
+    if pattern.is_found(output) is None:
+        return MASKED_OUTPUT
     found = pattern.all_matches(output)
     if found == []:
         return Score(0.0, {"matches": 0}, (f"No substrings matched the regex pattern {pattern.pattern}",))
@@ -476,6 +487,8 @@ class JsonSimilarity(_Grading):
                 return NotEvaluated.over_limit(
                     f"output: texts take more than {MAX_EDIT_STEPS} steps to compare"
                 )
+            if similarity.is_masked:
+                return MASKED_OUTPUT
             further: JsonObject = {"matched_leaves": met, "total_leaves": total}
             unmeasured = similarity.unmeasured - unmeasured_before
             if unmeasured:
@@ -483,6 +496,10 @@ class JsonSimilarity(_Grading):
             return min(1.0, met / total) if total else 1.0, further
 
         return compare
+
+
+def _verdict(held: bool | None, negated: bool) -> tuple[float, JsonObject] | NotEvaluated:
+    return MASKED_OUTPUT if held is None else (float(held != negated), _NO_DETAILS)
 
 
 def _known_text(run: AgentRun) -> str | NotEvaluated:
@@ -576,10 +593,11 @@ def _judge(function: _GradeFunction, truth: str | None) -> "Callable[[str], _Ver
     match function:
         case "exact_match":
             trimmed = truth.strip()
-            return lambda submission: _told("Exact match", submission.strip() == trimmed)
+            return lambda submission: _told("Exact match", same_text(trimmed, submission.strip()))
         case "contains":
-            lowered = truth.lower()
-            return lambda submission: _told("Contains ground_truth", lowered in submission.lower())
+            return lambda submission: _told(
+                "Contains ground_truth", contains_text(submission, truth, fold=True)
+            )
         case "regex_match":
             return _search(truth)
 
@@ -594,21 +612,25 @@ def _search(truth: str) -> "Callable[[str], _Verdict | NotEvaluated]":
         if len(submission) > MAX_SEARCHED_CHARACTERS:
             text = f"the text has more than {MAX_SEARCHED_CHARACTERS} characters"
             return NotEvaluated.over_limit(text)
-        return _told("Regex match", pattern.search(submission) is not None)
+        return _told("Regex match", pattern.is_found(submission))
 
     return judge
 
 
-def _is_printable(submission: str) -> _Verdict:
-    offenders = sorted(set(submission) - _PRINTABLE)
+def _is_printable(submission: str) -> _Verdict | NotEvaluated:
+    offenders = sorted(set("".join(known_parts(submission))) - _PRINTABLE)
     if not offenders:
+        if has_mask(submission):
+            return _MASKED_TEXT
         return True, "All characters printable ASCII (ignoring newlines)"
     listed = ", ".join(map(repr, offenders[:_MAX_OFFENDERS]))
     more = f" (+{len(offenders) - _MAX_OFFENDERS} more)" if len(offenders) > _MAX_OFFENDERS else ""
     return False, f"Found non-printable ASCII characters: {listed}{more}"
 
 
-def _told(what: str, passed: bool) -> _Verdict:
+def _told(what: str, passed: bool | None) -> _Verdict | NotEvaluated:
+    if passed is None:
+        return _MASKED_TEXT
     return passed, f"{what}: {passed}"
 
 
@@ -673,6 +695,8 @@ class _OutputComparison:
         return Score(value, details, (self._expected_line, f"actual: {output_line(shown)}", *lines))
 
     def _score_lines(self, path: OutputPath, text: str, compare: _Comparison) -> Score | NotEvaluated:
+        if has_mask(text):
+            return MASKED_OUTPUT  # a mask may hide lines
         actual = self._lines(text)
         expected = self._lines(python_text(self._expected))
         number = max(len(actual), len(expected))
@@ -731,6 +755,8 @@ class _LeafSimilarity:
 
     max_text_length: int
     unmeasured: int = 0
+    is_masked: bool = field(default=False, init=False)
+    """Whether a mask stood where something is expected."""
     _steps: int = field(default=0, init=False)
 
     @property
@@ -748,10 +774,14 @@ class _LeafSimilarity:
         missing, or of another type, meets none of its leaves, and what is there beyond it costs nothing.
         """
         met = 0.0
-        if isinstance(expected, dict):
+        if isinstance(actual, str) and expected != actual and (has_mask(actual) or is_digest(actual)):
+            self.is_masked = True
+        elif isinstance(expected, dict):
             if isinstance(actual, dict):
                 for key, value in expected.items():
-                    if key in actual:
+                    if key not in actual:
+                        self.is_masked = self.is_masked or hides_member(actual)
+                    else:
                         met += self.met(value, actual[key])
         elif isinstance(expected, list):
             if isinstance(actual, list):

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from fnmatch import translate
 from typing import Literal
 
@@ -16,6 +16,7 @@ from processors.comparison import (
     calls_of,
     comparable_arguments,
     equality_key,
+    known_equality,
     looks_failed,
     may_have_taken_effect,
     readable_arguments,
@@ -25,6 +26,7 @@ from processors.comparison import (
 )
 from processors.documents import EvaluatorModel
 from processors.model import (
+    MAX_ASSIGNMENT_ATTEMPTS,
     AgentRun,
     Evaluator,
     EvaluatorExample,
@@ -36,6 +38,8 @@ from processors.model import (
     ToolCall,
     canonical_tool_name,
     canonical_tool_names,
+    holds_mask,
+    may_be_masked,
 )
 
 _SHOWN_TOOLS = 20
@@ -123,18 +127,28 @@ class ToolRepetition(Evaluator):
                 continue
             known: dict[Hashable, int] = {}
             not_known = 0
+            masked: list[tuple[ToolCall, JsonObject]] = []
             for call in calls:
                 arguments = readable_arguments(call)
                 if arguments is None:
                     not_known += 1
                     unread = unread or call
                     continue
+                if may_be_masked(call.arguments_text) and holds_mask(arguments):
+                    masked.append((call, arguments))
+                    continue
                 # A single call is compared with none.
                 key = equality_key(arguments) if len(calls) > 1 else None
                 known[key] = known.get(key, 0) + 1
             # A call is identical with itself, also where its arguments are not known.
             largest = max(known.values(), default=1)
-            doubtful = max(doubtful, max(known.values(), default=0) + not_known)
+            most = max(known.values(), default=0)
+            if masked:
+                unread = unread or masked[0][0]
+                readable = [call for call in calls if readable_arguments(call) is not None]
+                alike = _alike(readable, masked, lambda arguments: arguments)
+                most = max(most, *[len(group) for _, group in alike])
+            doubtful = max(doubtful, most + not_known)
             if largest > count:
                 count, tool = largest, calls[0].name
         return count, tool, doubtful, unread
@@ -326,16 +340,25 @@ class DuplicateSideEffect(Evaluator):
         for calls in by_tool.values():
             groups: dict[Hashable, list[ToolCall]] = {}
             unread: ToolCall | None = None
+            masked: list[tuple[ToolCall, JsonObject]] = []
             for call in calls:
                 arguments = readable_arguments(call)
                 if arguments is None:
                     unread = unread or call
+                elif may_be_masked(call.arguments_text) and holds_mask(
+                    identifying := self._identifying(arguments)
+                ):
+                    masked.append((call, identifying))
                 else:
                     groups.setdefault(equality_key(self._identifying(arguments)), []).append(call)
             for group in groups.values():
                 repeated += _after_success(group)
                 if len(group) > 1 and self._unclear != "ignore":
                     unclear += self._after_unclear_failure(group)
+            for call, alike in _alike(calls, masked, self._identifying):
+                fails = self._unclear == "fail" and self._after_unclear_failure(alike)
+                if fails or _after_success(alike):
+                    undecided = undecided or call
             if unread is not None:
                 fails = self._unclear == "fail" and self._after_unclear_failure(calls)
                 if fails or _after_success(calls):
@@ -369,6 +392,32 @@ class DuplicateSideEffect(Evaluator):
         if ignored is None:
             return arguments
         return {name: value for name, value in arguments.items() if ignored.match(name) is None}
+
+
+def _alike(
+    calls: Sequence[ToolCall],
+    masked: Sequence[tuple[ToolCall, JsonObject]],
+    identifying: Callable[[JsonObject], JsonObject],
+) -> Iterator[tuple[ToolCall, Sequence[ToolCall]]]:
+    """Each of `masked`, with those of `calls`, itself among them, that may have the same arguments.
+
+    Masked arguments neither equal others nor differ from them but in what is known. Beyond what is compared,
+    all may be alike; so may a call whose arguments are not known.
+    """
+    if not masked:
+        return
+    if len(masked) * len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
+        yield masked[0][0], calls
+        return
+    known = [
+        (call, None if arguments is None else identifying(arguments))
+        for call, arguments in zip(calls, map(readable_arguments, calls), strict=True)
+    ]
+    for own, arguments in masked:
+        yield (
+            own,
+            [call for call, other in known if other is None or known_equality(arguments, other) is not False],
+        )
 
 
 def _after_success(calls: Sequence[ToolCall]) -> list[ToolCall]:

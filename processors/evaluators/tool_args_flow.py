@@ -11,8 +11,8 @@ from processors.comparison import (
     ToolPatterns,
     comparable_result_text,
     comparable_result_value,
-    equal_values,
     is_oversized,
+    known_equality,
     parse_json_path,
     readable_arguments,
     unknown_arguments,
@@ -29,6 +29,9 @@ from processors.model import (
     RunFacts,
     Score,
     ToolCall,
+    hides_member,
+    holds_mask,
+    may_be_masked,
 )
 
 _SHOWN_VIOLATIONS = 20
@@ -164,6 +167,8 @@ class ToolArgsFlow(Evaluator):
         where = f"call {position + 1}, {call.name}.{flow.argument.text}"
         values = flow.argument.values(arguments)
         if not values:
+            if hides_member(arguments):
+                return unknown_arguments(call)
             if flow.written.required:
                 checks.checked += 1
                 checks.violations.append(f"{where}: missing")
@@ -176,8 +181,11 @@ class ToolArgsFlow(Evaluator):
                 return NotEvaluated.over_limit(
                     f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments with results"
                 )
-            if any(self._equal(value, other) for other in returned):
+            verdicts = {self._equal(value, other) for other in returned}
+            if True in verdicts:
                 continue
+            if None in verdicts or holds_mask(value):
+                return unknown_arguments(call)
             if unknown is not None:
                 return unknown_result(unknown)
             source = f"{flow.written.from_tool}.{flow.path.text}".rstrip(".")
@@ -202,10 +210,14 @@ class ToolArgsFlow(Evaluator):
                 if call.error is None and call.executed:
                     unknown = unknown or call
                 continue
-            found += flow.path.values(comparable_result_value(call, text))
+            result = comparable_result_value(call, text)
+            picked = flow.path.values(result)
+            if not picked and may_be_masked(text) and holds_mask(result):
+                unknown = unknown or call
+            found += picked
         return found, unknown, has_source
 
-    def _equal(self, value: JsonValue, other: JsonValue) -> bool:
+    def _equal(self, value: JsonValue, other: JsonValue) -> bool | None:
         if self._as_text and isinstance(value, (str, int, float)) and isinstance(other, (str, int, float)):
-            return str(value).strip() == str(other).strip()
-        return equal_values(value, other)
+            return known_equality(str(value).strip(), str(other).strip())
+        return known_equality(value, other)

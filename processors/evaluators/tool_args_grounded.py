@@ -32,6 +32,9 @@ from processors.model import (
     Score,
     ToolCall,
     ValueState,
+    has_mask,
+    holds_mask,
+    may_be_masked,
 )
 from processors.response_handling import Evidence, EvidenceTooLargeError
 
@@ -134,6 +137,7 @@ class ToolArgsGrounded(Evaluator):
         findings = _Findings()
         evidence: Evidence | None = None
         blind: NotEvaluated | None = None
+        masked: ToolCall | None = None
         shown = 0  # calls before this position have their results in the evidence
         for position, call in enumerate(calls):
             if call.category not in self._categories:
@@ -158,29 +162,37 @@ class ToolArgsGrounded(Evaluator):
                 shown += 1
             choices = _choices(run, call)
             for place, value in values:
+                if isinstance(value, str) and has_mask(value):
+                    masked = masked or call
+                    continue
                 findings.checked += 1
                 if equality_key(value) in choices or evidence.supports(value, self._text):
                     continue
                 if blind is not None:
                     return blind
                 findings.ungrounded.append(f"call {position + 1}, {call.name}.{place_text(place)}")
-        return findings
+        return findings if masked is None else unknown_arguments(masked)
 
     def _told(self, run: AgentRun) -> tuple[Evidence, NotEvaluated | None]:
         """What was told before the first call, and why that may not be all of it."""
         evidence = Evidence()
         evidence.add(self._constants)
         is_input_known = run.input_state is ValueState.PRESENT
+        is_masked = is_input_known and holds_mask(run.input)
         if is_input_known:
             evidence.add(run.input, is_told=True)
         # Tool messages of earlier turns show results that were there before this run.
         turn = max((message.turn for message in run.messages), default=0)
         for message in run.messages:
+            if message.role != "assistant":
+                is_masked = is_masked or has_mask(message.content)
             if message.role in ("user", "system"):
                 is_input_known = is_input_known or message.role == "user"
                 evidence.add(message.content, is_told=True)
             elif message.role == "tool" and message.turn < turn:
                 evidence.add(message.content)
+        if is_masked:
+            return evidence, NotEvaluated.not_captured("what the agent was told: redacted in part")
         if is_input_known:
             return evidence, None
         return evidence, NotEvaluated.not_captured(f"the input of the run: {run.input_state}")
@@ -210,8 +222,9 @@ def _add_result(call: ToolCall, evidence: Evidence) -> NotEvaluated | None:
     text = comparable_result_text(call)
     if text is None or is_oversized(text):
         return unknown_result(call) if call.error is None and call.executed else None
-    evidence.add(comparable_result_value(call, text))
-    return None
+    result = comparable_result_value(call, text)
+    evidence.add(result)
+    return unknown_result(call) if may_be_masked(text) and holds_mask(result) else None
 
 
 def _choices(run: AgentRun, call: ToolCall) -> set[object]:

@@ -151,7 +151,8 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
             return [_NO_OBJECT]
         return unknown_arguments(call)
     try:
-        return schema_violations(arguments, schema, resolve=True)
+        found = schema_violations(arguments, schema, resolve=True)
+        return unknown_arguments(call) if found is None else found
     except UnresolvedReferenceError as error:
         return NotEvaluated.not_captured(f"the schema of {call.name} lacks what it refers to: {error}")
     except SchemaTooComplexError:

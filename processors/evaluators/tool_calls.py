@@ -62,6 +62,7 @@ from processors.model import (
     ToolKeys,
     canonical_tool_name,
     canonical_tool_names,
+    may_be_masked,
 )
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
@@ -421,20 +422,23 @@ class _Assignment:
     """What came of the attempts.
 
     `attempts` holds (expectation, call, fits) in the order tried, with `fits` None where the call's value
-    is not known. `unknown` is the first such call. `unmatched` is the expectation at which a search for the
-    first call only ended because no call of its tool was left. `over_limit`: the search was given up.
+    is not known, or masks in it leave that open. `unknown` is the first such call. `doubtful` is the first
+    call that fits an expectation and would have gone to an earlier one if it fitted that. `unmatched` is the
+    expectation at which a search for the first call only ended because no call of its tool was left.
+    `over_limit`: the search was given up.
     """
 
     fitted: int = 0
     attempts: list[tuple[int, int, bool | None]] = field(default_factory=list)
     unknown: int | None = None
+    doubtful: int | None = None
     unmatched: int | None = None
     over_limit: bool = False
 
 
 _ValueT = TypeVar("_ValueT")
-_Test: TypeAlias = Callable[[int, int], bool]
-"""Whether a call, by its position, is as the expectation of that number says."""
+_Test: TypeAlias = Callable[[int, int], bool | None]
+"""Whether a call, by its position, is as the expectation of that number says; None: masks leave that open."""
 
 
 _SHOWN_ATTEMPTS = 20
@@ -475,6 +479,10 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     def _text(self, call: ToolCall, value: _ValueT) -> str | None:
         """The text that the value of `call` was read from."""
         ...
+
+    def _is_masked(self, call: ToolCall, value: _ValueT) -> bool:
+        """Whether redaction masked anything in the value of `call`."""
+        return may_be_masked(self._text(call, value))
 
     @abstractmethod
     def _shown(self, call: ToolCall, value: _ValueT | None) -> str:
@@ -524,6 +532,8 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         if assignment.over_limit:
             return _over_limit(self.noun)
         fitted = assignment.fitted
+        if assignment.doubtful is not None:
+            return self._unknown(calls[assignment.doubtful])
         if fitted < len(self._wanted):
             if assignment.unknown is not None:
                 return self._unknown(calls[assignment.unknown])
@@ -558,7 +568,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         if self.first_only:
             return 0.0, 1.0
         assignment = self._assign(calls, self._values(calls))
-        if assignment.over_limit:
+        if assignment.over_limit or assignment.doubtful is not None:
             return 0.0, 1.0
         if self._strict:
             return float(assignment.fitted == len(self._wanted)), 1.0
@@ -584,6 +594,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         result = _Assignment()
         attempts = result.attempts
         used: set[int] = set()
+        open_to: set[int] = set()
         compare: _Test | None = None
         budget = MAX_MATCHED_CHARACTERS
         verdict: bool | None
@@ -607,7 +618,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                     verdict = True
                 elif value is None or is_oversized(read_from := self._text(calls[position], value)):
                     verdict = None
-                elif test is not None:
+                elif test is not None and (test(value) or not self._is_masked(calls[position], value)):
                     verdict = test(value)
                 else:
                     if cost:
@@ -621,12 +632,16 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                 attempts.append((index, position, verdict))
                 if verdict:
                     result.fitted += 1
+                    if position in open_to and test is not _anything and result.doubtful is None:
+                        result.doubtful = position
                     free_by_name[names[position]].remove(position)  # the list that is gone through ends here
                     if by_id:
                         used.add(position)
                     break
-                if verdict is None and result.unknown is None:
-                    result.unknown = position
+                if verdict is None:
+                    open_to.add(position)
+                    if result.unknown is None:
+                        result.unknown = position
                 if self.first_only:
                     return result
         return result
@@ -820,7 +835,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         return unknown_arguments(call)
 
     def _comparison(self, calls: Sequence[ToolCall], values: list[JsonObject | None]) -> _Test:
-        def compare(index: int, position: int) -> bool:
+        def compare(index: int, position: int) -> bool | None:
             expected, actual = self._expected[index], values[position]
             if isinstance(expected, dict) and actual is not None:
                 return fits_members(expected, actual, subset=self._subset)
@@ -949,21 +964,22 @@ class ToolCallOutput(_FirstFit[str]):
     def _comparison(self, calls: Sequence[ToolCall], values: list[str | None]) -> _Test:
         read: dict[int, JsonValue] = {}
 
-        def compare(index: int, position: int) -> bool:
+        def compare(index: int, position: int) -> bool | None:
             text = values[position] or ""
-            is_same: Callable[[Any, JsonValue], bool] = fits if self._costs[index] else equal_values
+            known: bool | None = False
             for as_text, expected in self._expected[index]:
                 if as_text:
-                    if expected.test(text) if isinstance(expected, Matcher) else text == expected:
-                        return True
-                    continue
-                if expected is None and not text:
+                    verdict = fits(expected, text)
+                elif expected is None and not text:
                     return True
-                if position not in read:
-                    read[position] = comparable_result_value(calls[position], text)
-                if is_same(expected, read[position]):
+                else:
+                    if position not in read:
+                        read[position] = comparable_result_value(calls[position], text)
+                    verdict = fits(expected, read[position])
+                if verdict:
                     return True
-            return False
+                known = None if verdict is None else known
+            return known
 
         return compare
 

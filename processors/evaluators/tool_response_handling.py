@@ -18,7 +18,9 @@ from processors.model import (
     ToolCall,
     ValueState,
     canonical_tool_name,
+    holds_mask,
     json_text,
+    may_be_masked,
 )
 from processors.response_handling import (
     MAX_CALLS,
@@ -253,6 +255,7 @@ class ToolResponseHandling(Evaluator):
         is_known = True
         if call.result_state is ValueState.PRESENT:
             result = call.result
+            is_known = not (may_be_masked(call.result_text) and holds_mask(result))
         elif call.result_state is ValueState.UNPARSED:
             result = call.result_text
         else:
@@ -267,7 +270,9 @@ class ToolResponseHandling(Evaluator):
 
 
 def _text(value: JsonValue, state: ValueState) -> str | None:
-    """What was said, as text; None where it was not captured."""
+    """What was said, as text; None where it was not captured, or where redaction masked a part of it."""
+    if holds_mask(value):
+        return None
     if state is not ValueState.PRESENT or value is None:
         return None
     return value if isinstance(value, str) else json_text(value)

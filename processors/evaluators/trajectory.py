@@ -19,12 +19,13 @@ from processors.comparison import (
     IncludeFailed,
     SchemaTooComplexError,
     ToolSelectionConfig,
+    all_fit,
     comparable_arguments,
     compile_expected,
-    equal_values,
     fits,
     fits_members,
     keys_of,
+    known_equality,
     lasting_alignment,
     matching_cost,
     matching_size,
@@ -50,6 +51,8 @@ from processors.model import (
     ToolCall,
     ToolKeys,
     canonical_tool_name,
+    has_mask,
+    hides_member,
     json_text,
 )
 
@@ -352,10 +355,14 @@ class _Trajectory(Evaluator):
                 if attempts > MAX_ASSIGNMENT_ATTEMPTS:
                     return _over_limit()
                 try:
-                    if arguments is not None and match.accepts(arguments):
-                        row |= 1 << key
+                    verdict = match.accepts(arguments) if arguments is not None else False
                 except SchemaTooComplexError:
                     return _over_limit()
+                if verdict:
+                    row |= 1 << key
+                elif verdict is None:
+                    doubtful |= 1 << key
+                    unknown = unknown or call
             certain.append(row)
             possible.append(row | doubtful)
         return _CallRows(calls, certain, possible, unknown)
@@ -648,8 +655,8 @@ class _ArgumentMatch:
         self.cost = max(map(matching_cost, compiled.values()), default=0)
         """What a character of the arguments costs at most to compare (`matching_cost`)."""
 
-    def accepts(self, arguments: JsonObject) -> bool:
-        """Whether `arguments` satisfy the expected ones.
+    def accepts(self, arguments: JsonObject) -> bool | None:
+        """Whether `arguments` satisfy the expected ones; None where masks in them leave that open.
 
         Raises:
             SchemaTooComplexError: a schema could not be checked within its bounds.
@@ -663,8 +670,23 @@ class _ArgumentMatch:
             return _fits_deep(expected, arguments)
         actual = self._counted(arguments)
         if self._mode == "subset":
-            return all(name in expected and fits(expected[name], value) for name, value in actual.items())
-        return fits_members(expected, actual, subset=False)
+            return all_fit(
+                fits(expected[name], value) if name in expected else None if has_mask(name) else False
+                for name, value in actual.items()
+            )
+        verdict = fits_members(expected, actual, subset=False)
+        if verdict is False and any(map(self._may_be_default, actual, actual.values())):
+            further = {name: value for name, value in actual.items() if not self._may_be_default(name, value)}
+            return None if fits_members(expected, further, subset=False) is not False else False
+        return verdict
+
+    def _may_be_default(self, name: str, value: JsonValue) -> bool:
+        """Whether an argument that is masked may say no more than its default."""
+        return (
+            name in self._defaults
+            and name not in self._expected
+            and known_equality(self._defaults[name], value) is None
+        )
 
     def refusal(self, arguments: JsonObject) -> str:
         """The rule that `arguments` break, with the names of those that do; empty: none is known."""
@@ -688,7 +710,7 @@ class _ArgumentMatch:
                 is_fit = _fits_deep(only, member)
             else:
                 is_fit = fits_members(only, member, subset=True)
-            if not is_fit:
+            if is_fit is False:
                 yield f"another {name}" if member else f"missing {name}"
         if mode in ("exact", "subset"):
             yield from (f"unexpected {name}" for name in actual if name not in expected)
@@ -704,27 +726,27 @@ class _ArgumentMatch:
             and not (
                 name in self._defaults
                 and name not in self._expected
-                and equal_values(self._defaults[name], value)
+                and known_equality(self._defaults[name], value)
             )
         }
 
 
-def _fits_deep(expected: Expected, actual: object) -> bool:
-    if isinstance(expected, Mapping):
-        if not isinstance(actual, dict):
-            return False
+def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
+    if isinstance(expected, Mapping) and isinstance(actual, dict):
         nested = {name for name, value in expected.items() if isinstance(value, (Mapping, list))}
         flat = {name: value for name, value in expected.items() if name not in nested}
-        return fits_members(flat, actual, subset=True) and all(
-            name in actual and _fits_deep(expected[name], actual[name]) for name in nested
+        verdicts = (
+            _fits_deep(expected[name], actual[name])
+            if name in actual
+            else None
+            if hides_member(actual)
+            else False
+            for name in nested
         )
-    if isinstance(expected, list):
-        return (
-            isinstance(actual, list)
-            and len(expected) == len(actual)
-            and all(_fits_deep(*pair) for pair in zip(expected, actual, strict=True))
-        )
-    return fits(expected, actual)  # type: ignore[arg-type]  # what stands in a JSON value
+        return all_fit((fits_members(flat, actual, subset=True), all_fit(verdicts)))
+    if isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all_fit(map(_fits_deep, expected, actual))
+    return fits(expected, actual)
 
 
 def _mask(keys: Iterable[int]) -> int:

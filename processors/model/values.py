@@ -14,6 +14,7 @@ import orjson
 
 from processors.model.agent_run import ValueState
 from processors.model.json_values import DIGITS_TO_ZEROS, LONG_NUMBER, JsonValue
+from processors.model.masks import REDACTION_MARKERS, has_mask, is_mask
 from processors.model.python_literal import parse_python_literal
 from processors.spans import AttributeValue, text_in
 
@@ -22,13 +23,6 @@ MAX_TEXT_LENGTH = 256 * 1024
 MAX_DEPTH = 100
 """Values nested deeper are not taken."""
 
-REDACTION_MARKERS: frozenset[str] = frozenset(
-    {
-        "__REDACTED__", "<REDACTED>", "[REDACTED]", "REDACTED", "<redacted>", "[redacted]",
-        "HIDDEN:non-empty", '{"omitted":true}',
-    }
-)  # fmt: skip
-"""What redacting instrumentations leave in place of a value."""
 _SCRUBBED = "[Scrubbed due to "
 """How the text begins that a scrubber leaves in place of a value, or of a part of one."""
 
@@ -47,6 +41,8 @@ _SAMPLED_NUMBER = b"0" * 3
 _LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
 _LOOKS_STRUCTURED = re.compile(r"""\{\s*(?:["'}]|$)|\[\s*(?:[\[{"'\]]|$)""")
 _PRINTED_OBJECTS = re.compile(r"\[?<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\]?")
+_MASKS_BEGIN = frozenset({*"*<[", *(marker[0] for marker in REDACTION_MARKERS)})
+_TEXT_OR_MASKED_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]{0,40}\*{3,}[-+.*\w]*')
 _CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
 
 
@@ -68,8 +64,12 @@ ABSENT = DecodedValue(None, None, ValueState.ABSENT)
 
 
 def text_value(text: str | None) -> DecodedValue:
-    """`text` as it stands, or `ABSENT` for None."""
-    return ABSENT if text is None else DecodedValue(text, text, ValueState.PRESENT)
+    """`text` as it stands, `ABSENT` for None, and `REDACTED` where all of it is a mask."""
+    if text is None:
+        return ABSENT
+    if _may_be_mask(text) and is_mask(text):
+        return DecodedValue(None, text, ValueState.REDACTED)
+    return DecodedValue(text, text, ValueState.PRESENT)
 
 
 def value_of(value: JsonValue) -> DecodedValue:
@@ -94,7 +94,12 @@ def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
     try:
         value = parse_text(text)
     except ValueError:
-        state = ValueState.TRUNCATED if _is_cut(text) or text.endswith(_CUT_MARKS) else ValueState.UNPARSED
+        if has_mask(text):
+            state = ValueState.REDACTED
+        else:
+            state = (
+                ValueState.TRUNCATED if _is_cut(text) or text.endswith(_CUT_MARKS) else ValueState.UNPARSED
+            )
         return DecodedValue(text, raw, state)
     return _arguments_of_value(value, raw)
 
@@ -189,11 +194,26 @@ def parse_text(text: str) -> JsonValue:
 def parse_json(text: str) -> JsonValue:
     """The value of a JSON document with exact integers; of repeated keys the last counts.
 
+    A number of which asterisks hide a part (`{"amount": ****4}`) is the text of what is left of it.
+
     Raises:
         ValueError: no JSON, NaN or an infinity, longer than 256 Ki characters or nested deeper than 100.
     """
     if len(text) > MAX_TEXT_LENGTH:
         raise ValueError("text too long")
+    try:
+        return _parsed_json(text)
+    except ValueError:
+        if "***" not in text:
+            raise
+    return _parsed_json(_TEXT_OR_MASKED_NUMBER.sub(_quoted, text))
+
+
+def _quoted(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] == '"' else f'"{found[0]}"'
+
+
+def _parsed_json(text: str) -> JsonValue:
     value: JsonValue
     # Integers of up to 18 digits are exact to the fast parser; what opens a level is counted beside it.
     encoded = text.encode(errors="surrogatepass")
@@ -257,13 +277,17 @@ def json_text(value: "AttributeValue | JsonValue") -> str:
 
 def _state_unparsed(text: str) -> ValueState | None:
     """The state of a text that is not parsed, because its value was withheld or it is too long; else None."""
-    if len(text) <= _LONGEST_MARKER:
-        return ValueState.REDACTED if text in REDACTION_MARKERS else None
+    if _may_be_mask(text) and is_mask(text):
+        return ValueState.REDACTED
     if len(text) > MAX_TEXT_LENGTH:
         return ValueState.UNPARSED
     if text.startswith(_KEPT_BACK) and _HASHED.search(text, max(0, len(text) - 120)) is not None:
         return ValueState.TRUNCATED
     return ValueState.REDACTED if _SCRUBBED in text else None
+
+
+def _may_be_mask(text: str) -> bool:
+    return text[:1] in _MASKS_BEGIN and (text[:1] != "[" or text[1:2].isalpha())
 
 
 def _arguments_of_value(value: JsonValue, text: str) -> DecodedValue:

@@ -6,8 +6,10 @@ from itertools import islice
 
 import re2
 
-from processors.model import MAX_SEARCH_STEPS
+from processors.model import MAX_SEARCH_STEPS, has_mask, is_digest, mask_places
 from processors.texts.regex_translation import shown, translate
+
+_MAX_MASKS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,27 @@ class LinearPattern:
     def search(self, text: str) -> LinearMatch | None:
         """The first match anywhere in `text`, or None."""
         return next(self.matches(text), None)
+
+    def is_found(self, text: str) -> bool | None:
+        """Whether the pattern fits anywhere in `text`; None where that depends on what a mask in it hides.
+
+        It does not where a match neither holds nor touches a mask, of those that can be looked through in
+        bounded time (`MAX_SEARCH_STEPS`).
+        """
+        if not has_mask(text):
+            return True if self.search(text) is not None else None if is_digest(text) else False
+        data = text.encode(errors="replace")
+        masks = [
+            (len(text[:first].encode(errors="replace")), len(text[:last].encode(errors="replace")))
+            for first, last in islice(mask_places(text), _MAX_MASKS)
+        ]
+        if len(masks) == _MAX_MASKS:
+            return None
+        for spans in islice(self._places(data), MAX_SEARCH_STEPS // (len(data) + 1)):
+            start, end = spans[0]
+            if not any(start <= last and end >= first for first, last in masks):
+                return True
+        return None
 
     def all_matches(self, text: str) -> list[LinearMatch] | None:
         """All matches, or None where finding them could take too long (`MAX_SEARCH_STEPS`)."""

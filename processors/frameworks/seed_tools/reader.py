@@ -20,12 +20,12 @@ from processors.model import (
     ABSENT,
     MAX_DEPTH,
     MAX_TEXT_LENGTH,
-    REDACTION_MARKERS,
     CallCategory,
     DecodedValue,
     JsonObject,
     JsonValue,
     ValueState,
+    is_mask,
     json_text,
     json_value,
     parse_python_literal,
@@ -76,7 +76,7 @@ def _tool(span: Span) -> ToolReading:
 def decode_seed_arguments(raw: AttributeValue) -> DecodedValue:
     """The arguments in `input.value`: an object, else `{}` with the state `unparsed`."""
     text = raw if isinstance(raw, str) else json_text(raw)
-    if isinstance(raw, str) and raw.strip() in REDACTION_MARKERS:
+    if isinstance(raw, str) and is_mask(raw):
         return DecodedValue({}, text, ValueState.REDACTED)
     value: JsonValue = None
     if not isinstance(raw, str):
@@ -97,7 +97,7 @@ def decode_seed_arguments(raw: AttributeValue) -> DecodedValue:
 def decode_seed_output(raw: AttributeValue) -> DecodedValue:
     """The text of `output.value`, out of the `content` wrapper, and the value behind the text."""
     if isinstance(raw, str):
-        if raw.strip() in REDACTION_MARKERS:
+        if is_mask(raw):
             return DecodedValue("", raw, ValueState.REDACTED)
         try:
             value = _parse_json(raw)

@@ -7,7 +7,7 @@ list of JSON texts.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from processors.model import JsonObject, JsonValue, json_value, parse_json
+from processors.model import JsonObject, JsonValue, is_digest, is_mask, json_value, parse_json
 from processors.spans import AttributeValue
 
 MAX_TOOLS = 1000
@@ -66,7 +66,7 @@ def _read(value: JsonValue, found: dict[str, JsonValue], depth: int) -> None:
                 _read(parse_json(text), found, depth + 1)
             except ValueError:
                 return
-        elif text:
+        elif text and not is_mask(text) and not is_digest(text):
             merge_tools(found, {text: None})
     elif isinstance(value, list):
         for item in value[:MAX_TOOLS]:

@@ -16,6 +16,8 @@ from processors.model import (
     JsonValue,
     ValueState,
     is_broken_data,
+    is_digest,
+    is_mask,
     json_text,
     json_value,
     parse_json,
@@ -116,7 +118,7 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
     content: JsonValue
     if isinstance(value, str):
         text = value.strip()
-        if text in REDACTION_MARKERS:
+        if is_mask(text) or is_digest(text):
             return []
         if text[:1] not in ("[", "{"):
             return [ChatMessage(default_role, value)] if text else []
@@ -257,7 +259,7 @@ def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
 
 def is_call_id(call_id: str | None) -> bool:
     """Whether `call_id` can identify a call."""
-    return call_id is not None and call_id not in BOGUS_CALL_IDS
+    return call_id is not None and call_id not in BOGUS_CALL_IDS and call_id not in REDACTION_MARKERS
 
 
 def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
