@@ -40,9 +40,9 @@ class Matcher:
     """A condition on one value.
 
     `test` says whether a value meets it; None: something masked in it leaves that open. `meets_absence`: it
-    is met where there is no value. `reads_text`: it speaks of texts, so that a value known as text and as what
-    the text writes is tried as text. `reads_masks`: its test sees to masked texts itself. `cost` is what a
-    character of a value costs to test, in characters that a regular expression searches.
+    is met where there is no value. `reads_text`: it speaks of texts, so that a value known as text and as
+    what the text writes is tried as text. `reads_masks`: its test sees to masked texts itself. `cost` is what
+    a character of a value costs to test, in characters that a regular expression searches.
     """
 
     test: Callable[[JsonValue], bool | None]

@@ -1,5 +1,7 @@
 """Evaluator `tool-response-handling`: whether an agent handled soundly what its tools returned."""
 
+import re
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal, cast
 
 from pydantic import BeforeValidator, Field
@@ -18,9 +20,8 @@ from processors.model import (
     ToolCall,
     ValueState,
     canonical_tool_name,
-    holds_mask,
+    has_mask,
     json_text,
-    may_be_masked,
 )
 from processors.response_handling import (
     MAX_CALLS,
@@ -46,6 +47,8 @@ RuleName = Literal[
     "RH13",
 ]  # fmt: skip
 _MAX_VIOLATIONS = 50
+_SHORTENED = re.compile(r"\*{3,}[ -]?\w{2}|\w{2}[ -]?\*{3,}")
+"""A number of which a tool or a person shows but the end, or the beginning."""
 _GONE: Final = {
     "RH1.3": "it was wrong more often than right; RH1.2 finds numbers without support",
     "RH1.4": "RH1.7 finds wrong averages",
@@ -120,7 +123,8 @@ class ToolResponseHandling(Evaluator):
     not have are no calls here: `tool-known` tells of them. Where the input, the answer or a
     result was not captured, only the rules of errors apply; the details name the others as
     `not_applicable`, and where no gating rule applies, or the answer has an error to admit and was not
-    captured, the run is not evaluated.
+    captured, the run is not evaluated. What redaction masked in part was not captured; where that keeps
+    gating rules from being applied, a run in which the others find nothing is not evaluated.
 
     Example: the only call fails with a timeout, and the answer is "Your inbox is empty."
     scores 0 (RH4); "I could not reach your inbox." scores 1.
@@ -174,6 +178,16 @@ class ToolResponseHandling(Evaluator):
         score = self._score(response)
         if (
             isinstance(score, Score)
+            and not score.value
+            and response.is_captured
+            and any(_hides(message.content) for message in run.messages)
+        ):
+            # What was said behind the masks may support the answer.
+            reread = self._read(run, calls, question_is_known=False)
+            response = response if isinstance(reread, str) else reread
+            score = self._score(response)
+        if (
+            isinstance(score, Score)
             and score.value
             and "RH4" in self._gating
             and run.output_state is not ValueState.PRESENT
@@ -184,6 +198,8 @@ class ToolResponseHandling(Evaluator):
                 NotEvaluatedReason.CONTENT_NOT_CAPTURED,
                 "a call failed, and whether the answer admits it is unknown",
             )
+        if isinstance(score, Score) and score.value and not response.is_captured and _is_masked(run, calls):
+            return NotEvaluated.not_captured("redaction masked what gating rules look at")
         if (
             isinstance(score, NotEvaluated)
             and run.output_state is ValueState.ABSENT
@@ -228,7 +244,9 @@ class ToolResponseHandling(Evaluator):
             lines.append(f"not applicable: {', '.join(map(str, not_applicable))}")
         return Score(0.0 if violated else 1.0, details, tuple(lines))
 
-    def _read(self, run: AgentRun, calls: list[ToolCall]) -> Response | str:
+    def _read(
+        self, run: AgentRun, calls: list[ToolCall], *, question_is_known: bool = True
+    ) -> Response | str:
         """The run's answer with its evidence, or why there is more than can be checked."""
         if len(calls) > MAX_CALLS:
             return f"more than {MAX_CALLS} calls"
@@ -240,9 +258,9 @@ class ToolResponseHandling(Evaluator):
             if message.role in ("assistant", "tool") and message.turn < last_turn
         ]
         try:
+            question = _text(run.input, run.input_state) or ("\n".join(users) if users else None)
             return Response(
-                question=_text(run.input, run.input_state)
-                or ("\n".join(users) if users else _text(run.input, run.input_state)),
+                question=question if question_is_known else None,
                 output=_text(run.output, run.output_state),
                 calls=[self._observed(call) for call in calls],
                 texts=(*users, *earlier),
@@ -255,23 +273,49 @@ class ToolResponseHandling(Evaluator):
         is_known = True
         if call.result_state is ValueState.PRESENT:
             result = call.result
-            is_known = not (may_be_masked(call.result_text) and holds_mask(result))
+            is_known = not _hides(result, call.result_text)
         elif call.result_state is ValueState.UNPARSED:
             result = call.result_text
         else:
             is_known = call.lenient_values and call.result_state is ValueState.ABSENT
+        arguments = comparable_arguments(call)
+        if arguments is not None and _hides(arguments, call.arguments_text):
+            is_known = False  # what an answer says may come from there
         return ObservedCall(
             name=canonical_tool_name(call.name),
-            arguments=comparable_arguments(call),
+            arguments=arguments,
             result=result,
             result_known=is_known,
             failure=self._classifier.failure_of(call),
         )
 
 
+def _is_masked(run: AgentRun, calls: Iterable[ToolCall]) -> bool:
+    """Whether redaction masked a part of something that rules look at."""
+    return (
+        _hides(run.input)
+        or _hides(run.output)
+        or any(_hides(message.content) for message in run.messages)
+        or any(
+            _hides(call.arguments, call.arguments_text) or _hides(call.result, call.result_text)
+            for call in calls
+        )
+    )
+
+
+def _hides(value: JsonValue, text: str | None = None) -> bool:
+    """Whether redaction masked a part of `value`, which was read from `text`.
+
+    A number of which a tool shows the end, as `**** 4410`, is what everybody saw.
+    """
+    if text is None:
+        text = value if isinstance(value, str) else json_text(value)
+    return has_mask(text) and has_mask(_SHORTENED.sub("", text))
+
+
 def _text(value: JsonValue, state: ValueState) -> str | None:
     """What was said, as text; None where it was not captured, or where redaction masked a part of it."""
-    if holds_mask(value):
+    if _hides(value):
         return None
     if state is not ValueState.PRESENT or value is None:
         return None

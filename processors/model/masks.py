@@ -14,7 +14,7 @@ length is.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from processors.model.json_values import JsonValue
 
@@ -26,24 +26,30 @@ REDACTION_MARKERS: frozenset[str] = frozenset(
 )  # fmt: skip
 """What redacting instrumentations and Collectors leave in place of a whole value."""
 
-_WORDS = (
-    "redacted|masked|filtered|hidden|scrubbed due to|fully masked due to|sensitive_redacted|sensitive data"
-)
+_WORDS = ("redacted", "masked", "filtered", "hidden", "scrubbed due to", "sensitive data")
 _ENTITIES = (
-    "PERSON|EMAIL_ADDRESS|PHONE_NUMBER|CREDIT_CARD|IBAN_CODE|IP_ADDRESS|LOCATION|DATE_TIME|NRP|URL|CRYPTO|"
-    "MEDICAL_LICENSE|US_[A-Z_]{3,20}|UK_[A-Z_]{3,20}"
-)
+    "PERSON", "EMAIL_ADDRESS", "PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "IP_ADDRESS", "LOCATION",
+    "DATE_TIME", "NRP", "URL", "CRYPTO", "MEDICAL_LICENSE", "US_SSN", "US_BANK_NUMBER", "US_DRIVER_LICENSE",
+    "US_ITIN", "US_PASSPORT", "UK_NHS", "UK_NINO",
+)  # fmt: skip
+_IN_BRACKETS = (*(form for word in _WORDS for form in (word, word.capitalize(), word.upper())), *_ENTITIES)
+_FURTHER = ("fully masked due to", "sensitive_redacted", "SENSITIVE_REDACTED")
+_NEEDLES = (
+    "***", "__REDACTED__", "_hash:", *(left + form for left in "[<" for form in (*_IN_BRACKETS, *_FURTHER)),
+)  # fmt: skip
+"""One of these stands in every text that has a mask in it, but for those that are nothing else."""
 _MASK = re.compile(
     r"\*{4,}"
     r"|(?<=\w)\*{3}(?=[\w@])"
     r"|(?:(?<![^\s=:])|(?<=['\"]))\*{3}(?=[\s,.;:)&'\"@-]|$)"
-    rf"|\[(?:(?i:{_WORDS})[^\]\n]{{0,80}}|(?:{_ENTITIES})(?:_\d{{1,4}})?)\]"
-    rf"|<(?:(?i:{_WORDS})[^>\n]{{0,80}}|(?:{_ENTITIES})(?:_\d{{1,4}})?|\w{{1,30}}_hash:[0-9a-f]{{4,128}})>"
+    rf"|[\[<](?:{'|'.join((*_IN_BRACKETS[: -len(_ENTITIES)], *_FURTHER))})[^\]>\n]{{0,80}}[\]>]"
+    rf"|[\[<](?:{'|'.join(_ENTITIES)})(?:_\d{{1,4}})?[\]>]"
+    r"|<\w{1,30}_hash:[0-9a-f]{4,128}>"
     r"|__REDACTED__"
 )
 _WHOLE = re.compile(r"\*{3,}|.{3}….{3}")  # the latter: Mastra's partial style
-_BEGINNINGS = ("***", "[", "<", "__REDACTED__", "…")
 _LONGEST_WHOLE = 200
+_LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
 _DIGEST = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})")
 _HEX = re.compile("[0-9a-f]{32}")
 _ESCAPED = ("…", "\\u2026", "\\u003c", "\\u003C")  # what some encoders make of "…" and "<"
@@ -65,16 +71,20 @@ def is_digest(text: str) -> bool:
 
 def has_mask(text: str) -> bool:
     """Whether a mask stands in `text`."""
-    for beginning in _BEGINNINGS:
-        if beginning in text:
+    if "[" in text or "<" in text or "_" in text:
+        needles: Iterable[str] = _NEEDLES
+    else:
+        needles = _NEEDLES[:1]
+    for needle in needles:
+        if needle in text:
             return next(mask_places(text), None) is not None
-    return text in REDACTION_MARKERS
+    return len(text) <= _LONGEST_MARKER and (text in REDACTION_MARKERS or _WHOLE.fullmatch(text) is not None)
 
 
 def mask_places(text: str) -> Iterator[tuple[int, int]]:
     """Where the masks in `text` begin and end, in order."""
     if text in REDACTION_MARKERS or _WHOLE.fullmatch(text):
-        yield 0, len(text)
+        yield (3, 4) if "…" in text else (0, len(text))
         return
     for found in _MASK.finditer(text):
         first, last = found.span()

@@ -41,7 +41,8 @@ _SAMPLED_NUMBER = b"0" * 3
 _LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
 _LOOKS_STRUCTURED = re.compile(r"""\{\s*(?:["'}]|$)|\[\s*(?:[\[{"'\]]|$)""")
 _PRINTED_OBJECTS = re.compile(r"\[?<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ object at 0x[0-9a-f]+>)*\]?")
-_MASKS_BEGIN = frozenset({*"*<[", *(marker[0] for marker in REDACTION_MARKERS)})
+_OMITTED = '{"omitted":true}'
+_MASKS_BEGIN = frozenset("*<[_RrH")
 _TEXT_OR_MASKED_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]{0,40}\*{3,}[-+.*\w]*')
 _CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
 
@@ -277,7 +278,7 @@ def json_text(value: "AttributeValue | JsonValue") -> str:
 
 def _state_unparsed(text: str) -> ValueState | None:
     """The state of a text that is not parsed, because its value was withheld or it is too long; else None."""
-    if _may_be_mask(text) and is_mask(text):
+    if (_may_be_mask(text) and is_mask(text)) or text == _OMITTED:
         return ValueState.REDACTED
     if len(text) > MAX_TEXT_LENGTH:
         return ValueState.UNPARSED
@@ -287,6 +288,7 @@ def _state_unparsed(text: str) -> ValueState | None:
 
 
 def _may_be_mask(text: str) -> bool:
+    """A first look at how `text` begins: most texts, and all JSON but lists, are no mask by that."""
     return text[:1] in _MASKS_BEGIN and (text[:1] != "[" or text[1:2].isalpha())
 
 
