@@ -78,7 +78,7 @@ def part_masked(text: str, mask: str, dice: random.Random) -> str:
 
 def masked(value: JsonValue, mask: str, dice: random.Random) -> JsonValue:
     if isinstance(value, dict) and value:
-        key = dice.choice(sorted(value))
+        key = dice.choice([*value])
         return {**value, key: masked(value[key], mask, dice)}
     if isinstance(value, list) and value:
         place = dice.randrange(len(value))
@@ -90,7 +90,7 @@ def masked(value: JsonValue, mask: str, dice: random.Random) -> JsonValue:
 
 def masked_run(run: AgentRun, dice: random.Random) -> AgentRun:
     """`run` with one or two things in it masked."""
-    calls = [*run.tool_calls]
+    made: list[list[Any]] = [[one.name, one.arguments, one.result] for one in run.tool_calls]
     asked, answered = run.input, str(run.output)
     for what in dice.sample(["input", "output", "arguments", "result"], dice.randint(1, 2)):
         mask = dice.choice(MASKS)
@@ -98,15 +98,10 @@ def masked_run(run: AgentRun, dice: random.Random) -> AgentRun:
             asked = masked(asked, mask, dice)
         elif what == "output":
             answered = str(masked(answered, mask, dice))
-        elif calls:
-            at = dice.randrange(len(calls))
-            one = calls[at]
-            if one.arguments is None and one.result is None:
-                continue
-            arguments = masked(one.arguments, mask, dice) if what == "arguments" else one.arguments
-            result = masked(one.result, mask, dice) if what == "result" else one.result
-            calls[at] = call(one.name, arguments, result)
-    return run_of(asked, answered, calls)
+        elif made:
+            of_call, place = dice.choice(made), 1 if what == "arguments" else 2
+            of_call[place] = masked(of_call[place], mask, dice)
+    return run_of(asked, answered, [call(*parts) for parts in made])
 
 
 def checks(run: AgentRun) -> Iterator[Evaluator]:
