@@ -27,7 +27,35 @@ _ADDRESS: dict[str, Any] = {
 
 
 def _messages(value: Any, schema: Any) -> list[str]:
-    return schema_violations(value, schema)
+    found = schema_violations(value, schema)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "violations"),
+    [
+        ({"city": "[REDACTED]"}, {"properties": {"city": {"enum": ["Oslo"]}}}, None),
+        ({"city": "[REDACTED]"}, {"properties": {"city": {"type": "integer"}}}, None),
+        ({"city": "[REDACTED]"}, {"properties": {"city": {}}}, []),
+        ({"city": "[REDACTED]"}, {"required": ["city"]}, []),
+        ({"city": "[REDACTED]"}, {"required": ["day"]}, ["day: missing"]),
+        ({"****": 1}, {"required": ["day"]}, None),
+        ({"a": "****", "b": 1}, {"properties": {"a": {"const": 1}, "b": {"type": "string"}}}, ["b"]),
+        ({"a": "****"}, {"anyOf": [{"properties": {"a": {"const": 1}}}, {"required": ["b"]}]}, None),
+        ({"a": "****"}, {"not": {"properties": {"a": {"const": 1}}}}, None),
+        (["****", 1], {"contains": {"type": "boolean"}}, None),
+        (["****", 1, 1], {"uniqueItems": True}, ["an entry is repeated"]),
+    ],
+)
+def test_what_a_mask_hides_breaks_no_schema_and_meets_none(
+    value: Any, schema: Any, violations: list[str] | None
+) -> None:
+    found = schema_violations(value, schema)
+
+    if violations and found:
+        found = [message[: len(wanted)] for message, wanted in zip(found, violations, strict=True)]
+    assert violations == found
 
 
 @pytest.mark.parametrize(
