@@ -29,6 +29,7 @@ from processors.frameworks.shapes.conversation_id import CONVERSATION_KEYS, conv
 from processors.frameworks.shapes.dialect_mapping import DialectMapping
 from processors.frameworks.shapes.late_mapping import LateMapping
 from processors.frameworks.shapes.messages import (
+    ANSWERED_CALL_MARKERS,
     PROVIDER_CALL_MARKERS,
     CallRequest,
     CallResponse,
@@ -37,6 +38,8 @@ from processors.frameworks.shapes.messages import (
     is_call_id,
     last_said,
     last_text,
+    result_ids,
+    waits_for,
 )
 from processors.frameworks.shapes.model_usage import (
     NO_USAGE,
@@ -60,14 +63,15 @@ from processors.frameworks.shapes.span_attributes import span_attributes
 from processors.frameworks.shapes.transcript import in_turns
 
 __all__ = [
-    "AGENT_NAME_RESOURCE_ATTRIBUTES", "CONVERSATION_KEYS", "FINAL_ANSWER_TOOL_NAMES",
-    "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS",
-    "NO_USAGE", "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS", "AgentReading",
-    "CallRequest", "CallResponse", "CarrierKind", "ChatMessage", "Conversation", "Dialect",
-    "DialectMapping", "Found", "LateMapping", "OpenedResult", "PlannedDialect", "Rewrite", "RunScope",
-    "ScopeDialect", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace", "UsageDialect",
-    "UsageReading", "after_results", "better", "conversation_id", "decoded", "discover_dialects",
-    "discover_rewrites", "in_turns", "is_call_id", "is_placeholder_agent", "last_said", "last_text",
-    "merge_tools", "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result",
-    "span_attributes", "usage_plan",
+    "AGENT_NAME_RESOURCE_ATTRIBUTES", "ANSWERED_CALL_MARKERS", "CONVERSATION_KEYS",
+    "FINAL_ANSWER_TOOL_NAMES", "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES",
+    "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS", "NO_USAGE", "PROVIDER_CALL_MARKERS",
+    "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS", "AgentReading", "CallRequest", "CallResponse", "CarrierKind",
+    "ChatMessage", "Conversation", "Dialect", "DialectMapping", "Found", "LateMapping", "OpenedResult",
+    "PlannedDialect", "Rewrite", "RunScope", "ScopeDialect", "Shape", "SpanReading", "SpanRole",
+    "ToolReading", "Trace", "UsageDialect", "UsageReading", "after_results", "better", "conversation_id",
+    "decoded", "discover_dialects", "discover_rewrites", "in_turns", "is_call_id",
+    "is_placeholder_agent", "last_said", "last_text", "merge_tools", "merged_agents", "merged_error",
+    "merged_tool", "merged_usage", "open_result", "result_ids", "span_attributes", "usage_plan",
+    "waits_for",
 ]  # fmt: skip

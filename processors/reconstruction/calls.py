@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from processors.frameworks import (
+    ANSWERED_CALL_MARKERS,
     FINAL_ANSWER_TOOL_NAMES,
     FINAL_ANSWER_TOOL_PREFIX,
     HANDOFF_TOOL_PREFIXES,
@@ -419,17 +420,26 @@ class RunCalls:
             for told in self._trace.told(self.turns[turn - 1 : turn + 1]):
                 if _holds(told.span.raw, PROVIDER_CALL_MARKERS):
                     return True
-        return _holds(b"\n".join(answers), PROVIDER_CALL_MARKERS)  # costs less than to search each
+        markers = PROVIDER_CALL_MARKERS + ANSWERED_CALL_MARKERS
+        if _holds(b"\n".join(answers), markers):  # costs less than to search each
+            return True
+        last = self._trace.readings[self.turns[-1]]
+        return last is not None and any(message.requests for message in last.conversation.output)
 
     def _provider_calls(self) -> list[ToolCall]:
-        """Calls that ran at the model's provider, of which no span can tell."""
-        known = {call.reading.call_id for call in self._merged}
-        at_provider = [
-            requested
-            for requested in self._all_requests().in_order
-            if requested.request.runs_at_provider and requested.request.call_id not in known
-        ]
-        return self._message_calls(at_provider)
+        """Calls at the model's provider, and answered in its own output, of which no span tells."""
+        ids = {call.reading.call_id for call in self._merged}
+        names = {call.name for call in self._merged}
+        unseen = {id(requested) for requested in self._without_call if requested.is_answered}
+        for requested in self._all_requests().in_order:
+            name, call_id = requested.request.name, requested.request.call_id
+            if requested.request.runs_at_provider and (
+                call_id not in ids if is_call_id(call_id) else name not in names
+            ):
+                unseen.add(id(requested))
+        return self._message_calls(
+            [requested for requested in self._all_requests().in_order if id(requested) in unseen]
+        )
 
     def _handoffs_without_span(self) -> list[ToolCall]:
         """How the last turn passed the conversation on, where the framework does that without a call."""
@@ -479,6 +489,11 @@ class RunCalls:
         return calls
 
     def _never_executed(self) -> list[RequestedCall]:
+        """What models asked for, waited for, and no call of the run went to."""
+        return [requested for requested in self._without_call if not requested.is_answered]
+
+    @late
+    def _without_call(self) -> Sequence[RequestedCall]:
         """What models asked for and no call went to.
 
         These are the requests for tools that were not called at all, and, where all calls of a tool carry ids
@@ -624,7 +639,7 @@ class RunCalls:
             error=error,
             parallel_group=group,
             start_unix_nano=self._trace.tree.ends[requested.model],
-            executed=response is not None or request.runs_at_provider or not is_last_turn,
+            executed=response is not None or requested.is_answered or not is_last_turn,
         )
 
 

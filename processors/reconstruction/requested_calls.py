@@ -12,6 +12,8 @@ from processors.frameworks import (
     ChatMessage,
     Conversation,
     is_call_id,
+    result_ids,
+    waits_for,
 )
 
 
@@ -26,6 +28,8 @@ class RequestedCall:
     model: int
     place: int
     after: int = 0
+    is_answered: bool = False
+    """Whether no span can be expected to tell of it: it is answered in the same output."""
 
 
 class RequestedCalls:
@@ -66,6 +70,7 @@ class RequestedCalls:
                     output = later
                 elif later is None and not shows_calls(output, asks(model)):
                     self.hidden.append(model)
+            results = result_ids(output)
             for message in output:
                 if message.responses:
                     after = place
@@ -78,7 +83,8 @@ class RequestedCalls:
                         if request.call_id not in answered:
                             continue
                         self._used_again.add(request.call_id)
-                    requested = RequestedCall(request, model, place, after)
+                    is_answered = not waits_for(request, message, results)
+                    requested = RequestedCall(request, model, place, after, is_answered)
                     place += 1
                     self.in_order.append(requested)
                     self._by_name.setdefault(request.name, []).append(requested)

@@ -16,7 +16,7 @@ from processors.frameworks.shapes.attribute_reading import (
     first_value,
 )
 from processors.frameworks.shapes.chat_envelope import decode_output
-from processors.frameworks.shapes.messages import ChatMessage, last_said, read_messages
+from processors.frameworks.shapes.messages import ChatMessage, after_results, last_said, read_messages
 from processors.frameworks.shapes.span_event_messages import read_recorded_events
 from processors.model import CallCategory, DecodedValue, ToolError, ValueState, text_value
 from processors.spans import Attributes, Span
@@ -100,7 +100,8 @@ class _PydanticAI:
 def _answer(attributes: Attributes, conversation: Conversation) -> DecodedValue:
     """The run's result as it is told, else what the model said last, if that asks for no more calls."""
     told = attributes.get(_ANSWER)
-    last = conversation.output[-1] if conversation.output else None
+    answered = after_results(conversation.output)
+    last = answered[-1] if answered else None
     said = last.text if last is not None and last.role == "assistant" and not last.requests else ""
     if isinstance(told, str) and told != said:
         answer = decode_output(told)

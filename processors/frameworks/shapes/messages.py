@@ -4,8 +4,8 @@ Telemetry repeats whatever shape a provider's API has. A message here is a role,
 it requests and the results it carries; everything else in a message is left out.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from processors.frameworks.shapes.placeholder_names import BOGUS_CALL_IDS
@@ -44,30 +44,66 @@ _REQUEST_TYPES = frozenset(
         "function",
         "server_tool_call",
         "server_tool_use",
+        "mcp_tool_use",
         "mcp_call",
     }
 )
 _RESPONSE_TYPES = frozenset(
     {"tool_call_response", "server_tool_call_response", "tool-result", "tool_result", "function_call_output"}
 )
-_WRAPPED = (
-    "toolUse",
-    "function_call",
-    "functionCall",
+_RESPONSE_ENDING = "_tool_result"
+"""How the types of results end that name the provider's tool: `web_search_tool_result`."""
+_FAILURE_ENDING = "_tool_result_error"
+_RESULT_KEYS = ("response", "result", "output", "content")
+_SUCCESS = "OUTCOME_OK"
+"""How code that a Google model ran ended well."""
+_BLOCKS = frozenset(
+    {
+        "text", "json", "reasoning", "thinking", "redacted_thinking", "tool_call", "tool_use",
+        "server_tool_use", "mcp_tool_use",
+    }
+)  # fmt: skip
+"""Types of parts of one message."""
+_WRAPPED_RESPONSES = (
     "toolResult",
     "function_response",
     "functionResponse",
-    "tool_call",
+    "code_execution_result",
+    "codeExecutionResult",
 )
+_CODE_KEYS = ("executable_code", "executableCode")
+_WRAPPED = ("toolUse", "function_call", "functionCall", *_WRAPPED_RESPONSES, *_CODE_KEYS, "tool_call")
 
 _JSON_BLOCK = '[{"json":'
 """How a list of one block of data begins as a text."""
 
-_PROVIDER_CALLS = {"file_search_call": "file_search", "web_search_call": "web_search"}
-"""Kinds of calls at a model's provider that some senders put where the tool's name belongs."""
+_PROVIDER_CALLS = {
+    "code_interpreter_call": "code_interpreter", "file_search_call": "file_search",
+    "image_generation_call": "image_generation", "web_search_call": "web_search",
+    "x_search_call": "x_search",
+}  # fmt: skip
+"""Kinds of calls at a model's provider, which bear no name; some senders put the kind where that belongs."""
+_PROVIDER_TYPES = frozenset(
+    {"server_tool_call", "server_tool_use", "mcp_tool_use", "mcp_call", *_PROVIDER_CALLS}
+)
+_PROVIDER_IDS = ("srvtoolu_", "mcptoolu_")
+"""How Anthropic's ids of such calls begin: senders that write all calls in one form keep them."""
+_CODE_TOOL = "code_execution"
+"""What the GenAI conventions call the code that a Google model runs."""
+_ABOUT_CALL = frozenset({"type", "id", "name", "status", "caller", "server_name", "server_label"})
+"""What a call at the provider holds beside its arguments and its result."""
+_PROVIDER_RESULTS = ("output", "outputs", "results")
 
-PROVIDER_CALL_MARKERS = (b"server_tool", b"mcp_call", b"_search_call")
+PROVIDER_CALL_MARKERS = (
+    b"server_tool", b"mcp_call", b"_search_call", b"srvtoolu_", b"mcptoolu_", b"interpreter_call",
+    b"generation_call", b"xecutable", b'"builtin"',
+)  # fmt: skip
 """What stands in the bytes of a span whose messages hold calls that ran at the model's provider."""
+ANSWERED_CALL_MARKERS = (b"tool_call_response", b"tool-result", b"tool_result", b"unctionResponse")
+"""What stands in the bytes of an answer that holds results of calls."""
+
+_ENDS = frozenset({"stop", "end_turn"})
+"""Reasons for which a model ends its turn by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +144,19 @@ class ChatMessage:
     """Data in the message, or in its place, that was cut off or cannot be parsed: it may hold anything."""
     finish_reason: str = ""
     """Why the model ended it, where the message tells that."""
+    closing: str | None = None
+    """The text after the last call or result; None where the order is not told."""
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether the model ended by itself, and with text: then it waits for no call in the message."""
+        text = self.text if self.closing is None else self.closing
+        return self.finish_reason in _ENDS and bool(text)
+
+    @property
+    def answer(self) -> str:
+        """The text that the model gave knowing the results in the message."""
+        return self.closing or (self.text if not self.responses or self.finish_reason in _ENDS else "")
 
 
 def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "user") -> list[ChatMessage]:
@@ -179,8 +228,8 @@ def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> Cha
     role_name = item.get("role")
     if not isinstance(role_name, str) and isinstance(kind, str) and kind in _ROLES:
         role_name = kind
-    if not isinstance(role_name, str) and isinstance(kind, str) and kind in _REQUEST_TYPES | _RESPONSE_TYPES:
-        message = ChatMessage("assistant" if kind in _REQUEST_TYPES else "tool")
+    if not isinstance(role_name, str) and isinstance(kind, str) and (_is_request(kind) or _is_response(kind)):
+        message = ChatMessage("assistant" if _is_request(kind) else "tool")
         message.text = _read_part(message, item, skip_requests=False)
         return message
     if isinstance(role_name, str) and role_name.lower() not in _ROLES and "additional_kwargs" in item:
@@ -228,16 +277,19 @@ def text_of(content: JsonValue) -> str:
 
 
 def last_text(messages: Iterable[ChatMessage], role: Role) -> str | None:
-    """The text of the last message of `role` that has any, or None."""
+    """The text of the last message of `role` that has any, or None.
+
+    Of a message that holds calls or results as well it is what stands after them, if anything does.
+    """
     found = None
     for message in messages:
         if message.role == role and message.text:
-            found = message.text
+            found = message.closing or message.text
     return found
 
 
 def last_said(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
-    """The text of the last message of `role` that has any; `TRUNCATED` where that cannot be read."""
+    """`last_text`, or `TRUNCATED` where the last message of `role` that has any text cannot be read."""
     found = ABSENT
     for message in messages:
         if message.role != role:
@@ -245,16 +297,38 @@ def last_said(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
         if message.unreadable:
             found = DecodedValue(None, message.unreadable, ValueState.TRUNCATED)
         elif message.text:
-            found = text_value(message.text)
+            found = text_value(message.closing or message.text)
     return found
 
 
 def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-    """The messages after the last one that carries a result; all where none does."""
-    for place in range(len(messages), 0, -1):
-        if messages[place - 1].responses:
-            return messages[place:]
-    return messages
+    """What a model says and asks for after the last result: all where there is none.
+
+    Calls that it does not wait for are left out: they ran at its provider, or are answered beside it.
+    """
+    results = result_ids(messages)
+    rest: list[ChatMessage] = []
+    for message in reversed(messages):
+        if message.role == "assistant" and (message.requests or message.responses):
+            waiting = [request for request in message.requests if waits_for(request, message, results)]
+            rest.append(replace(message, text=message.answer, requests=waiting, responses=[]))
+        elif not message.responses:
+            rest.append(message)
+        if message.responses:
+            break
+    return rest[::-1]
+
+
+def result_ids(messages: Iterable[ChatMessage]) -> Set[str]:
+    """The ids of the calls that messages hold results of."""
+    return {response.call_id for message in messages for response in message.responses}
+
+
+def waits_for(request: CallRequest, message: ChatMessage, results: Set[str]) -> bool:
+    """Whether the model waits for a call in `message`, where the output has results for these ids."""
+    if request.runs_at_provider or message.ends_turn:
+        return False
+    return request.call_id not in results if is_call_id(request.call_id) else not message.responses
 
 
 def is_call_id(call_id: str | None) -> bool:
@@ -269,28 +343,55 @@ def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
         call = inner
     function = call.get("function")
     named = function if isinstance(function, dict) else call
+    kind = call.get("type")
+    at_provider = (
+        kind in _PROVIDER_TYPES or call.get("builtin") is True or call.get("providerExecuted") is True
+    )
     name = _first_string(named, "name", "toolName", "tool_name")
+    of_kind = _PROVIDER_CALLS.get(name or _string(kind), "")
+    if of_kind:
+        name, at_provider = of_kind, True
     if not name:
         return
-    at_provider = False
     arguments: JsonValue = None
     has_arguments = False
     for key in ("arguments", "args", "input", "parameters"):
         if key in named:
             arguments, has_arguments = named[key], True
             break
-    if call.get("type") in ("server_tool_call", "server_tool_use", "mcp_call"):
-        at_provider = True
-        nested = call.get("server_tool_call")
-        if not has_arguments and isinstance(nested, dict):
-            arguments = {key: value for key, value in nested.items() if key != "type"}
-            has_arguments = True
-    elif name in _PROVIDER_CALLS and not has_arguments:
-        name, at_provider = _PROVIDER_CALLS[name], True
     call_id = _first_string(call, "id", "call_id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
-    if call.get("type") == "function_call":
+    if kind == "function_call":
         call_id = _first_string(call, "call_id") or call_id
+    at_provider = at_provider or call_id.startswith(_PROVIDER_IDS)
+    if kind in _PROVIDER_TYPES:
+        nested = call.get("server_tool_call", call)
+        if isinstance(nested, dict):
+            told = _arguments_at_provider(nested)
+            arguments, has_arguments = (arguments, True) if has_arguments else told
+            _add_result_at_provider(message, nested, call_id)
     message.requests.append(CallRequest(name, call_id, arguments, has_arguments, at_provider))
+
+
+def _arguments_at_provider(call: dict[str, JsonValue]) -> tuple[JsonValue, bool]:
+    """The arguments of a call at the provider: under a key of theirs, else what it holds beside the rest."""
+    for key in ("input", "arguments", "action"):
+        if call.get(key) is not None:
+            return call[key], True
+    left_out = _ABOUT_CALL.union(_PROVIDER_RESULTS, ("error", "result"))
+    return {key: value for key, value in call.items() if key not in left_out}, True
+
+
+def _add_result_at_provider(message: ChatMessage, call: dict[str, JsonValue], call_id: str) -> None:
+    """Add the result that such a call may hold itself."""
+    error = call.get("error")
+    for key in _PROVIDER_RESULTS:
+        if call.get(key) is not None:
+            message.responses.append(
+                CallResponse(call_id, "", _response_content(call[key]), error is not None)
+            )
+            return
+    if error is not None:
+        message.responses.append(CallResponse(call_id, "", error, True))
 
 
 def said(text: str, calls: JsonValue = None) -> list[ChatMessage]:
@@ -320,11 +421,21 @@ def _class_role(item: dict[str, JsonValue]) -> JsonValue:
     return "system" if isinstance(name, str) and "System" in name else None
 
 
+def _is_request(kind: JsonValue) -> bool:
+    return isinstance(kind, str) and (kind in _REQUEST_TYPES or kind in _PROVIDER_CALLS)
+
+
+def _is_response(kind: JsonValue) -> bool:
+    return isinstance(kind, str) and (kind in _RESPONSE_TYPES or kind.endswith(_RESPONSE_ENDING))
+
+
 def _is_content_block(item: JsonValue) -> bool:
     if not isinstance(item, dict) or "role" in item:
         return False
     kind = item.get("type")
-    return kind in ("text", "json", "reasoning", "tool_call", "tool_use") or not item.keys() - {
+    if isinstance(kind, str) and (kind in _BLOCKS or kind.endswith(_RESPONSE_ENDING)):
+        return True
+    return not item.keys() - {
         "text", "json", "toolUse", "toolResult", "reasoningContent"
     }  # fmt: skip
 
@@ -350,6 +461,7 @@ def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) 
     if not isinstance(parts, list):
         return
     texts: list[str] = []
+    known = closing = 0
     for part in parts:
         if isinstance(part, str):
             texts.append(part)
@@ -358,7 +470,11 @@ def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) 
             texts.append(
                 _read_part(message, inner if isinstance(inner, dict) else part, skip_requests=skip_requests)
             )
+            if known != len(message.requests) + len(message.responses):
+                known, closing = len(message.requests) + len(message.responses), len(texts)
     message.text = "\n".join(filter(None, texts))
+    if closing and not skip_requests:
+        message.closing = "\n".join(filter(None, texts[closing:]))
 
 
 def _read_part(message: ChatMessage, part: dict[str, JsonValue], *, skip_requests: bool) -> str:
@@ -367,15 +483,17 @@ def _read_part(message: ChatMessage, part: dict[str, JsonValue], *, skip_request
     for key in _WRAPPED:
         inner = part.get(key)
         if isinstance(inner, dict) and kind in (None, "tool_use", "tool_call"):
-            if key in ("toolResult", "function_response", "functionResponse"):
+            if key in _WRAPPED_RESPONSES:
                 return _add_response(message, inner)
-            if not skip_requests:
+            if key in _CODE_KEYS:
+                message.requests.append(CallRequest(_CODE_TOOL, "", inner, True, runs_at_provider=True))
+            elif not skip_requests:
                 add_request(message, inner)
             return ""
-    if kind in _REQUEST_TYPES:
+    if _is_request(kind):
         if not skip_requests:
             add_request(message, part)
-    elif kind in _RESPONSE_TYPES:
+    elif _is_response(kind):
         return _add_response(message, part)
     elif kind in (None, "text", "input_text", "output_text"):
         text = part.get("content", part.get("text"))
@@ -388,11 +506,17 @@ def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> str:
     """Add the result in `part` to the message; the text that it gives a message of a tool."""
     content: JsonValue = None
     has_content = False
-    for key in ("response", "result", "output", "content", "server_tool_call_response"):
+    for key in (*_RESULT_KEYS, "server_tool_call_response"):
         if key in part:
             content, has_content = part[key], True
             break
     failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
+    failed = failed or part.get("outcome", _SUCCESS) != _SUCCESS
+    if key == "server_tool_call_response" and isinstance(content, dict):
+        failed = failed or content.get("outcome", _SUCCESS) != _SUCCESS
+        content = next((content[key] for key in _RESULT_KEYS if key in content), content)
+    if isinstance(content, dict):
+        failed = failed or str(content.get("type")).endswith(_FAILURE_ENDING)
     if isinstance(content, dict) and content.get("type") in ("error-text", "error-json", "text", "json"):
         failed = failed or str(content["type"]).startswith("error")
         content = content.get("value", content.get("text"))
@@ -406,7 +530,7 @@ def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> str:
 
 def _has_response(content: JsonValue) -> bool:
     return isinstance(content, list) and any(
-        isinstance(part, dict) and (part.get("type") in _RESPONSE_TYPES or "toolResult" in part)
+        isinstance(part, dict) and (_is_response(part.get("type")) or "toolResult" in part)
         for part in content
     )
 

@@ -76,7 +76,8 @@ def _answer(attributes: Attributes) -> DecodedValue:
 
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:
-    message = ChatMessage("assistant", attributes.text("ai.response.text") or "")
+    finish_reason = attributes.text("ai.response.finishReason") or ""
+    message = ChatMessage("assistant", attributes.text("ai.response.text") or "", finish_reason=finish_reason)
     if "ai.response.toolCalls" in attributes:
         calls = decode_result(attributes.get("ai.response.toolCalls")).value
         for call in calls if isinstance(calls, list) else ():
