@@ -11,6 +11,7 @@ from processors.frameworks.dialect import Conversation, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_value
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import CallResponse, ChatMessage
+from processors.frameworks.shapes.operation_name import operation_name
 from processors.frameworks.shapes.printed_messages import QUOTED, printed_text
 from processors.frameworks.shapes.span_event_messages import messages_in_attributes
 from processors.model import ToolError, decode_result
@@ -32,7 +33,7 @@ def _role(span: Span) -> SpanRole | None:
     scope = span.envelope.scope_name
     if scope != _SCOPE and (scope or not _holds_printed_objects(span.attributes)):
         return None
-    operation = span.attributes.get("gen_ai.operation.name")
+    operation = operation_name(span.attributes)
     if operation == "execute_tool":
         return SpanRole.TOOL
     return SpanRole.MODEL if operation == "chat" else None

@@ -8,6 +8,7 @@ from typing import Final
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.messages import read_messages
+from processors.frameworks.shapes.operation_name import OPERATION, operation_name
 from processors.model import (
     ABSENT,
     DecodedValue,
@@ -20,7 +21,6 @@ from processors.model import (
 )
 from processors.spans import Attributes, Span
 
-_OPERATION = "gen_ai.operation.name"
 _INPUTS = ("gen_ai.input.messages", "input-json")
 _OUTPUTS = ("gen_ai.output.messages", "output-json")
 _ROLES = {
@@ -34,11 +34,10 @@ _ROLES = {
 class _GeminiCli:
     name: Final = "gemini_cli"
     rank: Final = 5
-    keys: Final = (_OPERATION,)
+    keys: Final = (OPERATION,)
 
     def role(self, span: Span) -> SpanRole | None:
-        operation = span.attributes.get(_OPERATION)
-        return _ROLES.get(operation) if isinstance(operation, str) else None
+        return _ROLES.get(operation_name(span.attributes))
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
@@ -65,7 +64,7 @@ class _GeminiCli:
 
     def conversation(self, span: Span) -> Conversation:
         attributes = span.attributes
-        if attributes.get(_OPERATION) == "tool_call":
+        if operation_name(attributes) == "tool_call":
             return Conversation()
         return Conversation(
             lambda: read_messages(_first(attributes, _INPUTS), "user"),

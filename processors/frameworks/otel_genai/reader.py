@@ -18,8 +18,9 @@ from processors.frameworks.langgraph.graphs import (
 )
 from processors.frameworks.litellm.borrowed_spans import is_borrowed
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
-from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.available_tools import read_tool_definitions, read_tool_schema
 from processors.frameworks.shapes.messages import last_said
+from processors.frameworks.shapes.operation_name import OPERATION, operation_name
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
     DELEGATION_TOOL_NAMES,
@@ -48,7 +49,6 @@ from processors.model import (
 )
 from processors.spans import Attributes, Span, encoded_text, short_text
 
-_OPERATION = "gen_ai.operation.name"
 _ACTIVITY = "workflow.activity"
 """On spans that a durable workflow makes around its activities: what runs within has spans of its own."""
 _MODEL_OPERATIONS = frozenset(
@@ -124,7 +124,13 @@ _TOOL_SPAN_PREFIXES = (
     "running tool ",
 )
 _AGENT_SPAN_PREFIXES = ("invoke_agent ", "invoke_workflow ")
-_TOOL_DEFINITIONS = ("gen_ai.tool.definitions", "model_request_parameters", "gen_ai.agent.tools")
+_TOOL_DEFINITIONS = (
+    "gen_ai.tool.definitions",
+    "model_request_parameters",
+    "gen_ai.agent.tools",
+    "spring.ai.model.request.tool.names",
+)
+_TOOL_SCHEMA = "gen_ai.tool.json_schema"
 
 
 class _Plan(NamedTuple):
@@ -155,14 +161,14 @@ def _plan(present: frozenset[str]) -> _Plan:
 class _OtelGenAI:
     name: Final = "otel_genai"
     rank: Final = 10
-    keys: Final = (_OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
-    tool_keys: Final = (_OPERATION, *_TOOL_KEYS)
+    keys: Final = (OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
+    tool_keys: Final = (OPERATION, *_TOOL_KEYS)
     answer_key: Final = "gen_ai.output.messages"
 
     def role(self, span: Span) -> SpanRole | None:
         attributes = span.attributes
-        operation = attributes.get(_OPERATION)
-        if isinstance(operation, str) and operation in _ROLES:
+        operation = operation_name(attributes)
+        if operation in _ROLES:
             if _ACTIVITY in attributes:
                 return None
             if operation == "invoke_agent":
@@ -174,7 +180,7 @@ class _OtelGenAI:
             return _ROLES[operation]
         if "mcp.method.name" in attributes:
             return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
-        if operation is not None:
+        if OPERATION in attributes:
             return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
         if "gen_ai.tool.name" not in attributes:
             return SpanRole.MODEL
@@ -185,7 +191,7 @@ class _OtelGenAI:
         plan = _plan(present)
         if (
             not present.isdisjoint(_KEYS_OF_OTHER_CALLS)
-            or not present >= {_OPERATION, "gen_ai.tool.name"}
+            or not present >= {OPERATION, "gen_ai.tool.name"}
             or len(plan.arguments) > 1
             or len(plan.results) > 1
         ):
@@ -214,7 +220,7 @@ class _OtelGenAI:
             else:
                 told_id, error = "", None
             is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
-            if not name or (tells_id and not call_id) or encoded[_OPERATION] != _EXECUTE_TOOL:
+            if not name or (tells_id and not call_id) or encoded[OPERATION] != _EXECUTE_TOOL:
                 return self.tool(span)
             if not is_told and span.has_events:
                 return self.tool(span)
@@ -246,7 +252,7 @@ class _OtelGenAI:
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
         present = attributes.among(_TOOL_KEYS)
-        operation = attributes.text(_OPERATION)
+        operation = operation_name(attributes)
         plan = _PLANS.get(present)
         if plan is None:
             plan = _plan(present)
@@ -306,7 +312,7 @@ class _OtelGenAI:
             first_text(attributes, ("gen_ai.conversation.id",)),
             lambda: last_said(self.conversation(span).input, "user"),
             _data_in_choice(span)
-            if attributes.get(_OPERATION) == _STRUCTURED_OUTPUT
+            if operation_name(attributes) == _STRUCTURED_OUTPUT
             else (lambda: last_said(self.conversation(span).output, "assistant")),
             _hides_calls(span) or is_borrowed(span),
         )
@@ -316,6 +322,8 @@ class _OtelGenAI:
         conversation = self._messages(span)
         if any(key in attributes for key in _TOOL_DEFINITIONS):
             conversation.offering(lambda: _first_tools(attributes))
+        elif _TOOL_SCHEMA in attributes:
+            conversation.offering(lambda: read_tool_schema(attributes, "gen_ai.tool.name", _TOOL_SCHEMA))
         return conversation
 
     def _messages(self, span: Span) -> Conversation:

@@ -5,6 +5,7 @@ from typing import Final
 from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
+from processors.frameworks.shapes.operation_name import operation_name
 from processors.model import ABSENT, ToolError, text_value
 from processors.spans import Attributes, Span
 
@@ -20,7 +21,7 @@ _OTHERS = frozenset({"langsmith.span.kind", "mastra.span.type"})
 
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
-    operation = attributes.get("gen_ai.operation.name")
+    operation = operation_name(attributes)
     is_older = _is_older(attributes)
     if _OUTCOME in attributes or (is_older and operation == "execute_tool"):
         return SpanRole.TOOL

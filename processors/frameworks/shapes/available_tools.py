@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from processors.model import JsonObject, JsonValue, is_digest, is_mask, json_value, parse_json
-from processors.spans import AttributeValue
+from processors.spans import Attributes, AttributeValue
 
 MAX_TOOLS = 1000
 """Tools of one list beyond this number are not read."""
@@ -24,6 +24,9 @@ _LIST_KEYS = (
 )  # fmt: skip
 _WRAPPERS = ("function", "toolSpec", "tool_spec", "tool")
 _SCHEMA_WORDS = frozenset({"type", "properties", "$ref", "anyOf", "allOf", "oneOf", "required", "$schema"})
+_GEMINI_TYPES = {name.upper(): name for name in ("object", "array", "string", "number", "integer", "boolean")}
+_ZOD_WRAPPERS = frozenset({"optional", "default", "prefault", "readonly", "nullable"})
+_ZOD_KINDS_REQUIRED = frozenset({"string", "number", "boolean", "array", "object", "enum", "record", "date"})
 _DEEPEST_WRAPPING = 4
 _LONGEST_REMEMBERED = 64 * 1024
 
@@ -31,9 +34,9 @@ _LONGEST_REMEMBERED = 64 * 1024
 def read_tool_definitions(value: "AttributeValue | JsonValue") -> Mapping[str, JsonValue]:
     """The tools that `value` describes, in order, in whatever shape; what is not recognised is left out.
 
-    A list of names alone gives tools without a schema. Of two tools with one name the first with a schema
-    counts. Never raises. Every turn of every run repeats the same text, so what it says is remembered and
-    shared.
+    A list of names alone, or a text of them with commas between, gives tools without a schema. Of two tools
+    with one name the first with a schema counts. Never raises. Every turn of every run repeats the same text,
+    so what it says is remembered and shared.
     """
     if isinstance(value, str) and len(value) <= _LONGEST_REMEMBERED:
         return _read_remembered(value)
@@ -47,6 +50,15 @@ def _read_remembered(text: str) -> Mapping[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     _read(json_value(text), found, 0)
     return found
+
+
+def read_tool_schema(attributes: Attributes, name_key: str, schema_key: str) -> Mapping[str, JsonValue]:
+    """The one tool whose name and schema stand in two attributes, as on the span of a call; none without."""
+    if schema_key not in attributes:
+        return {}
+    return read_tool_definitions(
+        {"name": json_value(attributes.get(name_key)), "parameters": json_value(attributes.get(schema_key))}
+    )
 
 
 def merge_tools(found: dict[str, JsonValue], more: Mapping[str, JsonValue]) -> None:
@@ -66,8 +78,9 @@ def _read(value: JsonValue, found: dict[str, JsonValue], depth: int) -> None:
                 _read(parse_json(text), found, depth + 1)
             except ValueError:
                 return
-        elif text and not is_mask(text) and not is_digest(text):
-            merge_tools(found, {text: None})
+        elif text:
+            names = {name: None for part in text.split(",") if (name := part.strip())}
+            merge_tools(found, {name: None for name in names if not is_mask(name) and not is_digest(name)})
     elif isinstance(value, list):
         for item in value[:MAX_TOOLS]:
             _read(item, found, depth + 1)
@@ -103,5 +116,52 @@ def _schema(tool: JsonObject) -> JsonValue:
             inner = schema.get("json")
             if schema.keys() == {"json"} and isinstance(inner, dict):  # Bedrock
                 schema = inner
+            if isinstance(schema.get("def"), dict):
+                return _of_zod(schema)
+            if schema.get("type") in _GEMINI_TYPES:
+                return _of_gemini(schema)
             return schema if not schema or not _SCHEMA_WORDS.isdisjoint(schema) else None
     return None
+
+
+def _of_gemini(schema: JsonValue) -> JsonValue:
+    """A schema of Google's API, whose types are in capitals, as a JSON schema."""
+    if isinstance(schema, list):
+        return [_of_gemini(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _GEMINI_TYPES[member]
+        if key == "type" and isinstance(member, str) and member in _GEMINI_TYPES
+        else member
+        if key in ("enum", "default", "example", "required")
+        else _of_gemini(member)
+        for key, member in schema.items()
+    }
+
+
+def _of_zod(schema: JsonValue) -> JsonObject:
+    """What a Zod schema that was written out as it is in memory demands, as a JSON schema."""
+    inner = schema.get("def") if isinstance(schema, dict) else None
+    definition = inner if isinstance(inner, dict) else {}
+    kind = definition.get("type")
+    if kind in _ZOD_WRAPPERS:
+        return _of_zod(definition.get("innerType")) if kind != "nullable" else {}
+    if kind in ("string", "number", "boolean"):
+        return {"type": kind}
+    if kind == "array":
+        return {"type": "array", "items": _of_zod(definition.get("element"))}
+    shape = definition.get("shape")
+    if kind != "object" or not isinstance(shape, dict):
+        return {}
+    required: list[JsonValue] = [name for name, member in shape.items() if not _may_be_left_out(member)]
+    return {
+        "type": "object",
+        "properties": {name: _of_zod(member) for name, member in shape.items()},
+        "required": required,
+    }
+
+
+def _may_be_left_out(schema: JsonValue) -> bool:
+    definition = schema.get("def") if isinstance(schema, dict) else None
+    return not isinstance(definition, dict) or definition.get("type") not in _ZOD_KINDS_REQUIRED

@@ -6,6 +6,7 @@ from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_result, first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
 from processors.frameworks.shapes.messages import last_text, read_messages
+from processors.frameworks.shapes.operation_name import operation_name
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
 from processors.model import CallCategory, ToolError, decode_result, text_value
@@ -20,7 +21,7 @@ def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
     if _STATUS in attributes or (_OLDER_STATUS in attributes and "gen_ai.tool.name" in attributes):
         return SpanRole.TOOL
-    return SpanRole.AGENT if attributes.get("gen_ai.operation.name") == "invoke_agent" else None
+    return SpanRole.AGENT if operation_name(attributes) == "invoke_agent" else None
 
 
 def _tool(span: Span) -> ToolReading:
