@@ -172,10 +172,14 @@ class _Content:
 
     @late
     def available_tools(self) -> Mapping[str, JsonValue]:
-        """The tools that the invocation or any model turn of it was offered."""
+        """The tools offered in the invocation or any model turn; some schemas stand on calls only."""
         found: dict[str, JsonValue] = {}
         for reading in self._trace.told((*self._run.layers, *self._turns)):
             merge_tools(found, reading.conversation.tools())
+        if None in found.values():
+            for reading in self._trace.told(self._run.tools):
+                told = reading.conversation.tools()
+                merge_tools(found, {name: told[name] for name in told.keys() & found.keys()})
         return found
 
     @late

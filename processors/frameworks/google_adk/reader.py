@@ -1,9 +1,11 @@
 """Google ADK: the `gcp.vertex.agent.*` attributes that stand beside, or before, the GenAI conventions."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.frameworks.shapes.available_tools import read_tool_definitions
 from processors.frameworks.shapes.messages import ChatMessage, read_messages
 from processors.frameworks.shapes.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.frameworks.shapes.result_envelope import RESPONSE, OpenedResult
@@ -92,7 +94,14 @@ class _GoogleADK:
         return Conversation(
             lambda: _contents(attributes.get(_REQUEST), "contents"),
             lambda: _contents(attributes.get(_RESPONSE), "content"),
-        )
+        ).offering(lambda: _offered(attributes.get(_REQUEST)))
+
+
+def _offered(request: AttributeValue) -> Mapping[str, JsonValue]:
+    """The tools in the configuration of a recorded request."""
+    told = decode_result(request).value
+    config = told.get("config") if isinstance(told, dict) else None
+    return read_tool_definitions(config.get("tools")) if isinstance(config, dict) else {}
 
 
 def _is_withheld(attributes: Attributes) -> bool:

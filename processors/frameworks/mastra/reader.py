@@ -21,6 +21,7 @@ _ROLES = {
     "llm_generation": SpanRole.MODEL,
     **dict.fromkeys(("processor_run", "scorer_run", "classifier_evaluation"), SpanRole.JUDGE),
 }
+_STEP = "model_step"
 _CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
 _INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "langfuse.observation.input", "input")
 _OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "langfuse.observation.output", "output")
@@ -36,7 +37,11 @@ class _Mastra:
 
     def role(self, span: Span) -> SpanRole | None:
         kind = span.attributes.text(_TYPE)
-        return None if kind is None else _ROLES.get(kind.lower(), SpanRole.OTHER)
+        if kind is None:
+            return None
+        if kind == _STEP and _answer_key(kind) in span.attributes:
+            return SpanRole.MODEL  # the request below it tells no calls
+        return _ROLES.get(kind.lower(), SpanRole.OTHER)
 
     def tool(self, span: Span) -> ToolReading:
         attributes = span.attributes
@@ -74,10 +79,21 @@ class _Mastra:
         attributes = span.attributes
         if self.role(span) is not SpanRole.MODEL:
             return Conversation()
+        kind = attributes.text(_TYPE) or ""
+        if _answer_key(kind) in attributes:
+            return Conversation(
+                lambda: read_messages(attributes.get(f"mastra.{kind}.input"), "user"),
+                lambda: read_model_response(attributes.get(_answer_key(kind))),
+            )
         return Conversation(
             lambda: read_messages(attributes.get("gen_ai.prompt"), "user"),
             lambda: read_model_response(attributes.get("gen_ai.completion")),
         )
+
+
+def _answer_key(kind: str) -> str:
+    """Where a span of this type tells what the model answered, with the calls that it asked for."""
+    return f"mastra.{kind}.output"
 
 
 def _is_refusal(result: DecodedValue) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.frameworks.shapes.available_tools import read_tool_definitions
+from processors.frameworks.shapes.available_tools import read_tool_definitions, read_tool_schema
 from processors.frameworks.shapes.chat_envelope import first_input, first_output
 from processors.frameworks.shapes.messages import read_messages
 from processors.frameworks.shapes.model_response import read_model_response
@@ -185,6 +185,20 @@ def model_messages(
         if offered is None:
             return conversation
         return conversation.offering(lambda: read_tool_definitions(attributes.get(offered)))
+
+    return read
+
+
+def told_tools(
+    messages: Callable[[Span], Conversation], *, name: str, schema: str
+) -> Callable[[Span], Conversation]:
+    """Reads what `messages` does, and on spans of calls the called tool's own schema."""
+
+    def read(span: Span) -> Conversation:
+        conversation = messages(span)
+        if schema not in span.attributes:
+            return conversation
+        return conversation.offering(lambda: read_tool_schema(span.attributes, name, schema))
 
     return read
 

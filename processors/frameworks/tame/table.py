@@ -15,6 +15,7 @@ from processors.frameworks.shapes.mapped_dialect import (
     by_signs,
     model_messages,
     name_after,
+    told_tools,
     tool_fields,
 )
 from processors.frameworks.shapes.messages import said
@@ -112,6 +113,11 @@ TABLE: Final[Sequence[MappedDialect]] = (
             result=("spring.ai.tool.call.result",),
         ),
         agent=agent_fields(session=("spring.ai.chat.client.conversation.id",)),
+        conversation=told_tools(
+            model_messages(tools=("spring.ai.chat.client.tool.names",)),
+            name="spring.ai.tool.definition.name",
+            schema="spring.ai.tool.definition.schema",
+        ),
     ),
     MappedDialect(  # GenAI conventions, with tools offered and tools not found told in a way of its own
         name="trpc_agent_go",

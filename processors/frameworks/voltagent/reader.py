@@ -9,6 +9,7 @@ from processors.frameworks.shapes.mapped_dialect import (
     by_kind,
     model_messages,
     name_after,
+    told_tools,
     tool_fields,
 )
 from processors.spans import Span
@@ -67,5 +68,9 @@ DIALECT: Final = MappedDialect(
         error=("tool.error.message",),
     ),
     agent=_agent,
-    conversation=model_messages(("llm.messages", "input"), ("output",), role=_role),
+    conversation=told_tools(
+        model_messages(("llm.messages", "input"), ("output",), tools=("llm.tools",), role=_role),
+        name="tool.name",
+        schema="tool.parameters",
+    ),
 )

@@ -13,6 +13,7 @@ from processors.annotation.run_line import run_to_json
 from processors.comparison.output import known_output
 from processors.evaluators.repeated_calls import ToolErrorRecovery, ToolErrorRecoveryConfig
 from processors.evaluators.run_error import RunError, RunErrorConfig
+from processors.evaluators.tool_args_schema import ToolArgsSchema, ToolArgsSchemaConfig
 from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, ValueState
@@ -102,6 +103,30 @@ def test_a_tool_that_does_not_exist_is_told_of_alike_whatever_the_framework_says
     honest = ToolResponseHandling(ToolResponseHandlingConfig()).evaluate(run, RunFacts())
     assert all(isinstance(answer, Score) for answer in (known, recovered, honest))
     assert [0.5, 1.0, 1.0] == [answer.value for answer in (known, recovered, honest)]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["google_adk_java", "spring_ai", "voltagent_agent"])
+def test_tools_are_known_with_the_schemas_of_those_that_were_called(name: str) -> None:
+    (run,) = runs_in(name)
+
+    tools = run.available_tools or {}
+    assert {"get_humidity", "get_pressure", "get_temperature"} == tools.keys()
+    checked = ToolArgsSchema(ToolArgsSchemaConfig()).evaluate(run, RunFacts())
+    assert isinstance(checked, Score)
+    assert (1.0, 2) == (checked.value, checked.details["checked"])
+    schema = tools["get_temperature"]
+    assert isinstance(schema, dict)
+    assert ("object", ["city"]) == (schema["type"], schema["required"])
+
+
+def test_a_tool_of_the_browser_is_requested_and_known() -> None:
+    (run,) = runs_in("mastra_client_tool")
+
+    ((before, requested),) = run.requested_calls
+    assert (1, "show_map", {"city": "Tokyo"}) == (before, requested.name, requested.arguments)
+    known = ToolKnown(ToolKnownConfig()).evaluate(run, RunFacts())
+    assert isinstance(known, Score)
+    assert known.value == 1.0
 
 
 @pytest.mark.parametrize("framework", ["pydantic_ai", "langchain", "openai_agents", "ai_sdk"])

@@ -1,6 +1,8 @@
 """What a model says beside calls that ran at its provider, as instrumentations of all kinds record it."""
 
 import json
+from collections.abc import Callable
+from typing import TypeAlias
 
 import pytest
 
@@ -8,8 +10,9 @@ from processors.model.agent_run import AgentRun, CallCategory
 from processors.model.json_values import JsonObject, JsonValue
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 
-SEARCH = {"query": "oslo weather"}
-FOUND = [{"type": "web_search_result", "title": "Oslo", "url": "https://example.org"}]
+Form: TypeAlias = Callable[[], JsonObject]
+SEARCH: JsonObject = {"query": "oslo weather"}
+FOUND: list[JsonValue] = [{"type": "web_search_result", "title": "Oslo", "url": "https://example.org"}]
 BEFORE, ANSWER = "I'll search.", "It is 11 degrees."
 
 
@@ -131,7 +134,7 @@ def run_of(turn: JsonObject, *, beside_a_tool: bool) -> AgentRun:
     told = turn if "gen_ai.output.messages" not in turn else {"gen_ai.operation.name": "chat", **turn}
     spans = [agent(1, None, "weather"), span(2, 1, "chat", told, at=(30, 40))]
     if beside_a_tool:
-        asked = {"type": "tool_call", "id": "c1", "name": "get", "arguments": {"city": "Oslo"}}
+        asked: JsonObject = {"type": "tool_call", "id": "c1", "name": "get", "arguments": {"city": "Oslo"}}
         spans += [
             model(3, 1, (0, 9), **answered(asked, finish_reason="tool_call")),
             tool(4, 1, "get", call_id="c1", at=(10, 20)),
@@ -142,7 +145,7 @@ def run_of(turn: JsonObject, *, beside_a_tool: bool) -> AgentRun:
 
 @pytest.mark.parametrize("beside_a_tool", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_the_text_beside_a_call_at_the_provider_is_the_answer(form, beside_a_tool: bool) -> None:  # type: ignore[no-untyped-def]
+def test_the_text_beside_a_call_at_the_provider_is_the_answer(form: Form, beside_a_tool: bool) -> None:
     run = run_of(form(), beside_a_tool=beside_a_tool)
 
     assert ANSWER == run.output
@@ -153,7 +156,7 @@ def test_the_text_beside_a_call_at_the_provider_is_the_answer(form, beside_a_too
 
 
 @pytest.mark.parametrize("form", [anthropic_conventions, anthropic_blocks, ai_sdk, pydantic_ai])
-def test_a_result_beside_its_call_is_that_of_the_call(form) -> None:  # type: ignore[no-untyped-def]
+def test_a_result_beside_its_call_is_that_of_the_call(form: Form) -> None:
     (search,) = run_of(form(), beside_a_tool=False).tool_calls
 
     assert FOUND == search.result
