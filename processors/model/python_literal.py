@@ -27,7 +27,7 @@ _TOKEN = re.compile(
       )
     | (?P<number>[+-]?[ \t]*(?:0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+
         |(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9_]+)?(?:[jJ]|[ \t]*[+-][ \t]*[0-9.]+[jJ])?))
-    | (?P<name>True|False|None|\.\.\.)(?![A-Za-z0-9_])
+    | (?P<name>True|False|None|-?inf|nan|\.\.\.)(?![A-Za-z0-9_])
     )
     """,
     re.VERBOSE | re.DOTALL,
@@ -37,14 +37,18 @@ _SIMPLE_ESCAPES = {
     "n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "\n": "", "\r\n": "",
 }  # fmt: skip
-_NAMES: dict[str, JsonValue] = {"True": True, "False": False, "None": None, "...": "..."}
+_NAMES: dict[str, JsonValue] = {
+    "True": True, "False": False, "None": None, "...": "...", "nan": "NaN", "inf": "Infinity",
+    "-inf": "-Infinity",
+}  # fmt: skip
 
 
 def parse_python_literal(text: str) -> JsonValue:
     """The value that `text` writes as a Python literal.
 
     Dicts (keys must be texts), lists, texts, numbers, `True`, `False` and `None` are what they are; tuples
-    and sets become lists in written order; bytes and complex numbers become their source text.
+    and sets become lists in written order; bytes and complex numbers become their source text, numbers that
+    JSON has no form for `NaN`, `Infinity` and `-Infinity`.
 
     Raises:
         ValueError: `text` is no such literal, is longer than 64 KiB, or is nested deeper than 100.

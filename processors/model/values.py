@@ -8,7 +8,7 @@ with a state that says why.
 import json
 import math
 import re
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import orjson
 
@@ -44,6 +44,8 @@ _PRINTED_OBJECTS = re.compile(r"\[?<[\w.]+ object at 0x[0-9a-f]+>(?:, <[\w.]+ ob
 _OMITTED = '{"omitted":true}'
 _MASKS_BEGIN = frozenset("*<[_RrH")
 _TEXT_OR_MASKED_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]{0,40}\*{3,}[-+.*\w]*')
+_ONLY_PYTHON_READS = ("\\u", "NaN", "Infinity")
+"""One of these stands in every JSON text that the fast parser refuses and Python's takes."""
 _CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
 
 
@@ -196,9 +198,11 @@ def parse_json(text: str) -> JsonValue:
     """The value of a JSON document with exact integers; of repeated keys the last counts.
 
     A number of which asterisks hide a part (`{"amount": ****4}`) is the text of what is left of it.
+    Numbers that JSON has no form for and Python's encoder writes all the same, in a data frame's results for
+    one, become the texts `NaN`, `Infinity` and `-Infinity`: one member leaves the others readable.
 
     Raises:
-        ValueError: no JSON, NaN or an infinity, longer than 256 Ki characters or nested deeper than 100.
+        ValueError: no JSON, a number out of range, longer than 256 Ki characters or nested deeper than 100.
     """
     if len(text) > MAX_TEXT_LENGTH:
         raise ValueError("text too long")
@@ -223,21 +227,21 @@ def _parsed_json(text: str) -> JsonValue:
         try:
             value = orjson.loads(encoded)
         except ValueError:
-            if "\\u" not in text:
+            if not any(sign in text for sign in _ONLY_PYTHON_READS):
                 raise
         else:
             if len(encoded) - len(scanned) > MAX_DEPTH:
                 json_value(value, strict=True)
             return value
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=str)
     except RecursionError:
         raise ValueError("nested too deep") from None
     return json_value(value, strict=True)
 
 
 def json_value(value: "AttributeValue | JsonValue", *, strict: bool = False, depth: int = 0) -> JsonValue:
-    """`value` as JSON can hold it: bytes as hex, lone surrogates replaced, not a number as text.
+    """`value` as JSON can hold it: bytes as hex, lone surrogates replaced, `NaN` and infinities as texts.
 
     What is nested deeper than 100 becomes null, or with `strict` an error, as do infinities.
 
@@ -253,7 +257,7 @@ def json_value(value: "AttributeValue | JsonValue", *, strict: bool = False, dep
     if isinstance(value, float) and not math.isfinite(value):
         if strict:
             raise ValueError("number out of range")
-        return str(value)
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, (dict, list)) and depth > MAX_DEPTH:
         if strict:
             raise ValueError("nested too deep")
@@ -331,7 +335,3 @@ def is_broken_data(text: str) -> bool:
     except (ValueError, RecursionError):
         return True
     return False
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON value")

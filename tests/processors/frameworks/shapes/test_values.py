@@ -1,13 +1,14 @@
 """Captured values: what is read, what stays text, and what nobody may parse."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 
 from processors.model.agent_run import ValueState
-from processors.model.json_values import JsonValue
+from processors.model.json_values import JsonValue, decode_json, encode_json
 from processors.model.python_literal import parse_python_literal
-from processors.model.values import ABSENT, decode_arguments, decode_result, json_text
+from processors.model.values import ABSENT, DecodedValue, decode_arguments, decode_result, json_text
 from processors.spans.attributes import AttributeValue
 
 
@@ -34,12 +35,26 @@ def test_arguments_that_are_an_object_are_present(raw: JsonValue, value: JsonVal
 
 
 @pytest.mark.parametrize(
+    "raw", ['{"name": "X", "prices": [NaN, -Infinity, 1]}', "{'name': 'X', 'prices': [nan, -inf, 1]}"]
+)
+@pytest.mark.parametrize("decode", [decode_arguments, decode_result])
+def test_numbers_that_json_has_no_form_for_leave_the_other_members_readable(
+    raw: str, decode: Callable[[str], DecodedValue]
+) -> None:
+    decoded = decode(raw)
+
+    assert ValueState.PRESENT is decoded.state
+    assert {"name": "X", "prices": ["NaN", "-Infinity", 1]} == decoded.value
+    assert decoded.value == decode_json(encode_json(decoded.value))
+    assert raw == decoded.text
+
+
+@pytest.mark.parametrize(
     ("raw", "state"),
     [
         ("Oslo", ValueState.UNPARSED),
         ("12", ValueState.UNPARSED),
         ("[1, 2]", ValueState.UNPARSED),
-        ('{"n": NaN}', ValueState.UNPARSED),
         ('{"n": 1e999}', ValueState.UNPARSED),
         ("{1: 2}", ValueState.UNPARSED),
         ("dict(k=1)", ValueState.UNPARSED),
@@ -88,7 +103,7 @@ def test_a_result_that_was_cut_off_is_no_text() -> None:
 def test_bytes_and_numbers_that_json_lacks_become_text() -> None:
     value: AttributeValue = {"b": b"\x00\xff", "n": float("nan")}
 
-    assert '{"b": "00ff", "n": "nan"}' == json_text(value)
+    assert '{"b": "00ff", "n": "NaN"}' == json_text(value)
 
 
 @pytest.mark.parametrize(
