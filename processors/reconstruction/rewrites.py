@@ -34,15 +34,6 @@ from processors.reconstruction.second_reports import (
     answer_of,
     turns_of_two_scopes,
 )
-from processors.reconstruction.second_reports import (
-    CALLS_BESIDE,
-    SECOND_RUNS,
-    SECOND_TURNS,
-    Answer,
-    agree,
-    answer_of,
-    turns_of_two_scopes,
-)
 from processors.spans import KIND_CLIENT, KIND_SERVER, MinimumTree, SpanTree
 
 _LOOK_BACK = 64
