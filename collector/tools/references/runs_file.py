@@ -26,7 +26,8 @@ cut down to a test case; and a run can be written by hand:
   `unparsed`.
 - Ids that are left out are made from file and line.
 - The ending counts: in a folder `*.runs.jsonl` is read as runs and any other `*.jsonl` as OTLP requests. A
-  single file of another ending, or the standard input (`-`), is recognised by its content.
+  single file of another ending, or the standard input (`-`), is recognised by its content; traces may come
+  [in other forms](#traces-in-other-forms) too.
 - `schema` numbers the form. Lines of all versions are read; a release may add keys, so pass over those that
   you do not know. [config/run.schema.json](../config/run.schema.json) is the schema for programs;
   `tracegrade schema run` prints it.
@@ -40,6 +41,26 @@ those that it could not change are reached again.
 jq -r '.evaluations[] | select(.outcome == "fail") | .explanation' verdicts.runs.jsonl
 tracegrade replay --criteria new.yaml verdicts.runs.jsonl
 ```
+
+## Traces in other forms
+
+`tracegrade replay`, `learn` and `baseline` read traces as they lie around, each also in gzip or zstd:
+
+| Form | Written by |
+|---|---|
+| OTLP requests: serialised (`*.binpb`), as JSON (`*.otlp.json`), a line each (`*.jsonl`), in an array | \
+our `file` exporter, the Collector's |
+| serialised requests, each behind its length | the Collector's, with `format: proto` or `compression: zstd` |
+| a ResourceSpans a line | the logging exporter of OpenTelemetry Java |
+| `batches`, `trace` | Tempo's API, and traces that Grafana downloads |
+| `data` with `spans` and `processes`, `result` | Jaeger's API, and traces that its page downloads |
+| OTLP with base64 ids and names for enum values | whatever prints the messages with a protobuf library |
+
+In a folder only `*.binpb`, `*.otlp.json`, `*.jsonl` and `*.runs.jsonl` are read, with `.gz` or `.zst`
+behind them too; a file that is named by itself may have any name.
+A file that ends within a message, because its writer was stopped, is graded without that message, and a
+warning says so.
+A file in none of these forms is refused with what it looks like.
 """
 
 
