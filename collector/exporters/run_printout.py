@@ -152,7 +152,12 @@ class RunPrintout:
                 told = f": {self._clean(call.error.message[:_MAX_VALUE_LENGTH])}"
             elif self._show_content and call.result_state is ValueState.PRESENT:
                 told = f": {self._value(call.result, call.result_text, call.result_state)}"
-            return Text(f" {self._cross} not executed{told}", style="yellow")
+            ended = "not executed"
+            if call.decision is not None:
+                ended = call.decision.value
+                if call.decision_source:
+                    ended += f" ({self._clean(call.decision_source)})"
+            return Text(f" {self._cross} {ended}{told}", style="yellow")
         if call.error is not None:
             return Text(f" {self._cross} {self._error(call.error)}", style="red")
         if not self._show_content or not _tells(call, call.result_state):

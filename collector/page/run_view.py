@@ -148,7 +148,10 @@ def _calls(line: JsonObject) -> list[JsonObject]:
 def _notes(call: JsonObject) -> list[str]:
     attempt = call.get("attempt")
     notes = [f"attempt {attempt}"] if isinstance(attempt, int) and attempt > 1 else []
-    if call.get("executed") is False:
+    if decision := call.get("decision"):
+        source = call.get("decision_source")
+        notes.append(f"{decision} ({source})" if source else str(decision))
+    elif call.get("executed") is False:
         notes.append("asked for, not executed")
     if call.get("category") not in (None, "function"):
         notes.append(str(call.get("category")).replace("_", " "))

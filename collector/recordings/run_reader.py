@@ -27,6 +27,7 @@ from processors.model import (
     AgentIdentity,
     AgentRun,
     CallCategory,
+    Decision,
     DecodedValue,
     EvaluationResult,
     FinishReason,
@@ -61,6 +62,7 @@ _LARGEST_AMOUNT = 1e12
 """Of seconds and of money; nanoseconds of it are counted."""
 
 _WordT = TypeVar("_WordT", bound=StrEnum)
+_DefaultT = TypeVar("_DefaultT", bound=StrEnum | None)
 _KindT = TypeVar("_KindT")
 
 
@@ -278,6 +280,7 @@ def _call(call: "_Object") -> ToolCall:
     arguments = _value(call, "arguments", decode_arguments)
     result = _value(call, "result", decode_result)
     attempt = call.number("attempt")
+    decision = call.word("decision", Decision, None)
     start, end = _times(call)
     return ToolCall(
         name=call.name("the name of the tool"),
@@ -292,7 +295,9 @@ def _call(call: "_Object") -> ToolCall:
         span_id=call.id("span", 8),
         category=call.word("category", CallCategory, CallCategory.FUNCTION),
         parallel_group=call.number("parallel_group"),
-        executed=call.flag("executed", True),
+        executed=call.flag("executed", decision is None or decision is Decision.APPROVED),
+        decision=decision,
+        decision_source=call.text("decision_source") or "",
         lenient_values=call.flag("lenient_values", False),
         start_unix_nano=start,
         end_unix_nano=end,
@@ -406,7 +411,7 @@ class _Object:
         self.expected(key, "true or false", value)
         return default
 
-    def word(self, key: str, words: type[_WordT], default: _WordT) -> _WordT:
+    def word(self, key: str, words: type[_WordT], default: _DefaultT) -> _WordT | _DefaultT:
         value = self.values.get(key)
         if value is None:
             return default

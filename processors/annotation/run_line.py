@@ -10,8 +10,9 @@ tell it already, `carrier_span_id` when it is not the agent's own span, `availab
 or null) when they are known, `requested_calls` (asked for and never executed) with how many of `tool_calls`
 each stands `after`, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
 `cost` as far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`,
-`executed` and `lenient_values` when they are not the default, and a result's `stage`, `muted` and
-`muted_until` when it is in shadow or muted, and its `conversation_runs` when it looked at a conversation.
+`executed`, `decision`, `decision_source` and `lenient_values` when they are not the default, and a result's
+`stage`, `muted` and `muted_until` when it is in shadow or muted, and its `conversation_runs` when it looked
+at a conversation.
 """
 
 from processors.annotation.run_schema import SCHEMA_VERSION
@@ -128,6 +129,10 @@ def _call_to_json(call: ToolCall) -> JsonObject:
     _add_known(entry, "duration_seconds", call.duration_seconds)
     if not call.executed:
         entry["executed"] = False
+    if call.decision is not None:
+        entry["decision"] = call.decision.value
+    if call.decision_source:
+        entry["decision_source"] = call.decision_source
     if call.lenient_values:
         entry["lenient_values"] = True
     if call.attempt != 1:

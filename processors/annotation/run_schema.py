@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, get_args
 
 from processors.model import (
     CallCategory,
+    Decision,
     FinishReason,
     IncompleteReason,
     NotEvaluatedReason,
@@ -186,6 +187,11 @@ _CALL: JsonSchema = {
     "end_time": _time("When it ended"),
     "duration_seconds": _or_null(_amount("How long it took; not read beside `end_time`.")),
     "executed": _flag("False: a model asked for it, and nothing shows that it ran."),
+    "decision": _words(
+        Decision,
+        "What was decided before it could run. `pending` and `denied`: not executed, and no failure.",
+    ),
+    "decision_source": _text("The word of the framework that shows the decision."),
     "lenient_values": _flag("True: missing arguments count as {} and a missing result as the empty text."),
     "attempt": _count("1, or one more than that of the call which it tries again."),
     "retry_of": _or_null(_count("The place of that call in `tool_calls`, from 0.")),

@@ -62,6 +62,11 @@ class _Demand:
     direction: int = 1
     negative: bool = False
 
+    @property
+    def needs_guard(self) -> bool:
+        """Whether the target has to be done before the activation may be."""
+        return self.direction < 0 and not self.negative and self.reach != "any"
+
 
 @dataclass(frozen=True, slots=True)
 class _Template:
@@ -205,7 +210,7 @@ _UNKNOWN, _NONE = _Key.UNKNOWN, _Key.NONE
 class _Event(NamedTuple):
     """A call of a kind: its place in the run and in the sequence, what `same` picks, whether it is sure.
 
-    `alone`: nothing is known to have run beside it.
+    `alone`: nothing is known to have run beside it. `held_back`: it is pending or was denied.
     """
 
     at: int
@@ -213,6 +218,7 @@ class _Event(NamedTuple):
     alone: bool
     key: Any
     sure: bool = True
+    held_back: bool = False
 
 
 class CallConstraints:
@@ -306,7 +312,15 @@ class CallConstraints:
             finding.applies = None if any(sides[side] for side in template.applies_by) else False
         is_possible = False
         for demand in template.demands:
-            broken, may_break = self._broken(demand, sides[demand.activation], sides[demand.target])
+            activations, targets = sides[demand.activation], sides[demand.target]
+            broken, may_break = self._broken(demand, activations, targets)
+            if demand.needs_guard and any(event.held_back for event in targets):
+                # What waits or was refused guards nothing that was done, only what waits as well.
+                made = [event for event in activations if not event.held_back]
+                done = [event for event in targets if not event.held_back]
+                unguarded, may_lack = self._broken(demand, made, done)
+                broken = sorted({*broken, *unguarded}, key=lambda event: event.at)
+                may_break = may_break or may_lack
             if broken and not finding.unmet:
                 finding.text = _relation_text(constraint, demand, broken[0])
             finding.unmet += [event.at for event in broken]
@@ -441,14 +455,15 @@ class _Sequence:
                 arguments = readable_arguments(call)
                 self._spend((len(call.arguments_text or "") + 1) * (kind.cost + len(paths)))
                 if arguments is None:
-                    yield _Event(at, step, alone, _UNKNOWN if paths else (), sure=sure and not kind.cost)
+                    unread = _UNKNOWN if paths else ()
+                    yield _Event(at, step, alone, unread, sure and not kind.cost, call.is_held_back)
                     continue
                 fit = kind.arguments_fit(arguments) if kind.cost else True
                 if fit is False:
                     continue
                 sure = sure and fit is True
                 key = _key(arguments, paths)
-            yield _Event(at, step, alone, key, sure=sure)
+            yield _Event(at, step, alone, key, sure, call.is_held_back)
 
     def _spend(self, characters: int) -> None:
         self._attempts -= 1

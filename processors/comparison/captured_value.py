@@ -148,8 +148,10 @@ def looks_failed(call: ToolCall) -> bool:
     `ok` false, with `isError` or `is_error` true, or with an integer `status_code`, `statusCode` or
     `http_status` of 400 and more; a text, when it starts with error, exception or traceback in any case. A
     member such as `status: failed` does not count: it often is the answer. A result that was not captured
-    shows no error.
+    shows no error. A pending or denied call did not fail, whatever the model was given in place of a result.
     """
+    if call.is_held_back:
+        return False
     if call.error is not None:
         return True
     state = call.result_state

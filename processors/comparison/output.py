@@ -12,6 +12,7 @@ from processors.model import (
     MAX_OUTPUT_CHARACTERS,
     MAX_OUTPUT_VALUES,
     AgentRun,
+    Decision,
     EvaluationError,
     JsonObject,
     JsonValue,
@@ -179,8 +180,12 @@ def known_output(run: AgentRun) -> str | JsonObject | NotEvaluated:
     """The final output of `run`, or why it cannot be graded.
 
     An output that was not captured, was hidden or cut off is unknown. One that was captured and is neither
-    a text nor an object is nothing that evaluators of the output apply to.
+    a text nor an object is nothing that evaluators of the output apply to, and no answer is due from a run
+    that ended while a call of it is pending.
     """
+    for call in run.calls:
+        if call.decision is Decision.PENDING:
+            return NotEvaluated.not_applicable(f"output: {call.name} is pending")
     if run.output_state is not ValueState.PRESENT:
         # Of an output, only the length keeps it from being read.
         if run.output_state is ValueState.UNPARSED:

@@ -328,8 +328,9 @@ class ToolPrecedence(Evaluator):
     """The share of precedence pairs that hold, of those whose later tool was called.
 
     A pair [x, y] applies when y was called, and holds when the first call of x stands before the first call
-    of y; a guard x that never ran is a violation. Calls of one parallel group may stand in any order unless
-    `strict`. score = pairs that hold / pairs that apply, and 1 when none applies, so also without calls.
+    of y; a guard x that never ran, is pending or was denied is a violation, unless y waits or was refused as
+    well. Calls of one parallel group may stand in any order unless `strict`. score = pairs that hold / pairs
+    that apply, and 1 when none applies, so also without calls.
     The rule is the template `precedence` of `tool-constraints`.
 
     Example: [auth, fetch] over the calls fetch, auth
@@ -391,8 +392,8 @@ class ToolPrecedence(Evaluator):
     def _shortfall(self, guard: CallCondition, later: CallCondition, run: AgentRun) -> str:
         """Why `guard` did not come before `later`."""
         guards = [call for call in run.calls if call.name in guard.tools]
-        if not guards:
-            return f"{guard.tool} never ran"
+        if all(call.is_held_back for call in guards):
+            return f"{guard.tool} " + (f"is {guards[0].decision}" if guards else "never ran")
         if self._require_success and not any(map(took_effect, guards)):
             return f"{guard.tool} never succeeded"
         return f"{later.tool} came first"

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Final, Literal, cast
 
 from pydantic import BeforeValidator, Field
@@ -164,11 +165,12 @@ class ToolResponseHandling(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated without calls, without content for any gating rule, and over limits."""
-        # What was never executed counts with what the model was told instead of a result, if anything.
+        # What was never executed counts with what the model was told instead of a result, if anything. What
+        # waits or was refused was called, and has no result that an answer could be held against.
         calls = [
-            call
+            _without_result(call) if call.is_held_back else call
             for call in without_invented(run, run.evaluated_calls(self._categories))
-            if call.executed or call.result_state is not ValueState.ABSENT
+            if call.executed or call.is_held_back or call.result_state is not ValueState.ABSENT
         ]
         if not calls:
             return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "no tool was called")
@@ -335,3 +337,7 @@ def _grouped(wanted: frozenset[str], applicable: frozenset[str]) -> list[str]:
         missing = [part for part in parts if part not in applicable]
         found.extend([group] if len(missing) == len(parts) else missing)
     return found
+
+
+def _without_result(call: ToolCall) -> ToolCall:
+    return replace(call, result=None, result_text=None, result_state=ValueState.ABSENT)

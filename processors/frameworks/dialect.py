@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
-from processors.frameworks.shapes.messages import ChatMessage
+from processors.frameworks.shapes.messages import CallRequest, ChatMessage
 from processors.frameworks.shapes.model_usage import UsageReading
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, ToolError, late
 from processors.spans import Span
@@ -58,6 +58,16 @@ Captured: TypeAlias = DecodedValue | Callable[[], DecodedValue]
 """A value, or what reads it: conversations are long, and mostly nobody asks."""
 
 
+class AwaitedCall(NamedTuple):
+    """A call that waits for somebody when its run ends, and the word of the framework for that."""
+
+    request: CallRequest
+    source: str
+
+
+NOTHING_AWAITED: Mapping[str, AwaitedCall] = {}
+
+
 class AgentReading(NamedTuple):
     """What a dialect reads from a span that is an agent's or a workflow's run."""
 
@@ -72,6 +82,8 @@ class AgentReading(NamedTuple):
     """True for instrumentations that make no span for a call: without any, what was called is unknown."""
     needs_no_turns: bool = False
     """True where the span alone is evidence: without a call and a model turn below it, nothing was called."""
+    awaited: Mapping[str, AwaitedCall] = NOTHING_AWAITED
+    """The calls, by id, that the run says it waits for somebody to decide about; then it has no output."""
 
 
 class Conversation:

@@ -4,12 +4,13 @@ A family's folder may hold a `rewrite.py` with a `REWRITE`. Here stand the plain
 trace as it was read, and what was found in it so far.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Literal, NamedTuple
 
 from processors.frameworks.dialect import (
+    NOTHING_AWAITED,
     AgentReading,
     Captured,
     Conversation,
@@ -19,6 +20,7 @@ from processors.frameworks.dialect import (
     UsageDialect,
 )
 from processors.frameworks.shapes.attribute_reading import better, merged_error
+from processors.frameworks.shapes.decisions import interruption_of
 from processors.frameworks.shapes.finish_reasons import asks_for_calls, stops_anyhow
 from processors.frameworks.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
 from processors.frameworks.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
@@ -139,7 +141,7 @@ class SpanReading:
         return merged
 
 
-@dataclass(slots=True)
+@dataclass
 class Trace:
     """The spans of a trace as they were read, which no pass changes; positions in `tree` name the spans."""
 
@@ -162,6 +164,16 @@ class Trace:
                 if told.name == dialect:
                     return True
         return False
+
+    @late
+    def interruptions(self) -> Mapping[int, str]:
+        """The spans that stopped to wait for somebody, and those right above one; with the exception."""
+        found: dict[int, str] = {}
+        for position, reading in enumerate(self.readings):
+            if reading is not None and (name := interruption_of(reading.span)):
+                found.setdefault(position, name)
+                found.setdefault(self.tree.parents[position], name)
+        return found
 
     def told(self, positions: Sequence[int]) -> list[SpanReading]:
         """The readings of the spans at `positions` that have one."""
@@ -288,6 +300,7 @@ def merged_agents(readings: Sequence[AgentReading]) -> AgentReading:
         session=first(reading.session for reading in readings),
         input=_best([reading.input for reading in readings]),
         output=_best([reading.output for reading in readings]),
+        awaited=next((reading.awaited for reading in readings if reading.awaited), NOTHING_AWAITED),
         hides_calls=any(reading.hides_calls for reading in readings),
         needs_no_turns=any(reading.needs_no_turns for reading in readings),
     )

@@ -47,6 +47,14 @@ class CallCategory(StrEnum):
     FINAL_ANSWER = "final_answer"
 
 
+class Decision(StrEnum):
+    """What a person, a policy or another process decided about a call before it could run."""
+
+    APPROVED = "approved"
+    DENIED = "denied"
+    PENDING = "pending"
+
+
 EVALUATED_CATEGORIES: frozenset[CallCategory] = frozenset(
     {CallCategory.FUNCTION, CallCategory.MCP, CallCategory.SERVER, CallCategory.AGENT, CallCategory.RETRIEVAL}
 )
@@ -91,12 +99,23 @@ class ToolCall:
     start_unix_nano: int = 0
     end_unix_nano: int = 0
     executed: bool = True
-    """False where only a model's request for the call was seen and nothing shows that it ran. A result is
-    then what the model was told instead of one."""
+    """False where only a model's request for the call was seen and nothing shows that it ran, and where the
+    call is pending or was denied. A result is then what the model was told instead of one."""
     attempt: int = 1
     """1, or one more than that of the call which this one tries again."""
     retry_of: int | None = None
     """Place of that call among the run's `tool_calls`, from 0; None for a first attempt."""
+    decision: Decision | None = None
+    """Whether somebody allowed the call, where telemetry shows it; None: unknown, mostly because no decision
+    was needed. A pending call waits for a person or another process, a denied one was refused: neither was
+    executed, and neither is a failure of the tool."""
+    decision_source: str = ""
+    """The word of the framework that shows the decision, such as `ApprovalRequired` or `GraphInterrupt`."""
+
+    @property
+    def is_held_back(self) -> bool:
+        """Whether the call is pending or denied: not executed, and no failure of the tool."""
+        return self.decision is not None and self.decision is not Decision.APPROVED
 
     @property
     def duration_seconds(self) -> float | None:

@@ -1,12 +1,18 @@
 """A conversation as one run: the calls of all its runs, in order of start, as evaluators see calls."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from processors.model.agent_run import AgentRun, IncompleteReason, ToolCall
+from processors.model.agent_run import AgentRun, IncompleteReason, ToolCall, ValueState
+from processors.model.tool_name import canonical_tool_name
 
 _UNKNOWN = "nobody looked for its other runs"
+_NUMBERED_ID = re.compile(r"\D*[0-9]{0,4}")
+"""Call ids that may be numbers of calls within a turn, so that other turns give them to other calls."""
+_MAX_LOOK_BACK = 16
+"""How many waiting calls of one id, or of one tool, a later call is compared with."""
 
 
 class RunReference(NamedTuple):
@@ -49,6 +55,9 @@ def reference_of(run: AgentRun) -> RunReference:
 
 def over_conversation(run: AgentRun) -> ConversationView:
     """`run` with the calls of all runs that are known of its conversation, its own included.
+
+    A call that one run asked for and a later one executed is one call (`superseded`), and the executed one
+    stays.
 
     The order is that of the starts of runs, and where runs overlap, of calls; within a run calls keep their
     order. Runs that tell no start come first, in the order in which they are given. It does not depend on
@@ -102,6 +111,9 @@ def _merged(runs: Sequence[AgentRun]) -> tuple[list[ToolCall], list[tuple[int, T
     made = sorted(
         (call for number, run in enumerate(runs) for call in _calls(number, run)), key=lambda call: call[:3]
     )
+    resumed = superseded([call.call for call in made])
+    if resumed:
+        made = [call for at, call in enumerate(made) if at not in resumed]
     tool_calls: list[ToolCall] = []
     requested: list[tuple[int, ToolCall]] = []
     places: dict[tuple[int, int], int] = {}
@@ -131,3 +143,43 @@ def _calls(number: int, run: AgentRun) -> Iterator[_Made]:
             start = max(start, call.start_unix_nano)
             yield _Made(start, number, place, at, call)
             place += 1
+
+
+def superseded(calls: Sequence[ToolCall]) -> Collection[int]:
+    """The places of those of `calls`, in order, that a later one of them reports again.
+
+    A call that was not executed, because it waited, and the next one with its id and its tool are one: the
+    later report says what came of it. The arguments may differ, for people edit them when they approve;
+    where the id may be but a number within a turn (`call_0`), they must not. A later call without an id is
+    the same one if it was executed with the same arguments. An id that comes again after its call was
+    executed is that of another call.
+    """
+    gone: set[int] = set()
+    waiting: dict[Hashable, list[int]] = {}
+    for at, call in enumerate(calls):
+        if call.executed and not waiting:
+            continue
+        tool = canonical_tool_name(call.name)
+        earlier = waiting.get((tool, call.call_id) if call.call_id else tool, [])
+        while earlier and earlier[-1] in gone:
+            earlier.pop()
+        for place in earlier[: -_MAX_LOOK_BACK - 1 : -1]:
+            if place not in gone and _is_one(calls[place], call):
+                gone.add(place)
+                break
+        if not call.executed and call.call_id:
+            for key in (tool, (tool, call.call_id)):
+                waiting.setdefault(key, []).append(at)
+    return gone
+
+
+def _is_one(before: ToolCall, after: ToolCall) -> bool:
+    if after.call_id:
+        if _NUMBERED_ID.fullmatch(after.call_id) is None:
+            return True
+        if ValueState.ABSENT in (before.arguments_state, after.arguments_state):
+            return True
+    elif not after.executed:
+        return False
+    known = before.arguments_state is after.arguments_state is ValueState.PRESENT
+    return known and before.arguments == after.arguments

@@ -18,7 +18,10 @@ from processors.frameworks import (
     HANDOFF_TOOL_PREFIXES,
     INTERRUPTION_ERRORS,
     MCP_NAME_SEPARATORS,
+    NOTHING_AWAITED,
     PROVIDER_CALL_MARKERS,
+    AwaitedCall,
+    CallDecision,
     CallRequest,
     CallResponse,
     Conversation,
@@ -29,7 +32,9 @@ from processors.frameworks import (
     Trace,
     after_results,
     better,
+    decision_in_place_of_result,
     decoded,
+    interruption_of,
     is_call_id,
     merged_error,
     merged_tool,
@@ -38,6 +43,7 @@ from processors.frameworks import (
 from processors.model import (
     ABSENT,
     CallCategory,
+    Decision,
     DecodedValue,
     JsonValue,
     ToolCall,
@@ -151,7 +157,7 @@ class RunCalls:
         ends = trace.tree.ends
         self.turns = sorted(sorted(run.models), key=ends.__getitem__)
         """The run's own model spans in order of their end."""
-        self._merged = merge_calls(run.tools, call_above, trace) if run.tools else []
+        self._merged = _resumed(merge_calls(run.tools, call_above, trace)) if run.tools else []
         for call in self._merged if run.renamed else ():
             call.name = run.renamed.get(call.spans[0], call.name)
         self.from_messages = not self._merged
@@ -223,7 +229,7 @@ class RunCalls:
         if not never_executed:
             return []
         requested = [
-            replace(self._message_call(requested, None, is_last_turn=False), executed=False)
+            replace(self._message_call(requested, None, requested.model in self.turns[-1:]), executed=False)
             for requested in never_executed
         ]
         spans = {self._trace.tree.span_ids[merged.spans[0]]: at for at, merged in enumerate(self._merged)}
@@ -255,12 +261,13 @@ class RunCalls:
     def _in_order(self) -> list[ToolCall]:
         merged = self._merged
         if not merged:
-            return self._message_calls(self._all_requests().in_order)
+            return [*self._message_calls(self._all_requests().in_order), *self._awaited_calls()]
         calls = [self._span_call(call) for call in merged]
         if self.turns and self._may_hold_provider_calls():
             calls.extend(self._provider_calls())
         calls.extend(self._handoffs_without_span())
         calls.extend(self._agents_without_call())
+        calls.extend(self._awaited_calls())
         if len(calls) == 1:
             return calls
         starts, ends = self._trace.tree.starts, self._trace.tree.ends
@@ -360,7 +367,8 @@ class RunCalls:
         tree = self._trace.tree
         arguments_value, arguments_text, arguments_state = arguments
         result_value, result_text, result_state = result
-        return ToolCall(  # by position, which costs half of what names cost here
+        shown = _decision(merged.interruption, result, error)
+        call = ToolCall(  # by position, which costs half of what names cost here
             merged.name,
             call_id or None,
             tree.span_ids[first],
@@ -377,6 +385,7 @@ class RunCalls:
             tree.starts[first],
             tree.ends[first],
         )
+        return call if shown is None else _held_back(call, shown)
 
     def _asked(self, merged: "MergedCall", call_id: str) -> tuple[DecodedValue, str]:
         """The arguments that the node above the call was given, else those a model asked for; and the id."""
@@ -626,7 +635,9 @@ class RunCalls:
         arguments = decode_arguments(request.arguments) if request.has_arguments else ABSENT
         response = self._all_requests().answer(requested)
         result, _, error = _opened(response)
-        return ToolCall(
+        executed = response is not None or requested.is_answered or not is_last_turn
+        shown = _decision("" if executed else self._interruption(request.call_id), result, error)
+        call = ToolCall(
             name=request.name,
             call_id=self._all_requests().call_id(requested) or None,
             category=_category_of(request),
@@ -639,8 +650,50 @@ class RunCalls:
             error=error,
             parallel_group=group,
             start_unix_nano=self._trace.tree.ends[requested.model],
-            executed=response is not None or requested.is_answered or not is_last_turn,
+            executed=executed,
         )
+        return call if shown is None else _held_back(call, shown)
+
+    @late
+    def _awaited(self) -> Mapping[str, AwaitedCall]:
+        """The calls that the run's own spans say it waits for, by id."""
+        told = self._trace.told(self._run.layers)
+        return next((reading.agent.awaited for reading in told if reading.agent.awaited), NOTHING_AWAITED)
+
+    def _awaited_calls(self) -> list[ToolCall]:
+        """Calls that the run waits for, and that neither a span nor a model's answer tells."""
+        if not self._awaited:
+            return []
+        known = {call.reading.call_id for call in self._merged}
+        known |= {requested.request.call_id for requested in self._all_requests().in_order}
+        last = self.turns[-1] if self.turns else self._run.carrier
+        return [
+            self._message_call(RequestedCall(awaited.request, last, -1), None, is_last_turn=True)
+            for call_id, awaited in self._awaited.items()
+            if call_id not in known
+        ]
+
+    def _interruption(self, call_id: str) -> str:
+        """The word for why a call of the last turn waits: the run, or a node of it, stopped for somebody.
+
+        Only steps right below the run are looked at: that is where a framework lets somebody approve.
+        """
+        if self._awaited:
+            return self._awaited[call_id].source if call_id in self._awaited else ""
+        interruptions = self._trace.interruptions
+        return next((interruptions[layer] for layer in self._run.layers if layer in interruptions), "")
+
+
+def _decision(interruption: str, result: DecodedValue, error: ToolError | None) -> CallDecision | None:
+    """What was decided about a call: it stopped to wait, or the model was given word of the decision."""
+    if interruption and result.state is ValueState.ABSENT:
+        return CallDecision(Decision.PENDING, interruption)
+    return decision_in_place_of_result(result.text if error is None else error.message or result.text)
+
+
+def _held_back(call: ToolCall, shown: CallDecision) -> ToolCall:
+    """`call` as it is where it waits, or was refused: nothing was executed, and nothing failed."""
+    return replace(call, executed=False, error=None, decision=shown.decision, decision_source=shown.source)
 
 
 def _opened(response: CallResponse | None) -> OpenedResult:
@@ -677,13 +730,17 @@ def _category_of(request: CallRequest) -> CallCategory:
 class MergedCall:
     """One execution of a tool: the positions of the spans that report it, outermost first."""
 
-    __slots__ = ("_compared", "error", "name", "reading", "spans")
+    __slots__ = ("_compared", "error", "interruption", "name", "reading", "spans")
 
-    def __init__(self, position: int, name: str, reading: ToolReading, error: ToolError | None) -> None:
+    def __init__(
+        self, position: int, name: str, reading: ToolReading, error: ToolError | None, interruption: str
+    ) -> None:
         self.spans = [position]
         self.name = name
         self.reading = reading
         self.error = error
+        self.interruption = interruption
+        """The exception by which it stopped to wait for somebody; empty: it did not."""
         self._compared: tuple[DecodedValue, JsonValue] | None = None
 
     @property
@@ -699,6 +756,7 @@ class MergedCall:
         self.spans.extend(other.spans)
         self.reading = merged_tool(self.reading, other.reading)
         self.error = merged_error(self.error, other.error)
+        self.interruption = self.interruption or other.interruption
 
 
 def report_at(position: int, trace: Trace) -> MergedCall:
@@ -706,7 +764,8 @@ def report_at(position: int, trace: Trace) -> MergedCall:
     (reading,) = trace.told((position,))
     fields = reading.tool
     name = fields.name or fields.inferred_name
-    return MergedCall(position, name, fields, error_of(reading.span, fields))
+    span = reading.span
+    return MergedCall(position, name, fields, error_of(span, fields), interruption_of(span))
 
 
 def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trace) -> list[MergedCall]:
@@ -720,7 +779,8 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
             continue
         fields = reading.tool
         name = fields.name or fields.inferred_name
-        call = MergedCall(position, name, fields, error_of(reading.span, fields))
+        span = reading.span
+        call = MergedCall(position, name, fields, error_of(span, fields), interruption_of(span))
         above = call_above.get(position, -1)
         outer = call_of.get(above)
         if outer is not None and (fields.is_part or _is_one_call(outer, call, trace)):
@@ -737,6 +797,21 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
             if call.error is not None and len(call.spans) > 1:
                 _let_last_attempt_decide(call, attempts, trace)
     return _merge_instrumentations(calls, trace) if len(calls) > 1 else calls
+
+
+def _resumed(calls: list[MergedCall]) -> list[MergedCall]:
+    """The calls without those that stopped to wait for somebody and went on in a later span of their id."""
+    waiting: dict[tuple[str, str], MergedCall] = {}
+    gone: set[int] = set()
+    for call in calls:
+        key = call.name, call.reading.call_id
+        before = waiting.pop(key, None) if waiting else None
+        if before is not None:
+            gone.add(before.spans[0])
+            call.spans.extend(before.spans)
+        if call.interruption and is_call_id(call.reading.call_id):
+            waiting[key] = call
+    return [call for call in calls if call.spans[0] not in gone] if gone else calls
 
 
 def _is_one_call(outer: MergedCall, inner: MergedCall, trace: Trace) -> bool:

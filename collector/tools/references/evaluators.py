@@ -40,6 +40,13 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
   It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.
   Printed runs mark it `not executed`; run lines have it in `requested_calls`, or in `tool_calls` with
   `executed: false` where all calls are read from messages.
+- A call that waits for a person or another process is `pending`, one that somebody refused is `denied`
+  (`decision` in run lines, with the framework's word in `decision_source`; printed runs say
+  `pending (ApprovalRequired)`). It is a call that the agent made and was not executed, so the line above
+  holds for it, with this difference: it is no failure (`tool-error-recovery`, `tool-response-handling`), and
+  as a guard it comes before nothing that was done (`tool-precedence`, `tool-constraints`). While a call is
+  pending no answer is due: evaluators of the output are `not_evaluated`, `not_applicable`.
+  Over a conversation a call that waited and the later call with its id and tool are one, and the later stays.
 - A call took effect unless it carries an error, its result reads like one (an `error` member, a `status_code`
   of 400 and more, a text that begins with "error", and their kin: `looks_failed` in
   `processors.comparison.captured_value`) or it was never executed. All evaluators that ask for that mean the

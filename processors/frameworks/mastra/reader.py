@@ -1,11 +1,19 @@
 """Mastra: `mastra.span.type` beside the GenAI conventions, and what its exporter wrote before those (0.3)."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    SpanRole,
+    ToolReading,
+)
 from processors.frameworks.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.frameworks.shapes.chat_envelope import decode_input, decode_output
-from processors.frameworks.shapes.messages import read_messages
+from processors.frameworks.shapes.messages import CallRequest, read_messages
 from processors.frameworks.shapes.model_response import read_model_response
 from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, text_value
 from processors.spans import Attributes, Span
@@ -65,6 +73,8 @@ class _Mastra:
 
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
+        output = _first(attributes, _OUTPUTS, is_output=True)
+        awaited = _awaited(output)
         return AgentReading(
             name=first_text(attributes, ("gen_ai.agent.name",)),
             inferred_name=_name_in(span.name, _RUN_SPAN_PREFIXES)
@@ -72,7 +82,8 @@ class _Mastra:
             id=first_text(attributes, ("gen_ai.agent.id", "agent.id")),
             session=first_text(attributes, ("gen_ai.conversation.id", "threadId")),
             input=_first(attributes, _INPUTS, is_output=False),
-            output=_first(attributes, _OUTPUTS, is_output=True),
+            output=ABSENT if awaited else output,
+            awaited=awaited,
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -94,6 +105,18 @@ class _Mastra:
 def _answer_key(kind: str) -> str:
     """Where a span of this type tells what the model answered, with the calls that it asked for."""
     return f"mastra.{kind}.output"
+
+
+def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
+    """The call that a run which was suspended waits for; its arguments stand where the model asked for it."""
+    told = output.value
+    if not isinstance(told, dict) or told.get("status") != "suspended":
+        return NOTHING_AWAITED
+    name, call_id, reason = (told.get(key) for key in ("toolName", "toolCallId", "reason"))
+    if not isinstance(name, str) or not isinstance(call_id, str):
+        return NOTHING_AWAITED
+    request = CallRequest(call_id=call_id, name=name, arguments=None, has_arguments=False)
+    return {call_id: AwaitedCall(request, reason if isinstance(reason, str) else "suspended")}
 
 
 def _is_refusal(result: DecodedValue) -> bool:

@@ -4,11 +4,18 @@ Up to format 2 arguments and results have keys of their own; in all formats the 
 whole history, with the place where this run begins.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    SpanRole,
+    ToolReading,
+)
 from processors.frameworks.shapes.attribute_reading import (
     first_arguments,
     first_result,
@@ -16,9 +23,15 @@ from processors.frameworks.shapes.attribute_reading import (
     first_value,
 )
 from processors.frameworks.shapes.chat_envelope import decode_output
-from processors.frameworks.shapes.messages import ChatMessage, after_results, last_said, read_messages
+from processors.frameworks.shapes.messages import (
+    CallRequest,
+    ChatMessage,
+    after_results,
+    last_said,
+    read_messages,
+)
 from processors.frameworks.shapes.span_event_messages import read_recorded_events
-from processors.model import CallCategory, DecodedValue, ToolError, ValueState, text_value
+from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, ValueState, text_value
 from processors.spans import Attributes, Span
 
 _ALL_MESSAGES = "pydantic_ai.all_messages"
@@ -31,6 +44,8 @@ _SHOWN_AS = "logfire.msg"
 _OFFERED = "model_request_parameters"
 _ANSWER_TOOLS = "output_tools"
 _OUTPUT_FUNCTION = "running output function"
+_DEFERRED = {"calls": "CallDeferred", "approvals": "ApprovalRequired"}
+"""The lists in `DeferredToolRequests`, and the exception by which a tool puts a call in each."""
 _TRY_AGAIN = "\n\nFix the errors and try again."
 """How the text of a request to try again ends; older releases mark it in no other way."""
 
@@ -74,11 +89,14 @@ class _PydanticAI:
     def agent(self, span: Span) -> AgentReading:
         attributes = span.attributes
         conversation = self.conversation(span)
+        output = _answer(attributes, conversation)
+        awaited = _awaited(output)
         return AgentReading(
             name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
             input=last_said(conversation.input, "user"),
-            output=_answer(attributes, conversation),
+            output=ABSENT if awaited else output,
+            awaited=awaited,
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -108,6 +126,22 @@ def _answer(attributes: Attributes, conversation: Conversation) -> DecodedValue:
         if answer.state is ValueState.PRESENT or not said:
             return answer
     return text_value(said or None)
+
+
+def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
+    """The calls of `DeferredToolRequests`, with which a run ends that waits for somebody."""
+    told = output.value
+    if not isinstance(told, dict) or not _DEFERRED.keys() <= told.keys():
+        return NOTHING_AWAITED
+    awaited: dict[str, AwaitedCall] = {}
+    for key, source in _DEFERRED.items():
+        parts = told[key]
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and part.get("part_kind") == "tool-call":
+                call_id, name, arguments = str(part["tool_call_id"]), str(part["tool_name"]), part.get("args")
+                request = CallRequest(call_id=call_id, name=name, arguments=arguments, has_arguments=True)
+                awaited[call_id] = AwaitedCall(request, source)
+    return awaited
 
 
 def _gives_the_answer(span: Span) -> bool:

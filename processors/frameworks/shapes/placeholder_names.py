@@ -34,9 +34,6 @@ GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
 )  # fmt: skip
 """Names of graphs and chains that nobody gave a name."""
 
-INTERRUPTION_ERRORS: tuple[str, ...] = ("GraphInterrupt",)
-"""Exceptions by which a tool stops its run until somebody answers; they are recorded, and no errors."""
-
 HOOK_KEYS: tuple[str, ...] = ("hook_event", "hook_event_name", "hook_name", "hook.event", "hook.name")
 """Attributes of the spans of hooks, which run before and after a call and name its tool."""
 

@@ -58,6 +58,7 @@ def told(run: AgentRun) -> dict[str, Any]:
                 "result": call.result,
                 "failed": call.error is not None,
                 "category": call.category.value,
+                **({} if call.decision is None else {"decision": call.decision, "executed": call.executed}),
             }
             for call in run.tool_calls
         ],

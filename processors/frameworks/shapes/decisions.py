@@ -1,0 +1,78 @@
+"""What frameworks write of a call that waits for somebody, or that somebody refused.
+
+All of it is bound to versions of the frameworks that write it. It stands here as data, so that a new one is
+one line.
+"""
+
+import re
+from typing import NamedTuple
+
+from processors.model import Decision
+from processors.spans import Span
+
+INTERRUPTION_ERRORS: tuple[str, ...] = (
+    "ApprovalRequired",  # Pydantic AI
+    "CallDeferred",  # Pydantic AI
+    "GraphInterrupt",  # LangGraph
+    "InterruptException",  # Strands Agents
+)
+"""Exceptions by which a tool or a node stops its run until somebody answers; they are no errors."""
+
+_DEFERRAL = "pydantic_ai.tool.deferral.name"
+"""The attribute in which Pydantic AI names that exception, in every format."""
+_STATUS_ERROR = 2
+
+
+class CallDecision(NamedTuple):
+    """What was decided about a call, and the word of the framework that shows it."""
+
+    decision: Decision
+    source: str
+
+
+_PENDING, _DENIED = Decision.PENDING, Decision.DENIED
+_ANSWERS: dict[str, CallDecision] = {
+    "This tool call requires confirmation, please approve or reject.": (
+        CallDecision(_PENDING, "require_confirmation")  # Google ADK
+    ),
+    "This tool call is rejected.": CallDecision(_DENIED, "require_confirmation"),  # Google ADK
+    "Tool execution was not approved.": CallDecision(_DENIED, "needs_approval"),  # OpenAI Agents
+    "User rejected the tool call for `": CallDecision(_DENIED, "HumanInTheLoopMiddleware"),  # LangChain
+    "Error: Tool call invocation was rejected by user.": (
+        CallDecision(_DENIED, "approval_mode")  # Microsoft Agent Framework
+    ),
+    "The tool call was denied.": CallDecision(_DENIED, "ToolDenied"),  # Pydantic AI
+    "Tool call was not approved by the user": CallDecision(_DENIED, "requireApproval"),  # Mastra
+}
+"""How what a model is given in place of a result begins, where nobody let the tool run."""
+_IN_PLACE_OF_RESULT = re.compile(
+    r'(?:\{"(?:error|output|result)": ?)?"?(' + "|".join(map(re.escape, _ANSWERS)) + ")"
+)
+
+
+def decision_in_place_of_result(text: str | None) -> CallDecision | None:
+    """The decision that `text`, given to a model as the result of a call or as its error, shows."""
+    if not text:
+        return None
+    found = _IN_PLACE_OF_RESULT.match(text)
+    return None if found is None else _ANSWERS[found[1]]
+
+
+def interruption_of(span: Span) -> str:
+    """The exception by which what `span` reports stopped to wait for somebody; the empty text: it did not.
+
+    The status is not looked at: some senders say that such a span is OK, others that it is an error.
+    """
+    message = span.message
+    if not (message.events or message.status.code == _STATUS_ERROR or _DEFERRAL in span.by_key):
+        return ""
+    texts = [span.attributes.text(_DEFERRAL) or "", span.attributes.text("error.type") or ""]
+    if span.has_events:
+        for event in span.events:
+            if event.name == "exception":
+                texts.append(event.attributes.text("exception.type") or "")
+    status = span.status_message
+    for name in INTERRUPTION_ERRORS:
+        if any(text.endswith(name) for text in texts) or status.startswith(name):
+            return name
+    return texts[0]
