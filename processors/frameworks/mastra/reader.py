@@ -29,7 +29,8 @@ _ROLES = {
     "llm_generation": SpanRole.MODEL,
     **dict.fromkeys(("processor_run", "scorer_run", "classifier_evaluation"), SpanRole.JUDGE),
 }
-_STEP = "model_step"
+_STEP, _GENERATION = "model_step", "model_generation"
+_TOKENS = "gen_ai.usage.input_tokens"
 _CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
 _INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "langfuse.observation.input", "input")
 _OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "langfuse.observation.output", "output")
@@ -47,8 +48,11 @@ class _Mastra:
         kind = span.attributes.text(_TYPE)
         if kind is None:
             return None
-        if kind == _STEP and _answer_key(kind) in span.attributes:
-            return SpanRole.MODEL  # the request below it tells no calls
+        if _answer_key(kind) in span.attributes:
+            if kind == _STEP:
+                return SpanRole.MODEL  # the request below it tells no calls
+            if kind == _GENERATION and _TOKENS not in span.attributes:
+                return SpanRole.OTHER  # all steps: each is a turn
         return _ROLES.get(kind.lower(), SpanRole.OTHER)
 
     def tool(self, span: Span) -> ToolReading:

@@ -14,7 +14,10 @@ from tests.support.corpus import CORPUS
 
 REQUEST = b"\1" * 8
 FIRST, SECOND = envelope(scope="first"), envelope(scope="second")
-READ_BY_SCOPE = {"claude_code_sub_agent", "langchain_js_provider_strategy", "langchain_js_tool_strategy"}
+READ_BY_SCOPE = {
+    "claude_code_sub_agent", "langchain_js_provider_strategy", "langchain_js_tool_strategy",
+    "llama_index_observability", "quarkus_langchain4j",
+}  # fmt: skip
 """Recordings that are read by the name of their scope, or in which a call stands for an agent."""
 TREES = sorted(
     {path.parent for path in CORPUS.parent.rglob("*.binpb") if path.parent.name not in READ_BY_SCOPE}
