@@ -17,6 +17,7 @@ NAMED_BY_THEIR_PLACE = {
     "claude_agent_sdk_sub_agent",  # by the call that started it
     "claude_code_sub_agent",  # the same
     "crewai_coworker",  # by the step below another agent's call
+    "llama_index_observability",
     "llama_index_openinference",  # by a step of its workflow
     "spring_ai_java_agent",  # by its service, as calls without an agent are
 }
