@@ -10,7 +10,7 @@ such as `<PERSON>`, and runs of asterisks: four or more anywhere (the Collector'
 `****` for each match), three as a word of their own. A run on a line of its own in a longer text is a rule of
 Markdown. A value that is as a whole the hex digest of MD5, SHA-1, SHA-256 or SHA-512 (the Collector's `hash`)
 may be one of a hidden value: it is masked where it is not what is expected, unless a digest of the same
-length is.
+length is. `NaN`, `Infinity` and `-Infinity` as a whole value tell no more of it than a mask.
 """
 
 import re
@@ -47,7 +47,7 @@ _MASK = re.compile(
     r"|<\w{1,30}_hash:[0-9a-f]{4,128}>"
     r"|__REDACTED__"
 )
-_WHOLE = re.compile(r"\*{3,}|.{3}….{3}")  # the latter: Mastra's partial style
+_WHOLE = re.compile(r"\*{3,}|.{3}….{3}|NaN|-?Infinity")  # `.{3}….{3}`: Mastra's partial style
 _LONGEST_WHOLE = 200
 _LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
 _DIGEST = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})")

@@ -213,3 +213,20 @@ def test_no_verdict_turns_into_its_opposite(run: AgentRun) -> None:
                 continue  # as where an answer was not captured, the rules of errors count alone
             after = verdict(evaluator, changed)
             assert after in (known, None), (evaluator.id, known, after, run_text(changed))
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize(
+    ("name", "price", "value"), [("X", {"$any": True}, 1.0), ("Y", {"$any": True}, 0.0), ("X", 4, None)]
+)
+def test_a_number_that_json_has_no_form_for_is_unknown_and_the_members_beside_it_are_not(
+    number: float, name: str, price: JsonValue, value: float | None
+) -> None:
+    run = run_of("q", "a", [call("quote", {}, {"name": "X", "price": number})])
+    expected = {"tool_outputs": [{"name": "quote", "output": {"name": name, "price": price}}]}
+
+    answer = ToolCallOutput(
+        ToolCallOutput.Config(), ToolCallOutput.Criteria.model_validate(expected)
+    ).evaluate(run, RunFacts())
+
+    assert value == (None if isinstance(answer, NotEvaluated) else answer.value)
