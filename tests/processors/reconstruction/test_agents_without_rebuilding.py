@@ -18,6 +18,7 @@ NAMED_BY_THEIR_PLACE = {
     "claude_code_sub_agent",  # the same
     "crewai_coworker",  # by the step below another agent's call
     "llama_index_observability",
+    "langsmith_sdk",  # by its outermost chain
     "llama_index_openinference",  # by a step of its workflow
     "spring_ai_java_agent",  # by its service, as calls without an agent are
 }
