@@ -318,7 +318,9 @@ class _Containers:
             )
         name = ""
         if is_call and reading is not None and not is_placeholder_agent(reading.tool.agent_name):
-            name = reading.tool.agent_name
+            around = readings[carrier] if kind is CarrierKind.WORKFLOW else None
+            if around is None or not around.agent.name:  # else the workflow's, whoever called
+                name = reading.tool.agent_name
         if not is_call:
             there = self._first.get((kind, carrier))
             if there is not None:
