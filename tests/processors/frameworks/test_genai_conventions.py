@@ -33,15 +33,15 @@ def turn(number: int, parent: int, **attributes: JsonValue) -> RawSpan:
     return span(number, parent, "chat scripted", told)
 
 
-def call(number: int, parent: int | None, name: str = "get", **attributes: JsonValue) -> RawSpan:
-    told: JsonObject = {
+def call(number: int, parent: int | None, name: str = "get", more: JsonObject | None = None) -> RawSpan:
+    attributes: JsonObject = {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,
         "gen_ai.tool.call.arguments": ARGUMENTS,
         "gen_ai.tool.call.result": RESULT,
-        **attributes,
+        **(more or {}),
     }
-    return span(number, parent, f"execute_tool {name}", told)
+    return span(number, parent, f"execute_tool {name}", attributes)
 
 
 def known(runs: list[AgentRun]) -> list[tuple[str, str | None, list[str]]]:
@@ -55,7 +55,7 @@ def test_a_workflow_of_agents_is_no_run_beside_theirs(key: str) -> None:
         workflow(2, 1, "triage", key=key),
         agent(3, 2, "planner"),
         turn(4, 3),
-        call(5, 3, **{"gen_ai.agent.name": "planner"}),
+        call(5, 3, more={"gen_ai.agent.name": "planner"}),
         agent(6, 2, "writer"),
         turn(7, 6),
     ]
@@ -69,7 +69,7 @@ def test_a_workflow_without_agents_is_one_run_whichever_agent_its_calls_name(key
     named: JsonObject = {"gen_ai.agent.name": caller} if caller else {}
     spans = [workflow(1, None, "support", key=key), workflow(2, 1, "inner", key=key), turn(3, 2)]
 
-    (run,) = runs_of([*spans, call(4, 2, **named), turn(5, 2)])
+    (run,) = runs_of([*spans, call(4, 2, more=named), turn(5, 2)])
 
     assert [("support", None, ["get"])] == known([run])
     assert ("How warm?", "11", 2, 8) == (
@@ -114,9 +114,9 @@ def test_further_operations_are_neither_calls_nor_turns_nor_runs_and_hide_nothin
 
 def test_calls_of_skills_and_commands_are_calls_like_any_other() -> None:
     spans = [
-        call(2, 1, "load_skill", **{"gen_ai.skill.name": "forecast", "gen_ai.skill.source.uri": "skill://f"}),
-        call(3, 1, "read_skill_resource", **{"gen_ai.skill.resource.name": "references/units.md"}),
-        call(4, 1, "bash", **{"process.executable.name": "cat", "process.exit.code": 1}),
+        call(2, 1, "load_skill", {"gen_ai.skill.name": "forecast", "gen_ai.skill.source.uri": "skill://f"}),
+        call(3, 1, "read_skill_resource", {"gen_ai.skill.resource.name": "references/units.md"}),
+        call(4, 1, "bash", {"process.executable.name": "cat", "process.exit.code": 1}),
     ]
 
     (run,) = runs_of([agent(1, None, "planner"), turn(9, 1), *spans])
