@@ -26,6 +26,8 @@ _LOOK_BACK = 64
 """Reports before one in time that are tried for it: keeps hostile traces linear."""
 _SAME_TIME = 0.9
 """Share of the longer span that two reports of one thing overlap by."""
+_HALF = 0.5
+"""Share of the shorter span that two reports of one answer overlap by."""
 
 
 # Runs.
@@ -266,11 +268,14 @@ def _is_one_request(first: int, second: int, answers: dict[int, "Answer"], trace
         return False
     if same and answers[first].asked and answers[second].asked:
         return True
+    if same:  # short requests: what each instrumentation does itself is a tenth of them and more
+        shorter = min(tree.ends[first] - tree.starts[first], tree.ends[second] - tree.starts[second])
+        return _shared_time(first, second, tree) >= _HALF * shorter
     if not at_one_time(first, second, tree):
         return False
     one, other = trace.readings[first], trace.readings[second]
-    if same or one is None or other is None:
-        return same
+    if one is None or other is None:
+        return None
     if (
         one.model
         and other.model

@@ -158,6 +158,7 @@ def test_a_run_that_raised_failed_and_has_no_answer_to_grade(framework: str) -> 
         ("llama_index_openinference", TokenUsage(360, 72), ["gpt-4o-mini"] * 3),
         ("langchain_under_openinference_and_traceloop", TokenUsage(360, 72), ["gpt-4o-mini"] * 3),
         ("openai_agents_under_logfire_and_openinference", TokenUsage(240, 48), ["gpt-4o-mini"] * 2),
+        ("langgraph_interrupt_two_instrumentations", TokenUsage(120, 24), ["gpt-4o-mini"]),
     ],
 )
 def test_tokens_are_those_of_all_requests(name: str, usage: TokenUsage | None, models: list[str]) -> None:
