@@ -90,6 +90,8 @@ _CUT_RESULT = "ag2.tool.call.result.truncated"
 _GRAPH_NODE = "metadata.langgraph_node"
 _TEAM = "gen_ai.agno.team.agents"
 _FLOW_PROVIDER = "crewai"
+_AGENTS_ALONE = "opentelemetry.instrumentation.genai.smolagents"
+"""Makes no span of a call, and none of a model that is reached over its provider's client."""
 _GUARDRAIL = "gen_ai.guardrail.triggered"
 _HANDOFF_TARGETS = ("gen_ai.handoff.to_agent",)
 _TOOL_KEYS = frozenset(
@@ -375,6 +377,8 @@ def _role_of_borrowed(span: Span) -> SpanRole | None:
 def _hides_calls(span: Span) -> bool:
     """Whether calls of the run may have no span, or are told without their names."""
     if span.attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
+        return True
+    if span.envelope.scope_name == _AGENTS_ALONE:
         return True
     if "gen_ai.output.messages" not in span.by_key:
         return False
