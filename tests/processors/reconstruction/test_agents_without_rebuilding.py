@@ -17,6 +17,7 @@ NAMED_BY_THEIR_PLACE = {
     "claude_agent_sdk_sub_agent",  # by the call that started it
     "claude_code_sub_agent",  # the same
     "crewai_coworker",  # by the step below another agent's call
+    "gemini_cli",  # whose model's turns are traces without a run
     "llama_index_observability",
     "langsmith_sdk",  # by its outermost chain
     "llama_index_openinference",  # by a step of its workflow
