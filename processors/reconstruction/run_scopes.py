@@ -234,7 +234,7 @@ def give_out(trace: Trace, descent: Descent, found: Found, *, lost_means_filtere
     if trace.has(_WORKFLOW):
         for position, reading in enumerate(trace.readings):
             if reading is not None and reading.role is _WORKFLOW and lost.stands_alone(position):
-                lost.container_at(CarrierKind.WORKFLOW, position, "")
+                lost.run_of_workflow(position)
     runs = [*agents, *lost.runs.values()]
     for run in runs:
         if run.kind is not CarrierKind.NOTHING and tree.misses_parent[places[run.carrier].top]:
@@ -365,6 +365,11 @@ class _Containers:
             self.runs[kind, carrier, name] = run
             self._first.setdefault((kind, carrier), run)
         return run
+
+    def run_of_workflow(self, position: int) -> RunScope:
+        """The run that a workflow stands for, by whatever agent its calls name it."""
+        there = self._first.get((CarrierKind.WORKFLOW, position))
+        return there or self.container_at(CarrierKind.WORKFLOW, position, "")
 
     def stands_alone(self, position: int) -> bool:
         """Whether a workflow is the outermost one and holds no agent."""

@@ -80,6 +80,14 @@ def test_a_workflow_without_agents_is_one_run_whichever_agent_its_calls_name(key
     )
 
 
+def test_a_workflow_without_a_name_is_the_run_of_the_agent_that_its_calls_name() -> None:
+    nameless = span(1, None, "invoke_workflow", {"gen_ai.operation.name": "invoke_workflow"})
+
+    runs = runs_of([nameless, turn(2, 1), call(3, 1, more={"gen_ai.agent.name": "planner"}), turn(4, 1)])
+
+    assert [("planner", None, ["get"], 2)] == [(*told, len(runs[0].model_calls)) for told in known(runs)]
+
+
 def test_a_workflow_in_a_call_belongs_to_its_caller_and_its_agents_are_children() -> None:
     spans = [agent(1, None, "planner"), turn(2, 1), call(3, 1, "run_flow"), workflow(4, 3, "flow")]
 
