@@ -14,6 +14,7 @@ from rich.text import Text
 
 from processors.model import (
     CallCategory,
+    Decision,
     EvaluationResult,
     GradedRun,
     JsonValue,
@@ -152,12 +153,14 @@ class RunPrintout:
                 told = f": {self._clean(call.error.message[:_MAX_VALUE_LENGTH])}"
             elif self._show_content and call.result_state is ValueState.PRESENT:
                 told = f": {self._value(call.result, call.result_text, call.result_state)}"
-            ended = "not executed"
+            ended, mark = "not executed", self._cross
+            if call.decision is Decision.PENDING:
+                mark = self._arrow  # nothing went wrong
             if call.decision is not None:
                 ended = call.decision.value
                 if call.decision_source:
                     ended += f" ({self._clean(call.decision_source)})"
-            return Text(f" {self._cross} {ended}{told}", style="yellow")
+            return Text(f" {mark} {ended}{told}", style="yellow")
         if call.error is not None:
             return Text(f" {self._cross} {self._error(call.error)}", style="red")
         if not self._show_content or not _tells(call, call.result_state):
