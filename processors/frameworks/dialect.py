@@ -62,6 +62,7 @@ class AwaitedCall(NamedTuple):
     """A call that waits for somebody when its run ends, and the word of the framework for that."""
 
     request: CallRequest
+    """Without a name where the run gives the id alone: a span or a model's answer has the rest."""
     source: str
 
 

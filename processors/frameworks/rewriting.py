@@ -292,6 +292,7 @@ def merged_agents(readings: Sequence[AgentReading]) -> AgentReading:
     def first(texts: Iterable[str]) -> str:
         return next(filter(None, texts), "")
 
+    awaited = next((reading.awaited for reading in readings if reading.awaited), NOTHING_AWAITED)
     return AgentReading(
         name=first(reading.name for reading in readings),
         inferred_name=first(reading.inferred_name for reading in readings),
@@ -299,8 +300,8 @@ def merged_agents(readings: Sequence[AgentReading]) -> AgentReading:
         version=first(reading.version for reading in readings),
         session=first(reading.session for reading in readings),
         input=_best([reading.input for reading in readings]),
-        output=_best([reading.output for reading in readings]),
-        awaited=next((reading.awaited for reading in readings if reading.awaited), NOTHING_AWAITED),
+        output=ABSENT if awaited else _best([reading.output for reading in readings]),
+        awaited=awaited,
         hides_calls=any(reading.hides_calls for reading in readings),
         needs_no_turns=any(reading.needs_no_turns for reading in readings),
     )

@@ -367,7 +367,10 @@ class RunCalls:
         tree = self._trace.tree
         arguments_value, arguments_text, arguments_state = arguments
         result_value, result_text, result_state = result
-        shown = _decision(merged.interruption, result, error)
+        interruption = merged.interruption
+        if self._awaited and call_id in self._awaited:
+            interruption = self._awaited[call_id].source
+        shown = _decision(interruption, result, error)
         call = ToolCall(  # by position, which costs half of what names cost here
             merged.name,
             call_id or None,
@@ -670,7 +673,7 @@ class RunCalls:
         return [
             self._message_call(RequestedCall(awaited.request, last, -1), None, is_last_turn=True)
             for call_id, awaited in self._awaited.items()
-            if call_id not in known
+            if call_id not in known and awaited.request.name
         ]
 
     def _interruption(self, call_id: str) -> str:

@@ -1,20 +1,26 @@
 """Strands Agents: GenAI conventions whose values are content blocks, in events or in attributes."""
 
+import re
+from collections.abc import Mapping
 from typing import Final
 
-from processors.frameworks.dialect import AgentReading, SpanRole, ToolReading
+from processors.frameworks.dialect import NOTHING_AWAITED, AgentReading, AwaitedCall, SpanRole, ToolReading
 from processors.frameworks.shapes.attribute_reading import first_result, first_text
 from processors.frameworks.shapes.mapped_dialect import MappedDialect
-from processors.frameworks.shapes.messages import last_text, read_messages
+from processors.frameworks.shapes.messages import CallRequest, last_text, read_messages
 from processors.frameworks.shapes.operation_name import operation_name
 from processors.frameworks.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.frameworks.shapes.result_envelope import BLOCKS, open_result
-from processors.model import CallCategory, ToolError, decode_result, text_value
+from processors.model import ABSENT, CallCategory, ToolError, decode_result, text_value
 from processors.spans import Span
 
 _STATUS = "gen_ai.tool.status"
 _OLDER_STATUS = "tool.status"
 _OUTPUT = "gen_ai.output.messages"
+_INTERRUPTS = "[{'id': 'v1:"
+"""How the printed interrupts begin that stand in place of the answer of a run that waits."""
+_INTERRUPTED_CALL = re.compile(r"v1:(?:tool_call|before_tool_call|middleware_execute_tool):(.+):[^:]+")
+"""The id of an interrupt in a call, with the call's id; those between two calls have none."""
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -41,10 +47,26 @@ def _tool(span: Span) -> ToolReading:
 
 
 def _agent(span: Span) -> AgentReading:
+    answer = _answer(span)
+    interrupted = answer is not None and answer.startswith(_INTERRUPTS)
     return AgentReading(
         session=first_text(span.attributes, ("session.id",)),
-        output=text_value(_answer(span)),
+        output=ABSENT if interrupted else text_value(answer),
+        awaited=_awaited(answer) if interrupted else NOTHING_AWAITED,
     )
+
+
+def _awaited(interrupts: str | None) -> Mapping[str, AwaitedCall]:
+    """The calls that wait for an answer to one of `interrupts`; the model's answer has their tools."""
+    awaited: dict[str, AwaitedCall] = {}
+    told = decode_result(interrupts).value
+    for interrupt in told if isinstance(told, list) else ():
+        key = interrupt.get("id") if isinstance(interrupt, dict) else None
+        call = _INTERRUPTED_CALL.fullmatch(key) if isinstance(key, str) else None
+        if call is not None:
+            request = CallRequest(call_id=call[1], name="", arguments=None, has_arguments=False)
+            awaited[call[1]] = AwaitedCall(request, "interrupt")
+    return awaited
 
 
 def _told_in_event(span: Span) -> str:
