@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from processors.frameworks.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.frameworks.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    SpanRole,
+    ToolReading,
+)
 from processors.frameworks.langgraph.graphs import (
     GRAPH_AGENT_CALLER,
     GRAPH_SCOPES,
@@ -19,7 +26,7 @@ from processors.frameworks.langgraph.graphs import (
 from processors.frameworks.litellm.borrowed_spans import is_borrowed
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions, read_tool_schema
-from processors.frameworks.shapes.messages import last_said
+from processors.frameworks.shapes.messages import CallRequest, last_said
 from processors.frameworks.shapes.operation_name import OPERATION, operation_name
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
@@ -59,6 +66,8 @@ _MODEL_OPERATIONS = frozenset(
 )  # fmt: skip
 _HANDOFF_OPERATIONS = frozenset({"agent_handoff", "handoff"})
 _GUARDRAIL_OPERATIONS = frozenset({"apply_guardrail", "guard", "guardrail"})
+_OUTPUT_MESSAGES = "gen_ai.output.messages"
+_APPROVAL = "function_approval_request"
 _STRUCTURED_OUTPUT = "execute_structured_output"
 _ROLES = {
     "execute_tool": SpanRole.TOOL,
@@ -317,6 +326,7 @@ class _OtelGenAI:
             if operation_name(attributes) == _STRUCTURED_OUTPUT
             else (lambda: last_said(self.conversation(span).output, "assistant")),
             _hides_calls(span) or is_borrowed(span),
+            awaited=_awaited(span),
         )
 
     def conversation(self, span: Span) -> Conversation:
@@ -333,6 +343,25 @@ class _OtelGenAI:
         if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
             return messages_in_attributes(attributes)
         return messages_in_events(span) if span.has_events else Conversation()
+
+
+def _awaited(span: Span) -> Mapping[str, AwaitedCall]:
+    """The calls for which an agent of Microsoft Agent Framework requests approval in its answer."""
+    if _APPROVAL.encode() not in span.by_key.get(_OUTPUT_MESSAGES, b""):
+        return NOTHING_AWAITED
+    awaited: dict[str, AwaitedCall] = {}
+    messages = decode_result(span.attributes.get(_OUTPUT_MESSAGES)).value
+    for message in messages if isinstance(messages, list) else ():
+        parts = message.get("parts") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if not isinstance(part, dict) or part.get("type") != _APPROVAL:
+                continue
+            call = part.get("function_call")
+            if isinstance(call, dict) and call.get("call_id"):
+                name, call_id = str(call.get("name", "")), str(call["call_id"])
+                request = CallRequest(name, call_id, call.get("arguments"), "arguments" in call)
+                awaited[call_id] = AwaitedCall(request, _APPROVAL)
+    return awaited
 
 
 def _role_of_agent(span: Span) -> SpanRole:
