@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
+from processors.model.agent_run import CallCategory, Decision, ToolError, ValueState
 from processors.model.json_values import JsonObject
 from processors.spans.span import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
@@ -215,3 +215,27 @@ def test_structured_output_without_a_run_is_one_that_answers_with_data() -> None
         run.output,
         len(run.tool_calls),
     )
+
+
+@pytest.mark.parametrize("kind", ["tool_call", "before_tool_call", "middleware_execute_tool"])
+def test_only_the_call_that_an_interrupt_names_waits(kind: str) -> None:
+    interrupts = [
+        {"id": f"v1:{kind}:c2:225d3982-9eb3-5ce9-93ca-f09a444307f7", "name": "approval", "response": None},
+        {"id": "v1:before_tools:225d3982-9eb3-5ce9-93ca-f09a444307f7", "name": "all", "response": None},
+        {"id": f"v1:{kind}:c9:225d3982-9eb3-5ce9-93ca-f09a444307f7", "name": "unseen", "response": None},
+    ]
+    choice = ("gen_ai.choice", {"message": f"{interrupts}\n", "finish_reason": "interrupt"})
+    waiting = {key: value for key, value in tool_fields("c2").items() if key != "gen_ai.tool.status"}
+
+    (run,) = runs_of(
+        [
+            span(1, None, "invoke_agent planner", operation("invoke_agent"), events=[choice]),
+            span(2, 1, "execute_tool get_weather", tool_fields("c1"), at=(1, 2)),
+            span(3, 1, "execute_tool get_weather", waiting, at=(3, 4)),
+        ]
+    )
+
+    assert [("c1", True, None), ("c2", False, Decision.PENDING)] == [
+        (call.call_id, call.executed, call.decision) for call in run.tool_calls
+    ]
+    assert run.output_state is ValueState.ABSENT
