@@ -116,13 +116,15 @@ def _spans() -> list[JsonObject]:
         time_series(
             "Spans received, forwarded, late",
             "Spans a second: admitted (duplicates included), delivered by each exporter, and those that "
-            "came after their trace was graded (forwarded at once).",
+            "came after their trace was graded (forwarded at once). Beside them traces that went on after a "
+            "part of them was graded.",
             [
                 Query(rate(select("tracegrade_spans_received_total")), "received"),
                 Query(
                     rate(select("tracegrade_spans_forwarded_total"), "exporter"), "forwarded by {{exporter}}"
                 ),
                 Query(rate(select("tracegrade_late_spans_total")), "late"),
+                Query(rate(select("tracegrade_traces_continued_total")), "traces that went on"),
             ],
             unit="cps",
         ),
