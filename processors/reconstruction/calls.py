@@ -183,7 +183,11 @@ class RunCalls:
         if not (hidden if self.turns else needs_turns):
             return False
         layers = self._trace.told(self._run.layers)
-        is_answered = any(shows_calls(reading.conversation.output, None) for reading in layers)
+        is_answered = any(
+            shows_calls(output := reading.conversation.output, None)
+            and (any(message.requests for message in output) or reading.agent.output is not ABSENT)
+            for reading in layers
+        )
         return not is_answered or hidden not in ([], self.turns[-1:])
 
     def all_came(self) -> bool:

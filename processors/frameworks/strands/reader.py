@@ -48,7 +48,9 @@ def _tool(span: Span) -> ToolReading:
 
 def _agent(span: Span) -> AgentReading:
     answer = _answer(span)
-    interrupted = answer is not None and answer.startswith(_INTERRUPTS)
+    interrupted = (answer is not None and answer.startswith(_INTERRUPTS)) or any(
+        event.attributes.text("finish_reason") == "interrupt" for event in span.events
+    )
     return AgentReading(
         session=first_text(span.attributes, ("session.id",)),
         output=ABSENT if interrupted else text_value(answer),
@@ -57,16 +59,18 @@ def _agent(span: Span) -> AgentReading:
 
 
 def _awaited(interrupts: str | None) -> Mapping[str, AwaitedCall]:
-    """The calls that wait for an answer to one of `interrupts`; the model's answer has their tools."""
+    """The calls that wait for an answer to one of `interrupts`; the model's answer has their tools.
+
+    Where the interrupts cannot be read, because they were cut off for one, it is no known call that waits.
+    """
     awaited: dict[str, AwaitedCall] = {}
     told = decode_result(interrupts).value
     for interrupt in told if isinstance(told, list) else ():
         key = interrupt.get("id") if isinstance(interrupt, dict) else None
         call = _INTERRUPTED_CALL.fullmatch(key) if isinstance(key, str) else None
         if call is not None:
-            request = CallRequest(call_id=call[1], name="", arguments=None, has_arguments=False)
-            awaited[call[1]] = AwaitedCall(request, "interrupt")
-    return awaited
+            awaited[call[1]] = AwaitedCall(CallRequest(name="", call_id=call[1]), "interrupt")
+    return awaited or {"": AwaitedCall(CallRequest(name="", call_id=""), "interrupt")}
 
 
 def _told_in_event(span: Span) -> str:
