@@ -44,7 +44,7 @@ from processors.frameworks.shapes.messages import (
     ChatMessage,
     after_results,
     is_call_id,
-    last_said,
+    last_content,
     last_text,
     result_ids,
     waits_for,
@@ -78,7 +78,7 @@ __all__ = [
     "OpenedResult", "PlannedDialect", "Rewrite", "RunScope", "ScopeDialect", "Shape", "SpanReading",
     "SpanRole", "ToolReading", "Trace", "UsageDialect", "UsageReading", "after_results", "better",
     "conversation_id", "decision_in_place_of_result", "decoded", "discover_dialects", "discover_rewrites",
-    "in_turns", "interruption_of", "is_call_id", "is_placeholder_agent", "last_said", "last_text",
+    "in_turns", "interruption_of", "is_call_id", "is_placeholder_agent", "last_content", "last_text",
     "merge_tools", "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result",
     "result_ids", "span_attributes", "usage_plan", "waits_for",
 ]  # fmt: skip

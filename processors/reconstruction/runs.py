@@ -17,7 +17,7 @@ from processors.frameworks import (
     decoded,
     in_turns,
     is_placeholder_agent,
-    last_said,
+    last_content,
     merge_tools,
     merged_agents,
     span_attributes,
@@ -225,7 +225,7 @@ class _Content:
             return _value_only(told)
         for reading in self._trace.told(sorted(self._run.models)):
             if reading.conversation.input:
-                return better(told, last_said(reading.conversation.input, "user"))
+                return better(told, last_content(reading.conversation.input, "user"))
         return told
 
     @late
@@ -239,7 +239,7 @@ class _Content:
         for reading in self._trace.told(self._turns[-1:]):
             answered = after_results(reading.conversation.output)
             if not any(message.requests for message in answered):
-                told = last_said(answered, "assistant")
+                told = last_content(answered, "assistant")
         return _given_to_answer_tool(self._made) if told.state is ValueState.ABSENT else told
 
     def _chat(self) -> Sequence[ChatMessage]:

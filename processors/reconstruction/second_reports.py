@@ -251,7 +251,7 @@ def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:
                 break
         if one is None:
             recent.append([position])
-        elif answers[position].is_told and not answers[one[0]].is_told:
+        elif answers[position].is_known and not answers[one[0]].is_known:
             found[one[0]] = position
             one.insert(0, position)
         else:
@@ -293,7 +293,7 @@ class Answer(NamedTuple):
     text: str
 
     @property
-    def is_told(self) -> bool:
+    def is_known(self) -> bool:
         """Whether there is any of it."""
         return bool(self.asked or self.text)
 

@@ -11,7 +11,7 @@ from processors.frameworks.shapes.attribute_reading import (
     first_value,
 )
 from processors.frameworks.shapes.available_tools import read_tool_definitions
-from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_said, read_messages
+from processors.frameworks.shapes.messages import CallResponse, ChatMessage, last_content, read_messages
 from processors.frameworks.shapes.model_usage import NO_USAGE, UsageReading, usage_in_object
 from processors.model import JsonObject, JsonValue, ToolError
 from processors.spans import STATUS_ERROR, Attributes, Span
@@ -68,8 +68,8 @@ class _Haystack:
         conversation = self.conversation(span)
         return AgentReading(
             name=first_text(attributes, ("haystack.component.name",)),
-            input=last_said(conversation.input, "user"),
-            output=last_said(conversation.output, "assistant"),
+            input=last_content(conversation.input, "user"),
+            output=last_content(conversation.output, "assistant"),
             hides_calls=_may_hide_calls(attributes),
             needs_no_turns=_calls_nothing(attributes),
         )

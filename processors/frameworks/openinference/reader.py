@@ -43,7 +43,7 @@ from processors.frameworks.shapes.messages import (
     CallResponse,
     ChatMessage,
     add_request,
-    last_said,
+    last_content,
     read_messages,
 )
 from processors.frameworks.shapes.model_response import read_model_response
@@ -203,7 +203,7 @@ class _OpenInference:
 
     def _asked(self, span: Span) -> DecodedValue:
         if span.attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
-            return last_said(self.conversation(span).input, "user")
+            return last_content(self.conversation(span).input, "user")
         return _recorded_input(span.attributes)
 
     def conversation(self, span: Span) -> Conversation:
@@ -539,7 +539,7 @@ def _recorded_input(attributes: Attributes) -> DecodedValue:
         return ABSENT if report is None else _if_text(report["description"])
     printed = _printed_in(attributes, _INPUT)
     if printed:
-        return last_said(printed, "user")
+        return last_content(printed, "user")
     messages = value.get("messages")
     if isinstance(messages, list):
         text = last_printed_message(messages)
@@ -564,7 +564,7 @@ def _recorded_output(attributes: Attributes) -> DecodedValue:
         return _if_text(report["raw"])
     printed = _printed_in(attributes, _OUTPUT)
     if printed:
-        return last_said(printed, "assistant")
+        return last_content(printed, "assistant")
     decoded = decode_output(raw)
     return _answer_beside_trajectory(decoded) if isinstance(decoded.value, dict) else decoded
 

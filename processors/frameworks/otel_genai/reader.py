@@ -26,7 +26,7 @@ from processors.frameworks.langgraph.graphs import (
 from processors.frameworks.litellm.borrowed_spans import is_borrowed
 from processors.frameworks.shapes.attribute_reading import better, first_arguments, first_result, first_text
 from processors.frameworks.shapes.available_tools import read_tool_definitions, read_tool_schema
-from processors.frameworks.shapes.messages import CallRequest, last_said
+from processors.frameworks.shapes.messages import CallRequest, last_content
 from processors.frameworks.shapes.operation_name import OPERATION, operation_name
 from processors.frameworks.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
@@ -321,10 +321,10 @@ class _OtelGenAI:
             first_text(attributes, ("gen_ai.agent.id",)),
             first_text(attributes, ("gen_ai.agent.version",)),
             first_text(attributes, ("gen_ai.conversation.id",)),
-            lambda: last_said(self.conversation(span).input, "user"),
+            lambda: last_content(self.conversation(span).input, "user"),
             _data_in_choice(span)
             if operation_name(attributes) == _STRUCTURED_OUTPUT
-            else (lambda: last_said(self.conversation(span).output, "assistant")),
+            else (lambda: last_content(self.conversation(span).output, "assistant")),
             _hides_calls(span) or is_borrowed(span),
             awaited=_awaited(span),
         )

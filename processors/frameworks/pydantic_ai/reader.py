@@ -27,7 +27,7 @@ from processors.frameworks.shapes.messages import (
     CallRequest,
     ChatMessage,
     after_results,
-    last_said,
+    last_content,
     read_messages,
 )
 from processors.frameworks.shapes.span_event_messages import read_recorded_events
@@ -94,7 +94,7 @@ class _PydanticAI:
         return AgentReading(
             name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
             session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=last_said(conversation.input, "user"),
+            input=last_content(conversation.input, "user"),
             output=ABSENT if awaited else output,
             awaited=awaited,
         )

@@ -288,7 +288,7 @@ def last_text(messages: Iterable[ChatMessage], role: Role) -> str | None:
     return found
 
 
-def last_said(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
+def last_content(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
     """`last_text`, or `TRUNCATED` where the last message of `role` that has any text cannot be read."""
     found = ABSENT
     for message in messages:
