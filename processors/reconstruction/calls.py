@@ -206,6 +206,8 @@ class RunCalls:
             message.requests or message.unreadable for message in answer
         ):
             return False
+        if not any(message.role == "user" and not message.responses for message in last.input):
+            return False  # not the whole history: the provider keeps it, and earlier turns may be missing
         before = requests_of_run(last.input)
         asking = self._asking_for_these_alone
         if asking is not None:
