@@ -24,6 +24,7 @@ agents:
       - evaluator: tool-call-count
         criteria: {tool_calls_count: {pay: [">=", 1]}}
 """
+ASKED = [{"role": "user", "parts": [{"type": "text", "content": "Pay."}]}]
 REQUEST = [
     {"role": "assistant", "parts": [{"type": "tool_call", "id": "c1", "name": "pay", "arguments": {}}]}
 ]
@@ -105,7 +106,7 @@ async def test_a_call_that_ends_after_its_root_comes_in_the_next_batch_and_is_gr
         for name in ("with messages", "without messages"):
             root = _agent_span(agent, name)
             if name == "with messages":
-                _turn(agent, root, [], REQUEST)
+                _turn(agent, root, ASKED, REQUEST)
             calls.append(_call(agent, root, name))
             root.end()
         await service.until(lambda: len(agent.exporter.batches) == 1)
@@ -126,9 +127,9 @@ async def test_the_verdict_on_a_settled_run_comes_within_two_seconds_of_its_batc
     async with _service(tmp_path) as service:
         agent = await asyncio.to_thread(_Agent, service)
         root = _agent_span(agent, "shop")
-        _turn(agent, root, [], REQUEST)
+        _turn(agent, root, ASKED, REQUEST)
         _call(agent, root, "shop").end()
-        _turn(agent, root, [*REQUEST, *RESULT], ANSWER)
+        _turn(agent, root, [*ASKED, *REQUEST, *RESULT], ANSWER)
         root.end()
         await asyncio.to_thread(agent.provider.force_flush)
         sent = time.monotonic()
