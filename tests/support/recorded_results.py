@@ -2,8 +2,9 @@
 
     python -m tests.support.recorded_results FOLDER [RECORDINGS ...]
 
-Writes one file of run lines for each folder of recorded requests below RECORDINGS (default: those in `tests/data`) into
-FOLDER; `diff -r` of two such folders shows each result, explanation or call that a change altered.
+Writes one file of run lines into FOLDER for each folder of recorded requests below RECORDINGS (default:
+those in `tests/data`); `diff -r` of two such folders shows each result, explanation or call that a change
+altered.
 """
 
 import contextlib
