@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install screenshots demo run test test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install screenshots demo run test test-slow test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -24,7 +24,11 @@ run: install
 	$(BIN)/tracegrade run $(if $(DEMO),--demo)
 
 test: lint
-	$(BIN)/python -m pytest -n auto -m "not backends and not scale"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not backends and not scale"
+
+# What measures time, breaks things for a while, or holds each of what `make test` samples.
+test-slow: install
+	$(BIN)/python -m pytest -n auto --dist loadgroup -m "slow and not scale"
 
 lint: install
 	$(BIN)/ruff format --check .

@@ -40,6 +40,7 @@ def kind(request: pytest.FixtureRequest) -> HostileKind:
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_collector")
 def test_a_span_of_a_large_hostile_trace_costs_about_what_one_of_a_small_one_costs(
     kind: HostileKind, criteria: CriteriaSet

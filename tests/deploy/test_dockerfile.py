@@ -131,6 +131,7 @@ def image(tmp_path: Path) -> Stage:
 
 
 @pytest.mark.end_to_end
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_image_runs_without_privileges_on_a_read_only_root_and_stops_in_order(image: Stage) -> None:
     def inside(command: list[str]) -> str:

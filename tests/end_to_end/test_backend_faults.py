@@ -16,7 +16,7 @@ from tests.support.faulty_backend import Fault, FaultyBackend
 from tests.support.process_resources import resident_mib
 from tests.support.service_process import ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 FAULT_SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 SPANS_PER_SECOND = 1_500

@@ -21,7 +21,7 @@ from tests.support.chaos_load import CRITERIA, Load
 from tests.support.faulty_backend import Fault, FaultyBackend
 from tests.support.service_process import ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 KILLS = int(os.environ.get("CHAOS_KILLS", "10"))
 SPANS_PER_SECOND = 5_000

@@ -16,7 +16,7 @@ from tests.support.otlp_senders import GrpcSender
 from tests.support.process_resources import resident_mib
 from tests.support.service_process import ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 LIMIT_MIB = 16
 MARGIN_MIB = 24

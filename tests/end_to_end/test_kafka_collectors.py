@@ -21,13 +21,13 @@ from tests.support.backend_server import free_port
 from tests.support.balanced_replicas import Traffic
 from tests.support.check_tools import DEPLOY
 from tests.support.deploy_files import placed, read_yaml, section
-from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker import ONE_BROKER, KafkaBroker
 from tests.support.kafka_group import SESSION_SECONDS, KafkaGroup
 from tests.support.otel_collector import OtelCollector
 from tests.support.otlp_senders import GrpcSender
 from tests.support.process_resources import resident_mib
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, ONE_BROKER]
 
 Event: TypeAlias = Callable[[KafkaGroup], Coroutine[object, object, None]]
 

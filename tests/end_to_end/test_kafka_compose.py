@@ -14,12 +14,12 @@ from tests.support.backends import GrpcBackend, span_ids
 from tests.support.check_tools import DEPLOY, PROJECT
 from tests.support.deploy_files import placed, read_yaml, section
 from tests.support.held_spans import trace_id
-from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker import ONE_BROKER, KafkaBroker
 from tests.support.otel_collector import OtelCollector
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, ONE_BROKER]
 
 FOLDER = DEPLOY / "compose"
 TRACES = 20

@@ -12,12 +12,12 @@ from collector.otlp.codec import join_spans, split_request
 from processors.model.json_values import JsonObject
 from tests.support.balanced_replicas import CRITERIA, Traffic, trace_id_of
 from tests.support.held_spans import raw_span, trace_id
-from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker import ONE_BROKER, KafkaBroker
 from tests.support.kafka_group import KafkaGroup
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, ONE_BROKER]
 
 RATE = 15
 

@@ -10,10 +10,10 @@ from confluent_kafka import fnv1a
 from processors.model.json_values import JsonObject
 from processors.spans import RawSpan
 from tests.support.balanced_replicas import Traffic, trace_id_of
-from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker import ONE_BROKER, KafkaBroker
 from tests.support.kafka_group import KafkaGroup
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, ONE_BROKER]
 
 FAILED = 'tracegrade_kafka_commits_total{outcome="failure"}'
 

@@ -17,10 +17,10 @@ from processors.spans import RawSpan, read_span_head
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.balanced_replicas import Traffic, trace_id_of
 from tests.support.held_spans import raw_span, trace_id
-from tests.support.kafka_broker import KafkaBroker, KafkaSender
+from tests.support.kafka_broker import ONE_BROKER, KafkaBroker, KafkaSender
 from tests.support.kafka_group import KafkaGroup, SpanKey
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow, ONE_BROKER]
 
 
 @asynccontextmanager

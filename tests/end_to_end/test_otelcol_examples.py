@@ -14,7 +14,7 @@ from tests.support.backend_server import free_port
 from tests.support.backends import GrpcBackend, log_records, span_ids
 from tests.support.check_tools import DEPLOY
 from tests.support.deploy_files import placed, read_yaml, section
-from tests.support.kafka_broker import KafkaBroker
+from tests.support.kafka_broker import ONE_BROKER, KafkaBroker
 from tests.support.otel_collector import OtelCollector
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess
@@ -149,6 +149,8 @@ async def test_a_balancing_collector_that_is_killed_delivers_what_waited_for_a_r
         assert 1 == len(service.results())
 
 
+@pytest.mark.slow
+@ONE_BROKER
 async def test_what_collectors_write_to_kafka_is_graded_also_if_no_broker_was_there_at_first(
     broker: KafkaBroker, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from tests.support.faulty_backend import FaultyBackend
 from tests.support.process_resources import open_files, peak_mib, resident_mib
 from tests.support.service_process import ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 OVERLOAD_SECONDS = float(os.environ.get("OVERLOAD_SECONDS", "6"))
 LIMIT_MIB, IN_FLIGHT_MIB, CONTAINER_MIB = 1024, 256, 2048

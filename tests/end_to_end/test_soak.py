@@ -22,7 +22,7 @@ from tests.support.otlp_senders import GrpcSender, HttpSender, Sender
 from tests.support.process_resources import open_files, resident_mib
 from tests.support.service_process import ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
 SOAK_SECONDS = float(os.environ.get("SOAK_SECONDS", "30"))
 REQUESTS_PER_SECOND = 40

@@ -19,6 +19,9 @@ from processors.spans import RawSpan
 from tests.support.backend_server import free_port
 from tests.support.otlp_senders import TLS, Answer
 
+ONE_BROKER = pytest.mark.xdist_group("broker")
+"""For tests with a broker: they go to one process of the test run, so that one broker runs at a time."""
+
 PATIENCE_SECONDS = 60.0
 _JARS = Path(__file__).parents[2] / ".broker" / "jars"
 _SIMPLE_LOG = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"

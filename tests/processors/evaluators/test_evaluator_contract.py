@@ -1,8 +1,11 @@
-"""What every evaluator promises, held against each one that is found."""
+"""What every evaluator promises, held against each one that is discovered.
+
+A property draws the evaluator along with the run; the slow tests hold it against each evaluator by itself.
+"""
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import find, given, settings
@@ -22,7 +25,6 @@ from tests.strategies import agent_runs, evaluators, models, of_model_calls
 _TYPES = list(evaluator_types().values())
 _EXPLAINED_ERRORS = {error.__name__ for error in EvaluationError.__subclasses__()}
 _ABSENT = ValueState.ABSENT
-_EXAMPLES = settings(max_examples=40, deadline=None)
 
 
 def _needs_criteria(kind: type[Evaluator]) -> bool:
@@ -51,8 +53,37 @@ def _fewer_model_calls(run: AgentRun, data: st.DataObject) -> dict[str, Any]:
 
 @pytest.fixture(params=_TYPES, ids=[kind.id for kind in _TYPES])
 def kind(request: pytest.FixtureRequest) -> type[Evaluator]:
-    found: type[Evaluator] = request.param
-    return found
+    discovered: type[Evaluator] = request.param
+    return discovered
+
+
+class Kinds(NamedTuple):
+    """The evaluators that a property is held against, and with how many examples."""
+
+    types: list[type[Evaluator]]
+    examples: settings
+
+    def any(self) -> st.SearchStrategy[type[Evaluator]]:
+        return st.sampled_from(self.types)
+
+    def evaluators(self) -> st.SearchStrategy[Evaluator]:
+        return self.any().flatmap(evaluators)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(Kinds(_TYPES, settings(max_examples=200, deadline=None)), id="any"),
+        *(
+            pytest.param(
+                Kinds([kind], settings(max_examples=40, deadline=None)), id=kind.id, marks=pytest.mark.slow
+            )
+            for kind in _TYPES
+        ),
+    ]
+)
+def kinds(request: pytest.FixtureRequest) -> Kinds:
+    drawn: Kinds = request.param
+    return drawn
 
 
 def test_the_evaluators_of_tool_calls_are_found() -> None:
@@ -68,9 +99,9 @@ def test_the_evaluators_of_tool_calls_are_found() -> None:
     } <= found
 
 
-def test_any_run_gets_a_score_between_0_and_1_or_is_told_why_not(kind: type[Evaluator]) -> None:
-    @_EXAMPLES
-    @given(evaluator=evaluators(kind), run=agent_runs())
+def test_any_run_gets_a_score_between_0_and_1_or_is_told_why_not(kinds: Kinds) -> None:
+    @kinds.examples
+    @given(evaluator=kinds.evaluators(), run=agent_runs())
     def check(evaluator: Evaluator, run: AgentRun) -> None:
         answer = _answer(evaluator, run)
 
@@ -86,10 +117,10 @@ def test_any_run_gets_a_score_between_0_and_1_or_is_told_why_not(kind: type[Eval
     check()
 
 
-def test_the_same_run_gets_the_same_answer_also_from_a_second_instance(kind: type[Evaluator]) -> None:
-    @_EXAMPLES
-    @given(data=st.data(), run=agent_runs(), other=agent_runs())
-    def check(data: st.DataObject, run: AgentRun, other: AgentRun) -> None:
+def test_the_same_run_gets_the_same_answer_also_from_a_second_instance(kinds: Kinds) -> None:
+    @kinds.examples
+    @given(kind=kinds.any(), data=st.data(), run=agent_runs(), other=agent_runs())
+    def check(kind: type[Evaluator], data: st.DataObject, run: AgentRun, other: AgentRun) -> None:
         config = data.draw(models(kind.Config))
         criteria = None if kind.Criteria is None else data.draw(models(kind.Criteria))
         try:
@@ -106,9 +137,9 @@ def test_the_same_run_gets_the_same_answer_also_from_a_second_instance(kind: typ
     check()
 
 
-def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[Evaluator]) -> None:
-    @_EXAMPLES
-    @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
+def test_no_further_call_moves_the_score_out_of_what_was_attainable(kinds: Kinds) -> None:
+    @kinds.examples
+    @given(evaluator=kinds.evaluators(), run=agent_runs(), data=st.data())
     def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
         keep = data.draw(st.lists(st.booleans(), min_size=len(run.tool_calls), max_size=len(run.tool_calls)))
         calls = [call for call, kept in zip(run.tool_calls, keep, strict=True) if kept]
@@ -124,9 +155,9 @@ def test_no_further_call_moves_the_score_out_of_what_was_attainable(kind: type[E
     check()
 
 
-def test_a_call_that_was_only_asked_for_is_one_wherever_telemetry_tells_of_it(kind: type[Evaluator]) -> None:
-    @_EXAMPLES
-    @given(evaluator=evaluators(kind), run=agent_runs())
+def test_a_call_that_was_only_asked_for_is_one_wherever_telemetry_tells_of_it(kinds: Kinds) -> None:
+    @kinds.examples
+    @given(evaluator=kinds.evaluators(), run=agent_runs())
     def check(evaluator: Evaluator, run: AgentRun) -> None:
         executed = [call for call in run.tool_calls if call.executed]
         requested = []
@@ -147,10 +178,10 @@ def test_a_call_that_was_only_asked_for_is_one_wherever_telemetry_tells_of_it(ki
 
 
 def test_a_call_that_turns_out_to_be_executed_moves_no_score_out_of_what_was_attainable(
-    kind: type[Evaluator],
+    kinds: Kinds,
 ) -> None:
-    @_EXAMPLES
-    @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
+    @kinds.examples
+    @given(evaluator=kinds.evaluators(), run=agent_runs(), data=st.data())
     def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
         early = [
             replace(call, executed=False, error=None, result=None, result_text=None, result_state=_ABSENT)
@@ -168,9 +199,9 @@ def test_a_call_that_turns_out_to_be_executed_moves_no_score_out_of_what_was_att
     check()
 
 
-def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kind: type[Evaluator]) -> None:
-    @_EXAMPLES
-    @given(evaluator=evaluators(kind), run=agent_runs(), data=st.data())
+def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kinds: Kinds) -> None:
+    @kinds.examples
+    @given(evaluator=kinds.evaluators(), run=agent_runs(), data=st.data())
     def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
         keep = data.draw(st.lists(st.booleans(), min_size=len(run.tool_calls), max_size=len(run.tool_calls)))
         calls = [call for call, kept in zip(run.tool_calls, keep, strict=True) if kept]
@@ -188,10 +219,10 @@ def test_an_incomplete_run_passes_or_fails_only_as_the_complete_one_does(kind: t
     check()
 
 
-def test_configuration_and_criteria_survive_a_round_trip_in_either_spelling(kind: type[Evaluator]) -> None:
-    @_EXAMPLES
-    @given(data=st.data(), by_alias=st.booleans())
-    def check(data: st.DataObject, by_alias: bool) -> None:
+def test_configuration_and_criteria_survive_a_round_trip_in_either_spelling(kinds: Kinds) -> None:
+    @kinds.examples
+    @given(kind=kinds.any(), data=st.data(), by_alias=st.booleans())
+    def check(kind: type[Evaluator], data: st.DataObject, by_alias: bool) -> None:
         for model in (kind.Config, kind.Criteria):
             if model is not None:
                 written = data.draw(models(model))
