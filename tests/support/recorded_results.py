@@ -7,9 +7,9 @@ those in `tests/data`); `diff -r` of two such folders shows each result, explana
 altered.
 """
 
+import argparse
 import contextlib
 import io
-import sys
 from pathlib import Path
 
 from collector.cli import run_command
@@ -37,4 +37,8 @@ def main(folder: Path, recordings: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(path) for path in sys.argv[2:]] or [RECORDINGS])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("recordings", type=Path, nargs="*", default=[RECORDINGS])
+    options = parser.parse_args()
+    main(options.folder, options.recordings)
