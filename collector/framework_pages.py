@@ -1,10 +1,11 @@
-"""What the READMEs in `processors/frameworks/` say of each framework that is read."""
+"""What the pages beside dialects say of each framework that is read."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+import processors.carriers
 import processors.frameworks
 
 _SECTION = re.compile(
@@ -33,12 +34,14 @@ class Framework(NamedTuple):
 
 
 def supported_frameworks() -> Iterator[Framework]:
-    """What the README of each family says is read.
+    """What the page beside each carrier and each framework says is read.
 
     Raises:
-        ValueError: a README has a section that is not in the form of the others.
+        ValueError: a page has a section that is not in the form of the others.
     """
-    for page in sorted(Path(processors.frameworks.__path__[0]).glob("*/README.md")):
+    rooms = (processors.carriers, processors.frameworks)
+    pages = [page for room in rooms for page in Path(room.__path__[0]).glob("*.md")]
+    for page in sorted(pages, key=lambda page: page.stem):
         text = page.read_text()
         sections = list(_SECTION.finditer(text))
         if len(sections) != text.count("\n## "):
@@ -48,7 +51,7 @@ def supported_frameworks() -> Iterator[Framework]:
         for told in sections:
             yield Framework(
                 name=told["name"],
-                dialect=told["dialect"] or page.parent.name,
+                dialect=told["dialect"] or page.stem,
                 versions=told["versions"],
                 evidence=_KINDS[told["kind"]],
                 switch_on=told["switch_on"],

@@ -44,8 +44,8 @@ from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import ask_workers
 from processors.criteria import CriteriaSet
 from processors.evaluate import Answer
-from processors.frameworks import Dialect
 from processors.model import AgentRun, FinishReason, NotEvaluatedReason, PriceTable
+from processors.shapes import Dialect
 from processors.spans import RawSpan, read_span_head
 
 BACKED_UP = 0.4

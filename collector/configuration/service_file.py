@@ -53,6 +53,7 @@ from collector.store import StoreConfig, StoreSection
 from collector.telemetry import PrometheusConfig, TelemetryConfig
 from collector.text_file import read_text_file
 from collector.workers.config import WorkersConfig
+from processors.carriers import discover_dialects
 from processors.documents import (
     MASK,
     LocatedYaml,
@@ -67,8 +68,8 @@ from processors.documents import (
     validated,
     without_user_info,
 )
-from processors.frameworks import Dialect, DialectMapping, discover_dialects
 from processors.model import JsonObject, JsonValue, ModelPrice, PriceTable
+from processors.shapes import Dialect, DialectMapping
 
 PROMETHEUS = "prometheus"
 

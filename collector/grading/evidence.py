@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from processors.frameworks import Dialect
 from processors.reconstruction import Scopes, settled_scopes, span_reader
+from processors.shapes import Dialect
 from processors.spans import RawSpan
 
 

@@ -19,9 +19,9 @@ from collector.workers.worker_evaluations import QuestionedRun, need_workers, qu
 from processors.annotation import count_results
 from processors.criteria import CriteriaSet, Evaluation
 from processors.evaluate import Answer, ask, evaluate_run, refuse
-from processors.frameworks import Dialect
 from processors.model import AgentRun, EvaluationError, EvaluationResult, GradedRun, PriceTable
 from processors.reconstruction import reconstruct, span_reader, told_agents
+from processors.shapes import Dialect
 
 _Rebuilt: TypeAlias = Sequence[tuple[AgentRun, Sequence[Evaluation]]]
 """The runs of a trace, each with the evaluations that apply to it."""

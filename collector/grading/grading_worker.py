@@ -17,8 +17,8 @@ from collector.results_config import ResultsConfig
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.protocol import ChannelClosed, end_with_the_service, frame, open_channel, read_frame
 from processors.criteria import CriteriaSet
-from processors.frameworks import Dialect
 from processors.model import PriceTable
+from processors.shapes import Dialect
 
 CRITERIA, TRACES = b"C", b"T"
 """The first byte of a message says what follows: criteria, which are not answered, or traces."""

@@ -24,8 +24,8 @@ from collector.workers.offline import OfflineWorkers
 from processors.criteria import CriteriaSet
 from processors.documents import Problem
 from processors.evaluate import evaluate_run
-from processors.frameworks import Dialect
 from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable
+from processors.shapes import Dialect
 
 _NO_LIMIT = 1 << 62
 

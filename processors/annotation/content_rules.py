@@ -19,7 +19,6 @@ from typing import Literal, TypeAlias, overload
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
-from processors.frameworks import LateMapping
 from processors.model import (
     AgentRun,
     DecodedValue,
@@ -37,6 +36,7 @@ from processors.model import (
     json_value,
     late,
 )
+from processors.shapes import LateMapping
 from processors.spans import Envelope, RawSpan
 from processors.texts.linear_regex import LinearPattern, compile_linear
 

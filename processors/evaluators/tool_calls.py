@@ -44,7 +44,6 @@ from processors.comparison import (
     without_failed,
 )
 from processors.documents import EvaluatorModel, ExpectedJson, ExpectedObject
-from processors.frameworks import LateMapping
 from processors.model import (
     MAX_ASSIGNMENT_ATTEMPTS,
     MAX_EXPLANATION_CHARACTERS,
@@ -64,6 +63,7 @@ from processors.model import (
     canonical_tool_names,
     may_be_masked,
 )
+from processors.shapes import LateMapping
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 from google.protobuf.message import DecodeError
 
-from processors.frameworks import SpanReading, SpanRole
 from processors.model import AgentIdentity, AgentRun, FinishReason
 from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.runs import agent_name_of_resource
+from processors.shapes import SpanReading, SpanRole
 from processors.spans import KIND_SERVER, RawSpan, Span
 
 

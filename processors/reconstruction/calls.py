@@ -11,7 +11,31 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
-from processors.frameworks import (
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    Decision,
+    DecodedValue,
+    JsonValue,
+    ToolCall,
+    ToolError,
+    ValueState,
+    canonical_tool_name,
+    decode_arguments,
+    decode_result,
+    late,
+    parse_text,
+)
+from processors.reconstruction.call_order import NOT_ASKED_FOR, CallTimes, order_calls
+from processors.reconstruction.requested_calls import (
+    OfferedCalls,
+    RequestedCall,
+    RequestedCalls,
+    leaves_calls_out,
+    requests_of_run,
+    shows_calls,
+)
+from processors.shapes import (
     ANSWERED_CALL_MARKERS,
     FINAL_ANSWER_TOOL_NAMES,
     FINAL_ANSWER_TOOL_PREFIX,
@@ -39,30 +63,6 @@ from processors.frameworks import (
     merged_error,
     merged_tool,
     open_result,
-)
-from processors.model import (
-    ABSENT,
-    CallCategory,
-    Decision,
-    DecodedValue,
-    JsonValue,
-    ToolCall,
-    ToolError,
-    ValueState,
-    canonical_tool_name,
-    decode_arguments,
-    decode_result,
-    late,
-    parse_text,
-)
-from processors.reconstruction.call_order import NOT_ASKED_FOR, CallTimes, order_calls
-from processors.reconstruction.requested_calls import (
-    OfferedCalls,
-    RequestedCall,
-    RequestedCalls,
-    leaves_calls_out,
-    requests_of_run,
-    shows_calls,
 )
 from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree
 

@@ -6,8 +6,8 @@ and the Collector moves it to the resource.
 
 from collections.abc import Mapping, Sequence
 
-from processors.frameworks import RunScope, Trace, conversation_id
 from processors.reconstruction.runs import Telling
+from processors.shapes import RunScope, Trace, conversation_id
 
 
 def sessions(trace: Trace, runs: Sequence[RunScope], told: Mapping[int, Telling]) -> dict[int, str]:

@@ -9,9 +9,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from processors.frameworks import RunScope, SpanRole, Trace, UsageReading, merged_usage
 from processors.model import ModelCall, TokenUsage, late, seconds_between, sum_of_usage
 from processors.reconstruction.second_reports import at_one_time, second_requests
+from processors.shapes import RunScope, SpanRole, Trace, UsageReading, merged_usage
 from processors.spans import STATUS_ERROR
 
 _LOOK_BACK = 64

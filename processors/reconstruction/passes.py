@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from processors.frameworks import CarrierKind, Dialect, Found, RunScope, Trace, discover_dialects
+from processors.carriers import discover_dialects
 from processors.model import CUT_SHORT, AgentRun, FinishReason, PriceTable
 from processors.reconstruction.calls import RunCalls, TracedCalls
 from processors.reconstruction.conversation_ids import sessions
@@ -18,6 +18,7 @@ from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
 from processors.reconstruction.run_scopes import descend, give_out
 from processors.reconstruction.runs import Ending, Telling, rebuilt_run
+from processors.shapes import CarrierKind, Dialect, Found, RunScope, Trace
 from processors.spans import RawSpan, SpanTree
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from processors.frameworks import (
+from processors.shapes import (
     CONVERSATION_KEYS,
     USAGE_KEYS,
     Dialect,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from processors.frameworks import (
+from processors.shapes import (
     SYNTHETIC_TOOL_NAMES,
     CallRequest,
     CallResponse,

@@ -9,14 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Final, Literal
 
-from processors.frameworks import (
-    Found,
-    Rewrite,
-    RunScope,
-    SpanRole,
-    Trace,
-    discover_rewrites,
-)
+from processors.carriers import discover_rewrites
 from processors.model import CallCategory
 from processors.reconstruction.calls import (
     is_servers_view,
@@ -33,6 +26,13 @@ from processors.reconstruction.second_reports import (
     agree,
     answer_of,
     turns_of_two_scopes,
+)
+from processors.shapes import (
+    Found,
+    Rewrite,
+    RunScope,
+    SpanRole,
+    Trace,
 )
 from processors.spans import KIND_CLIENT, KIND_SERVER, MinimumTree, SpanTree
 

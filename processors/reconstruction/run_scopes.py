@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from processors.frameworks import (
+from processors.model import CallCategory
+from processors.reconstruction.calls import is_servers_view, service_of_caller
+from processors.shapes import (
     CarrierKind,
     Found,
     RunScope,
@@ -20,8 +22,6 @@ from processors.frameworks import (
     is_placeholder_agent,
     last_text,
 )
-from processors.model import CallCategory
-from processors.reconstruction.calls import is_servers_view, service_of_caller
 from processors.spans import KIND_SERVER
 
 _LOOK_BACK = 64

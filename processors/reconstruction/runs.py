@@ -4,24 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from processors.frameworks import (
-    AGENT_NAME_RESOURCE_ATTRIBUTES,
-    AgentReading,
-    CarrierKind,
-    ChatMessage,
-    RunScope,
-    ToolReading,
-    Trace,
-    after_results,
-    better,
-    decoded,
-    in_turns,
-    is_placeholder_agent,
-    last_content,
-    merge_tools,
-    merged_agents,
-    span_attributes,
-)
 from processors.model import (
     ABSENT,
     AgentIdentity,
@@ -43,6 +25,24 @@ from processors.model import (
 )
 from processors.reconstruction.calls import RunCalls, error_of
 from processors.reconstruction.model_calls import TraceModels
+from processors.shapes import (
+    AGENT_NAME_RESOURCE_ATTRIBUTES,
+    AgentReading,
+    CarrierKind,
+    ChatMessage,
+    RunScope,
+    ToolReading,
+    Trace,
+    after_results,
+    better,
+    decoded,
+    in_turns,
+    is_placeholder_agent,
+    last_content,
+    merge_tools,
+    merged_agents,
+    span_attributes,
+)
 from processors.spans import Envelope, cached_for_small
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from processors.frameworks import (
+from processors.shapes import (
     CarrierKind,
     Found,
     Rewrite,

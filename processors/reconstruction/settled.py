@@ -7,9 +7,9 @@ turn without an answer. To what is settled only calls that no model requested ca
 
 from collections.abc import Sequence
 
-from processors.frameworks import CarrierKind, SpanRole
 from processors.reconstruction.passes import Scopes, find_scopes, read_trace
 from processors.reconstruction.reading import SpanReader
+from processors.shapes import CarrierKind, SpanRole
 from processors.spans import RawSpan
 
 _INVOCATIONS = frozenset({CarrierKind.AGENT, CarrierKind.WORKFLOW})

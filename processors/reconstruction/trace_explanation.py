@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from processors.frameworks import CarrierKind, RunScope, SpanReading, SpanRole, Trace
 from processors.reconstruction.calls import is_servers_view, merge_calls
 from processors.reconstruction.passes import Scopes, find_scopes, read_trace
 from processors.reconstruction.reading import SpanReader
+from processors.shapes import CarrierKind, RunScope, SpanReading, SpanRole, Trace
 from processors.spans import RawSpan, SpanTree
 
 _SHARED_WORKFLOW = "a workflow that agents take turns in: their runs begin at its steps"

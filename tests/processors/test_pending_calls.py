@@ -14,7 +14,6 @@ from processors.comparison.output import known_output
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
-from processors.frameworks.shapes.decisions import decision_in_place_of_result
 from processors.model.agent_run import (
     AgentIdentity,
     AgentRun,
@@ -27,6 +26,7 @@ from processors.model.agent_run import (
 from processors.model.conversation import over_conversation, superseded
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome
 from processors.model.graded_run import GradedRun
+from processors.shapes.decisions import decision_in_place_of_result
 
 _CRITERIA = """
 agents:

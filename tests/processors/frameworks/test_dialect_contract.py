@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import processors.frameworks
-from processors.frameworks.dialect import Dialect, ScopeDialect, SpanRole
-from processors.frameworks.discovery import discover_dialects
-from processors.frameworks.tame.table import TABLE
+import processors
+from processors.carriers import discover_dialects
+from processors.frameworks.tame import TABLE
 from processors.model.json_values import JsonValue
+from processors.shapes.dialect import Dialect, ScopeDialect, SpanRole
 from processors.spans.span import Span
 from tests.support.agent_spans import envelope, span
 
-FAMILIES = Path(processors.frameworks.__path__[0])
+PROCESSORS = Path(processors.__path__[0])
 DIALECTS = pytest.mark.parametrize("dialect", discover_dialects(), ids=lambda dialect: str(dialect.name))
 
 TEXTS = st.sampled_from(
@@ -58,13 +58,18 @@ VALUES: st.SearchStrategy[JsonValue] = st.one_of(
 )
 
 
+def modules_of(family: str) -> list[Path]:
+    rooms = (PROCESSORS / "carriers", PROCESSORS / "frameworks")
+    return [module for room in rooms if (module := room / f"{family}.py").exists()]
+
+
 @cache
 def words_of(family: str) -> list[str]:
-    """All texts that a dialect's modules know: attribute keys, their values, names of spans and events."""
+    """All texts that a dialect's module knows: attribute keys, their values, names of spans and events."""
     return sorted(
         {
             node.value
-            for module in (FAMILIES / family).glob("*.py")
+            for module in modules_of(family)
             for node in ast.walk(ast.parse(module.read_text()))
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and 0 < len(node.value) < 60
         }
@@ -76,8 +81,8 @@ def family_of(dialect: Dialect) -> str:
 
 
 @DIALECTS
-def test_it_is_called_as_its_folder_or_its_row(dialect: Dialect) -> None:
-    assert (FAMILIES / family_of(dialect)).is_dir()
+def test_it_is_called_as_its_file_or_its_row(dialect: Dialect) -> None:
+    assert len(modules_of(family_of(dialect))) == 1
 
 
 @DIALECTS

@@ -2,8 +2,8 @@
 
 import pytest
 
-from processors.frameworks.haystack.printed_chat import printed_chat
-from processors.frameworks.shapes.messages import CallRequest, CallResponse
+from processors.frameworks.haystack import printed_chat
+from processors.shapes.messages import CallRequest, CallResponse
 
 
 def printed(role: str, content: str) -> str:

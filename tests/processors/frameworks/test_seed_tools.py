@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from processors.frameworks.seed_tools.reader import decode_seed_arguments, decode_seed_output
+from processors.carriers.seed_tools import decode_seed_arguments, decode_seed_output
 from processors.model.agent_run import ToolCall, ValueState
 from tests.support.agent_spans import runs_of, span
 from tests.support.parity import Case, load_cases

@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from processors.frameworks.dialect import Conversation
-from processors.frameworks.shapes.messages import CallRequest, CallResponse, ChatMessage
 from processors.reconstruction.requested_calls import RequestedCalls
+from processors.shapes.dialect import Conversation
+from processors.shapes.messages import CallRequest, CallResponse, ChatMessage
 
 USER = ChatMessage("user", "Weather?")
 ANSWER = ChatMessage("assistant", "Cold.")

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from processors.frameworks.shapes.messages import last_text, read_messages
 from processors.model.agent_run import CallCategory, ValueState
 from processors.model.json_values import JsonObject, JsonValue
+from processors.shapes.messages import last_text, read_messages
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 

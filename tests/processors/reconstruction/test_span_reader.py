@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from processors.frameworks.dialect import SpanRole
-from processors.frameworks.discovery import discover_dialects
+from processors.carriers import discover_dialects
 from processors.model.json_values import JsonValue
 from processors.reconstruction import reading as span_reader
 from processors.reconstruction.reading import SpanReader
+from processors.shapes.dialect import SpanRole
 from processors.spans.span import Span
 from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
 from tests.support.agent_spans import agent, envelope, model, runs_of, span, tool

@@ -2,10 +2,10 @@
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.frameworks.dialect import SpanRole
 from processors.model.json_values import JsonObject
 from processors.reconstruction.passes import span_reader
 from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
+from processors.shapes.dialect import SpanRole
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, span_id, tool
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from collector.framework_pages import supported_frameworks
 from collector.tools.references.frameworks import frameworks_reference
-from processors.frameworks.discovery import discover_dialects
+from processors.carriers import discover_dialects
 
 ROOT = Path(__file__).parents[4]
 PAGE = ROOT / "docs" / "frameworks.md"

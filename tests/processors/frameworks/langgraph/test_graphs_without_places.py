@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from processors.frameworks.langgraph.graphs import agent_of_graph
+from processors.frameworks.langgraph import agent_of_graph
 
 CONVERSATION = (
     '{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"]}]}'

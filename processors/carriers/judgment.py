@@ -1,0 +1,75 @@
+"""Judgment: `judgment.*`, as the decorators of its SDK write them."""
+
+from typing import Final
+
+from processors.model import ABSENT, DecodedValue, ValueState, value_of
+from processors.shapes.attribute_reading import first_arguments, first_text
+from processors.shapes.chat_envelope import decode_input, first_output
+from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
+from processors.shapes.mapped_dialect import (
+    MappedDialect,
+    model_messages,
+    tool_fields,
+    whole_name,
+)
+from processors.shapes.placeholder_names import name_of_chain
+from processors.spans import Attributes, Span
+
+_KIND = "judgment.span_kind"
+_INPUT = "judgment.input"
+_OUTPUT = "judgment.output"
+_RECEIVER = "self"
+_PRINTED_OBJECT = " object at 0x"
+_STREAMS = ("<generator>", "<async_generator>")
+_ROLES = {"tool": SpanRole.TOOL, "agent": SpanRole.AGENT, "llm": SpanRole.MODEL}
+
+_fields_of_tool = tool_fields(inferred_name=whole_name, result=(_OUTPUT,))
+
+
+def _role(span: Span) -> SpanRole | None:
+    kind = span.attributes.text(_KIND)
+    return None if kind is None else _ROLES.get(kind.lower(), SpanRole.OTHER)
+
+
+def _tool(span: Span) -> ToolReading:
+    return _fields_of_tool(span)._replace(arguments=_arguments(span.attributes))
+
+
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    is_stream = attributes.get(_OUTPUT) in (None, *_STREAMS)
+    return AgentReading(
+        name=span.name if _role(span) is SpanRole.AGENT else "",
+        inferred_name=name_of_chain(span.name),
+        session=first_text(attributes, ("judgment.session_id",)),
+        input=_asked(attributes) if _INPUT in attributes else ABSENT,
+        output=ABSENT if is_stream else first_output(attributes, (_OUTPUT,)),
+    )
+
+
+def _asked(attributes: Attributes) -> DecodedValue:
+    given = _arguments(attributes)
+    return decode_input(given.value if given.state is ValueState.PRESENT else attributes.get(_INPUT))
+
+
+def _arguments(attributes: Attributes) -> DecodedValue:
+    """The arguments by name, without the object that a method belongs to."""
+    decoded = first_arguments(attributes, (_INPUT,))
+    value = decoded.value
+    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
+        return decoded
+    receiver = value.get(_RECEIVER)
+    if not isinstance(receiver, str) or _PRINTED_OBJECT not in receiver:
+        return decoded
+    return value_of({key: member for key, member in value.items() if key != _RECEIVER})
+
+
+DIALECT: Final = MappedDialect(
+    name="judgment",
+    rank=60,
+    keys=(_KIND,),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+    conversation=model_messages((_INPUT,), (_OUTPUT,), role=_role),
+)

@@ -1,0 +1,130 @@
+"""Langfuse: `langfuse.observation.*`, as its SDKs and decorators write them."""
+
+from typing import Final
+
+from processors.frameworks.langgraph import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    PASSED_ON,
+    agent_of_graph,
+    is_chain_part,
+)
+from processors.model import ABSENT, ToolError
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.shapes.chat_envelope import first_output
+from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.messages import read_messages
+from processors.shapes.model_response import read_model_response
+from processors.shapes.placeholder_names import (
+    GENERIC_CHAIN_NAMES,
+    transfer_or_function,
+)
+from processors.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
+from processors.spans import Attributes, Span
+
+_TYPE = "langfuse.observation.type"
+_INPUT = "langfuse.observation.input"
+_OUTPUT = "langfuse.observation.output"
+_METADATA = "langfuse.observation.metadata."
+_GRAPH_AGENT = _METADATA + GRAPH_AGENT
+_GRAPH_NODE = _METADATA + GRAPH_NODE
+_GRAPH_PATH = _METADATA + "langgraph_path"
+_BLANKS_IN_LIST = ", "
+"""What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
+_PYTHON = "python"
+_GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
+_ROLES = {
+    "tool": SpanRole.TOOL,
+    "agent": SpanRole.AGENT,
+    "generation": SpanRole.MODEL,
+    "guardrail": SpanRole.JUDGE,
+    "evaluator": SpanRole.JUDGE,
+}
+
+
+class _Langfuse:
+    name: Final = "langfuse"
+    rank: Final = 60
+    keys: Final = (_TYPE,)
+
+    def role(self, span: Span) -> SpanRole | None:
+        kind = span.attributes.text(_TYPE)
+        if kind is None:
+            return None
+        role = _ROLES.get(kind.lower())
+        if role is not None and role is not SpanRole.AGENT:
+            return role
+        if _run_in_graph(span) is not None:
+            return SpanRole.AGENT
+        # The callback takes every chain for an agent whose name has the word in it.
+        is_step = _GRAPH_NODE in span.attributes or is_chain_part(span.name)
+        return SpanRole.OTHER if role is None or is_step else role
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, (_OUTPUT,))
+        error = opened.error
+        if attributes.get("langfuse.observation.level") == "ERROR":
+            error = ToolError(type="", message=attributes.text("langfuse.observation.status_message") or "")
+        return ToolReading(
+            inferred_name=span.name,
+            category=transfer_or_function(span.name),
+            call_id=opened.call_id,
+            arguments=arguments_of_recorded_call(first_arguments(attributes, (_INPUT,))),
+            result=opened.result,
+            error=error,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        in_graph = _run_in_graph(span)
+        is_agent = self.role(span) is SpanRole.AGENT
+        return AgentReading(
+            name=in_graph if in_graph is not None else span.name if is_agent else "",
+            inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
+            session=first_text(attributes, ("session.id", "langfuse.session.id"))
+            or _told(attributes, _GRAPH_SESSIONS),
+            input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
+            output=first_output(attributes, (_OUTPUT,)),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if self.role(span) is not SpanRole.MODEL:
+            return Conversation()
+        return Conversation(
+            lambda: read_messages(attributes.get(_INPUT), "user"),
+            lambda: read_model_response(attributes.get(_OUTPUT)),
+        )
+
+
+def _run_in_graph(span: Span) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    attributes = span.attributes
+    if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
+        return None
+    return agent_of_graph(
+        span.name,
+        lambda key: _told(attributes, (_METADATA + key,)),
+        attributes.text(_OUTPUT),
+        has_places=_is_written_in_python(span),
+        passed_on=PASSED_ON in (attributes.text("langfuse.observation.status_message") or ""),
+    )
+
+
+def _is_written_in_python(span: Span) -> bool:
+    """Whether the sender's language is Python: as its resource tells, else by the blanks in its lists."""
+    language = span.envelope.resource_attributes.text("telemetry.sdk.language")
+    if language:
+        return language == _PYTHON
+    path = span.attributes.text(_GRAPH_PATH)
+    return path is None or _BLANKS_IN_LIST in path
+
+
+def _told(attributes: Attributes, keys: tuple[str, ...]) -> str:
+    """The first text of `keys` in an observation's metadata, where texts are JSON."""
+    told = first_text(attributes, keys)
+    return told[1:-1] if len(told) > 1 and told[0] == told[-1] == '"' else told
+
+
+DIALECT = _Langfuse()

@@ -1,0 +1,154 @@
+"""LangSmith's OpenTelemetry export: `langsmith.span.kind`, with whole inputs and outputs as JSON.
+
+It names operations of the GenAI conventions too, but chains and the shapes of values are its own.
+"""
+
+from typing import Final
+
+from processors.frameworks.langgraph import (
+    GRAPH_AGENT,
+    GRAPH_NODE,
+    agent_of_graph,
+    is_chain_part,
+    told_by,
+)
+from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
+from processors.shapes.attribute_reading import first_text
+from processors.shapes.chat_envelope import decode_input, decode_output
+from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.messages import read_messages
+from processors.shapes.model_response import read_model_response
+from processors.shapes.placeholder_names import (
+    GENERIC_CHAIN_NAMES,
+    transfer_or_function,
+)
+from processors.shapes.result_envelope import OUTPUT, OpenedResult, open_result
+from processors.spans import Attributes, AttributeValue, Span
+
+_KIND = "langsmith.span.kind"
+_INPUTS = "gen_ai.prompt"
+_OUTPUTS = "gen_ai.completion"
+_METADATA = "langsmith.metadata."
+_AGENT_NAME = _METADATA + GRAPH_AGENT
+_GRAPH_NODE = _METADATA + GRAPH_NODE
+_SESSIONS = (
+    "langsmith.metadata.session_id",
+    "langsmith.metadata.thread_id",
+    "langsmith.metadata.conversation_id",
+)
+_NOTHING = "{}"
+"""What stands for inputs and outputs that the sender hides."""
+_ROLES = {"tool": SpanRole.TOOL, "llm": SpanRole.MODEL, "agent": SpanRole.AGENT, "chain": SpanRole.WORKFLOW}
+
+
+class _LangSmith:
+    name: Final = "langsmith"
+    rank: Final = 5
+    keys: Final = (_KIND,)
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        kind = attributes.text(_KIND)
+        if kind is None:
+            return None
+        if kind == "chain":
+            if _run_in_graph(span) is not None:
+                return SpanRole.AGENT
+            if is_chain_part(span.name) or _GRAPH_NODE in attributes:
+                return SpanRole.OTHER
+        return _ROLES.get(kind, SpanRole.OTHER)
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = OpenedResult(ABSENT)
+        if _is_told(attributes, _OUTPUTS):
+            opened = open_result(decode_result(_recorded(attributes, _OUTPUTS)), OUTPUT)
+        arguments, is_text_of_object = _arguments(attributes)
+        return ToolReading(
+            name=first_text(attributes, ("gen_ai.tool.name",)),
+            inferred_name=span.name,
+            call_id=first_text(attributes, ("gen_ai.tool.call.id",)) or opened.call_id,
+            category=transfer_or_function(span.name),
+            arguments=arguments,
+            arguments_are_doubtful=is_text_of_object,
+            result=opened.result,
+            error=opened.error,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        in_graph = _run_in_graph(span)
+        name = first_text(attributes, (_AGENT_NAME,)) if in_graph is None else in_graph
+        return AgentReading(
+            name=name,
+            inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
+            session=first_text(attributes, _SESSIONS),
+            input=decode_input(_recorded(attributes, _INPUTS)) if _is_told(attributes, _INPUTS) else ABSENT,
+            output=decode_output(_recorded(attributes, _OUTPUTS))
+            if _is_told(attributes, _OUTPUTS)
+            else ABSENT,
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if attributes.get(_KIND) != "llm":
+            return Conversation()
+        return Conversation(
+            lambda: read_messages(_recorded(attributes, _INPUTS), "user"),
+            lambda: read_model_response(_recorded(attributes, _OUTPUTS)),
+        )
+
+
+def _run_in_graph(span: Span) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    attributes = span.attributes
+    if _AGENT_NAME not in attributes and _GRAPH_NODE not in attributes:
+        return None
+    made = _recorded(attributes, _OUTPUTS)
+    return agent_of_graph(
+        span.name,
+        told_by(attributes, _METADATA),
+        made if isinstance(made, str) and made != _NOTHING else None,
+    )
+
+
+def _is_told(attributes: Attributes, key: str) -> bool:
+    return key in attributes and _recorded(attributes, key) != _NOTHING
+
+
+def _recorded(attributes: Attributes, key: str) -> AttributeValue:
+    """The value of an attribute; older releases send the text as bytes."""
+    value = attributes.get(key)
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
+    """The inputs; where a tool was given one text that writes an object, that object, and that it was so.
+
+    Older frameworks give every tool its arguments as such a text; else it may be an argument named `input`.
+    """
+    if not _is_told(attributes, _INPUTS) and (
+        not _is_told(attributes, _OUTPUTS)
+        or _AGENT_NAME in attributes
+        or "langsmith.metadata.ls_integration" in attributes
+    ):
+        # A graph's tool without arguments has an input; only a decorated function has none.
+        return ABSENT, False
+    decoded = decode_arguments(_recorded(attributes, _INPUTS)) if _INPUTS in attributes else ABSENT
+    value = decoded.value
+    if decoded.state is ValueState.PRESENT and isinstance(value, dict) and value.keys() == {"input"}:
+        text = value["input"]
+        if isinstance(text, str) and text.strip()[:1] == "{":
+            inner = decode_arguments(text)
+            if inner.state is ValueState.PRESENT:
+                return inner, True
+            return decoded, True
+    return decoded, False
+
+
+DIALECT = _LangSmith()

@@ -1,0 +1,261 @@
+"""MLflow tracing in its native form: `mlflow.*` attributes whose values are all JSON, texts in quotes.
+
+Where it writes the GenAI conventions instead, it names no agent but in the metadata of a graph's run.
+"""
+
+from typing import Final
+
+from processors.frameworks.langgraph import (
+    GRAPH_AGENT,
+    GRAPH_INTEGRATION,
+    GRAPH_NODE,
+    agent_of_graph,
+    is_graph,
+    told_by,
+)
+from processors.frameworks.llama_index import (
+    AGENT_IN_STEP,
+    AGENT_STEP,
+    AGENT_WORKFLOW_SPANS,
+    REQUEST_PREPARATION,
+)
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ValueState,
+    decode_arguments,
+    value_of,
+)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.shapes.chat_envelope import decode_output, first_input
+from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.messages import read_messages
+from processors.shapes.model_response import read_model_response
+from processors.shapes.placeholder_names import (
+    GENERIC_CHAIN_NAMES,
+    HANDOFF_TOOL_NAMES,
+    HANDOFF_TOOL_PREFIXES,
+)
+from processors.shapes.recorded_call import given_keywords
+from processors.spans import Attributes, AttributeValue, Span
+
+_TYPE = "mlflow.spanType"
+_INPUTS = "mlflow.spanInputs"
+_OUTPUTS = "mlflow.spanOutputs"
+_METADATA = "metadata"
+_TOOL_NAME = "name"
+_TOOL_DESCRIPTION = "description"
+_TOOL_PARAMETERS = "parameters"
+_HANDOFF = "Handoff"
+_HANDOFF_RECEIVER = {"to_agent"}
+_TYPE_OF_OUTPUT = {"output_type"}
+_EMPTY = '""'
+_OPERATION = "gen_ai.operation.name"
+_STREAMS = ('"<async_generator object ', '"<generator object ')
+_RUNNER_SPANS = ("AgentRunner.run", "AgentRunner.run_streamed")
+"""Spans of the OpenAI Agents SDK that run agents and are none."""
+_CHAINS = ("CHAIN", '"CHAIN"')
+_ROLES = {
+    "TOOL": SpanRole.TOOL,
+    "AGENT": SpanRole.AGENT,
+    "LLM": SpanRole.MODEL,
+    "CHAT_MODEL": SpanRole.MODEL,
+    "WORKFLOW": SpanRole.WORKFLOW,
+    "GUARDRAIL": SpanRole.JUDGE,
+    "EVALUATOR": SpanRole.JUDGE,
+}
+
+
+class _MLflow:
+    name: Final = "mlflow"
+    rank: Final = 60
+    keys: Final = (_TYPE, _METADATA)
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        kind = attributes.text(_TYPE)
+        if kind is None:
+            if _is_graph(attributes) and _agent_of_graph(attributes):
+                return SpanRole.AGENT
+            is_outermost = attributes.get(_OPERATION) == "CHAIN" and _is_outermost_graph(attributes)
+            return SpanRole.WORKFLOW if is_outermost else None
+        role = _ROLES.get(kind.strip('"'))
+        if role is SpanRole.MODEL and span.name.endswith(REQUEST_PREPARATION):
+            return SpanRole.OTHER
+        if role is None:
+            if span.name.endswith(AGENT_STEP):
+                return SpanRole.STEP
+            if span.name == _HANDOFF and _receiver(attributes):
+                return SpanRole.TOOL
+            if _is_agent_workflow(span):
+                return SpanRole.AGENT
+            if _run_in_graph(span) is not None:
+                return SpanRole.AGENT
+            return SpanRole.WORKFLOW if _is_outermost_graph(attributes) else SpanRole.OTHER
+        return SpanRole.WORKFLOW if role is SpanRole.AGENT and _only_holds_runs(span) else role
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        if span.name == _HANDOFF:
+            receiver = _receiver(attributes)
+            if receiver:
+                return ToolReading(name=f"handoff to {receiver}", category=CallCategory.HANDOFF)
+        opened = first_result(attributes, (_OUTPUTS,))
+        name = _name_of_shown_tool(attributes)
+        return ToolReading(
+            name=name,
+            inferred_name=span.name,
+            call_id=opened.call_id,
+            arguments=_arguments(attributes),
+            result=opened.result,
+            error=opened.error,
+            category=CallCategory.HANDOFF if _is_handoff(name, span.name) else CallCategory.FUNCTION,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        if _TYPE not in attributes:
+            return AgentReading(name=_agent_of_graph(attributes), session=_session(attributes))
+        role = self.role(span)
+        if role is SpanRole.STEP:
+            return AgentReading(name=_agent_of_step(attributes))
+        in_graph = _run_in_graph(span)
+        is_nameless = in_graph is not None or span.name in GENERIC_CHAIN_NAMES or _is_agent_workflow(span)
+        name = span.name if role is SpanRole.AGENT and not _is_agent_workflow(span) else ""
+        return AgentReading(
+            name=name if in_graph is None else in_graph,
+            inferred_name="" if is_nameless else span.name,
+            session=_session(attributes),
+            input=first_input(attributes, (_INPUTS,)),
+            output=_made(attributes),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if self.role(span) is not SpanRole.MODEL:
+            return Conversation()
+        return Conversation(
+            lambda: read_messages(attributes.get(_INPUTS), "user"),
+            lambda: read_model_response(_answered(attributes)),
+        )
+
+
+def _only_holds_runs(span: Span) -> bool:
+    """Whether an agent's span only runs agents, or holds several runs together: what is given nothing."""
+    attributes = span.attributes
+    if span.name in _RUNNER_SPANS:
+        return True
+    return attributes.get(_INPUTS) == _EMPTY and attributes.get(_OUTPUTS) in (None, _EMPTY)
+
+
+def _made(attributes: Attributes) -> DecodedValue:
+    """What the run answered; of some runs there is only of which type the answer is."""
+    if _OUTPUTS not in attributes:
+        return ABSENT
+    made = decode_output(attributes.get(_OUTPUTS))
+    return ABSENT if isinstance(made.value, dict) and made.value.keys() == _TYPE_OF_OUTPUT else made
+
+
+def _receiver(attributes: Attributes) -> str:
+    """The agent that a handoff passes the conversation on to, or the empty text."""
+    made: JsonValue = decode_arguments(attributes.get(_OUTPUTS)).value if _OUTPUTS in attributes else None
+    if not isinstance(made, dict) or made.keys() != _HANDOFF_RECEIVER:
+        return ""
+    receiver = made["to_agent"]
+    return receiver if isinstance(receiver, str) else ""
+
+
+def _answered(attributes: Attributes) -> AttributeValue:
+    """What a model answered; of a stream there is only the object."""
+    made = attributes.get(_OUTPUTS)
+    return None if isinstance(made, str) and made.startswith(_STREAMS) else made
+
+
+def _is_graph(attributes: Attributes) -> bool:
+    """Whether a span of the GenAI conventions is a graph's run: its nodes have no messages of their own."""
+    if attributes.get(_OPERATION) != "CHAIN":
+        return False
+    return "gen_ai.input.messages" in attributes or not _metadata(attributes, GRAPH_NODE)
+
+
+def _is_agent_workflow(span: Span) -> bool:
+    """Whether a chain is an agent's run as a workflow, known by its class or by what it made."""
+    if span.attributes.get(_TYPE) not in _CHAINS or not span.name.endswith(".run"):
+        return False
+    return span.name in AGENT_WORKFLOW_SPANS or AGENT_IN_STEP in (span.attributes.text(_OUTPUTS) or "")
+
+
+def _agent_of_step(attributes: Attributes) -> str:
+    """The agent in the event that a step was given."""
+    given: JsonValue = decode_arguments(attributes.get(_INPUTS)).value
+    event = given.get("ev") if isinstance(given, dict) else None
+    name = event.get("current_agent_name") if isinstance(event, dict) else None
+    return name if isinstance(name, str) else ""
+
+
+def _name_of_shown_tool(attributes: Attributes) -> str:
+    """The tool's name where its span describes it as the model was shown it; else the span's name is it."""
+    if _TOOL_NAME not in attributes or _TOOL_DESCRIPTION not in attributes:
+        return ""
+    return first_text(attributes, (_TOOL_NAME,)).strip('"')
+
+
+def _is_handoff(name: str, span_name: str) -> bool:
+    return name in HANDOFF_TOOL_NAMES or (name or span_name).startswith(HANDOFF_TOOL_PREFIXES)
+
+
+def _arguments(attributes: Attributes) -> DecodedValue:
+    """The arguments, outside the record of the call where the tool tells its own name and parameters."""
+    decoded = first_arguments(attributes, (_INPUTS,))
+    value = decoded.value
+    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict) or value.keys() != {"kwargs"}:
+        return decoded
+    shown = (
+        decode_arguments(attributes.get(_TOOL_PARAMETERS)).value if _TOOL_PARAMETERS in attributes else None
+    )
+    properties = shown.get("properties") if isinstance(shown, dict) else None
+    keywords = value["kwargs"]
+    if not isinstance(properties, dict) or not isinstance(keywords, dict) or "kwargs" in properties:
+        return decoded
+    keywords = given_keywords(keywords, properties)
+    return value_of(keywords)
+
+
+def _metadata(attributes: Attributes, word: str) -> JsonObject:
+    """The metadata that the framework's callbacks carry, if `word` is in them."""
+    metadata = attributes.text(_METADATA)
+    if metadata is None or word not in metadata:
+        return {}
+    decoded = decode_arguments(metadata).value
+    return decoded if isinstance(decoded, dict) else {}
+
+
+def _run_in_graph(span: Span) -> str | None:
+    """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
+    attributes = span.attributes
+    metadata = _metadata(attributes, GRAPH_NODE) or _metadata(attributes, GRAPH_AGENT)
+    if not metadata:
+        return None
+
+    return agent_of_graph(span.name, told_by(metadata), attributes.text(_OUTPUTS))
+
+
+def _is_outermost_graph(attributes: Attributes) -> bool:
+    return is_graph(_metadata(attributes, GRAPH_INTEGRATION))
+
+
+def _agent_of_graph(attributes: Attributes) -> str:
+    name = _metadata(attributes, GRAPH_AGENT).get(GRAPH_AGENT)
+    return name if isinstance(name, str) else ""
+
+
+def _session(attributes: Attributes) -> str:
+    metadata = _metadata(attributes, "_id")
+    told = [value for key in ("session_id", "thread_id") if isinstance(value := metadata.get(key), str)]
+    return told[0] if told else ""
+
+
+DIALECT = _MLflow()

@@ -1,0 +1,483 @@
+"""OpenTelemetry GenAI semantic conventions, in all generations that are still sent.
+
+Messages travel as attributes (1.37 and newer), as one event per message (before 1.37), or in an
+`operation.details` event; arguments and results likewise. MCP client and server spans are of the same
+family, and so are the names that emitters used before a standard place existed.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from processors.frameworks.langgraph import (
+    GRAPH_AGENT_CALLER,
+    GRAPH_SCOPES,
+    GRAPH_STEP_NAMES,
+    is_chain_part,
+)
+from processors.frameworks.litellm import is_borrowed
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    JsonValue,
+    ToolError,
+    ValueState,
+    decode_arguments,
+    decode_result,
+    plain_object,
+)
+from processors.shapes.attribute_reading import better, first_arguments, first_result, first_text
+from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
+from processors.shapes.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    SpanRole,
+    ToolReading,
+)
+from processors.shapes.messages import CallRequest, last_content
+from processors.shapes.operation_name import OPERATION, operation_name
+from processors.shapes.placeholder_names import (
+    AGENT_TOOL_TYPES,
+    DELEGATION_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_NAMES,
+    HANDOFF_TOOL_PREFIXES,
+    RETRIEVAL_TOOL_TYPES,
+    SYNTHETIC_TOOL_NAMES,
+    is_around_call,
+)
+from processors.shapes.result_envelope import OUTPUT, is_bare, open_result
+from processors.shapes.span_event_messages import (
+    call_in_events,
+    messages_in_attributes,
+    messages_in_events,
+)
+from processors.spans import Attributes, Span, encoded_text, short_text
+
+_ACTIVITY = "workflow.activity"
+"""On spans that a durable workflow makes around its activities: what runs within has spans of its own."""
+_MODEL_OPERATIONS = frozenset(
+    {
+        "chat", "chat.completions", "chat.streaming_completions", "generate_content", "text.completions",
+        "text.streaming_completions", "text_completion", "text_completions",
+    }
+)  # fmt: skip
+_HANDOFF_OPERATIONS = frozenset({"agent_handoff", "handoff"})
+_GUARDRAIL_OPERATIONS = frozenset({"apply_guardrail", "guard", "guardrail"})
+_OUTPUT_MESSAGES = "gen_ai.output.messages"
+_APPROVAL = "function_approval_request"
+_STRUCTURED_OUTPUT = "execute_structured_output"
+_ROLES = {
+    "execute_tool": SpanRole.TOOL,
+    "invoke_agent": SpanRole.AGENT,
+    _STRUCTURED_OUTPUT: SpanRole.AGENT,
+    "invoke_workflow": SpanRole.WORKFLOW,
+    **dict.fromkeys(_MODEL_OPERATIONS, SpanRole.MODEL),
+    **dict.fromkeys(_HANDOFF_OPERATIONS, SpanRole.TOOL),
+    **dict.fromkeys(_GUARDRAIL_OPERATIONS, SpanRole.JUDGE),
+}
+
+_TOOL_NAMES = ("gen_ai.tool.name", "mcp.tool.name")
+_ARGUMENTS = (
+    "gen_ai.tool.call.arguments",
+    "mcp.tool.arguments",
+    "gen_ai.tool.input",
+    "gen_ai.tool.args",
+)
+_RESULTS = (
+    "gen_ai.tool.call.result",
+    "mcp.tool.result",
+    "gen_ai.tool.output",
+    "gen_ai.tool.result",
+)
+_CALL_ID = ("gen_ai.tool.call.id",)
+_AGENT_NAME = ("gen_ai.agent.name",)
+_HANDOFF_SOURCE = "gen_ai.agent.source"
+_CUT_RESULT = "ag2.tool.call.result.truncated"
+_GRAPH_NODE = "metadata.langgraph_node"
+_TEAM = "gen_ai.agno.team.agents"
+_FLOW_PROVIDER = "crewai"
+_AGENTS_ALONE = "opentelemetry.instrumentation.genai.smolagents"
+"""Makes no span of a call, and none of a model that is reached over its provider's client."""
+_GUARDRAIL = "gen_ai.guardrail.triggered"
+_HANDOFF_TARGETS = ("gen_ai.handoff.to_agent",)
+_TOOL_KEYS = frozenset(
+    {
+        _CUT_RESULT,
+        *_TOOL_NAMES,
+        *_ARGUMENTS,
+        *_RESULTS,
+        "gen_ai.agent.name",
+        "gen_ai.agent.source",
+        "gen_ai.completion",
+        "gen_ai.prompt",
+        "gen_ai.task.status",
+        "gen_ai.tool.call.id",
+        "gen_ai.tool.status",
+        "gen_ai.tool.type",
+        "langsmith.span.kind",
+        "mcp.method.name",
+    }
+)
+_KEYS_OF_OTHER_CALLS = _TOOL_KEYS.difference(
+    _ARGUMENTS, _RESULTS, {"gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.tool.type", "gen_ai.agent.name"}
+)
+"""Keys that bring in what only `tool` can read."""
+_EXECUTE_TOOL = encoded_text("execute_tool")
+_PRESENT = ValueState.PRESENT
+_TOOL_SPAN_PREFIXES = (
+    "execute_tool ",
+    "MCP send tools/call ",
+    "tools/call ",
+    "running tool: ",
+    "running tool ",
+)
+_AGENT_SPAN_PREFIXES = ("invoke_agent ", "invoke_workflow ")
+_TOOL_DEFINITIONS = (
+    "gen_ai.tool.definitions",
+    "model_request_parameters",
+    "gen_ai.agent.tools",
+    "spring.ai.model.request.tool.names",
+)
+_TOOL_SCHEMA = "gen_ai.tool.json_schema"
+
+
+class _Plan(NamedTuple):
+    """Which of the attributes that a tool span may have are there, in the order in which they are tried."""
+
+    names: Sequence[str]
+    arguments: Sequence[str]
+    results: Sequence[str]
+
+
+_MAX_PLANS = 1024
+_MAX_NAMED = 256
+"""Bytes of an encoded name with its type that are looked up."""
+_PLANS: dict[frozenset[str], _Plan] = {}
+"""Plans by the keys that are there, of which few sets occur."""
+
+
+def _plan(present: frozenset[str]) -> _Plan:
+    names, arguments, results = (
+        tuple(key for key in keys if key in present) for keys in (_TOOL_NAMES, _ARGUMENTS, _RESULTS)
+    )
+    plan = _Plan(names, arguments, results)
+    if len(_PLANS) < _MAX_PLANS:
+        _PLANS[present] = plan
+    return plan
+
+
+class _OtelGenAI:
+    name: Final = "otel_genai"
+    rank: Final = 10
+    keys: Final = (OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
+    tool_keys: Final = (OPERATION, *_TOOL_KEYS)
+    answer_key: Final = "gen_ai.output.messages"
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        operation = operation_name(attributes)
+        if operation in _ROLES:
+            if _ACTIVITY in attributes:
+                return None
+            if operation == "invoke_agent":
+                return _role_of_agent(span)
+            if operation == "invoke_workflow" and _TEAM in attributes:
+                return SpanRole.AGENT
+            if _ROLES[operation] is SpanRole.MODEL and is_borrowed(span):
+                return _role_of_borrowed(span)
+            return _ROLES[operation]
+        if "mcp.method.name" in attributes:
+            return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
+        if OPERATION in attributes:
+            return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
+        if "gen_ai.tool.name" not in attributes:
+            return SpanRole.MODEL
+        return SpanRole.OTHER if is_around_call(span) else SpanRole.TOOL
+
+    def plan_tool(self, present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
+        """For calls of a function that tell their name, and each value under one key."""
+        plan = _plan(present)
+        if (
+            not present.isdisjoint(_KEYS_OF_OTHER_CALLS)
+            or not present >= {OPERATION, "gen_ai.tool.name"}
+            or len(plan.arguments) > 1
+            or len(plan.results) > 1
+        ):
+            return None
+        (arguments_key,), (result_key,) = plan.arguments or ("",), plan.results or ("",)
+        tells_id, tells_type = "gen_ai.tool.call.id" in present, "gen_ai.tool.type" in present
+        tells_agent = "gen_ai.agent.name" in present
+
+        def read(span: Span) -> ToolReading:
+            encoded = span.by_key
+            named = encoded["gen_ai.tool.name"]
+            typed = encoded["gen_ai.tool.type"] if tells_type else b""
+            if len(named) + len(typed) > _MAX_NAMED:
+                return self.tool(span)
+            name, category, is_synthetic = _told_by_name(named, typed)
+            call_id = short_text(encoded["gen_ai.tool.call.id"]) if tells_id else ""
+            arguments = plain_object(encoded[arguments_key] if arguments_key else None)
+            if arguments is None:
+                arguments = first_arguments(span.attributes, plan.arguments)
+            result = plain_object(encoded[result_key] if result_key else None)
+            if result is None or not isinstance(result.value, dict) or not is_bare(result.value):
+                opened = (
+                    first_result(span.attributes, plan.results) if result is None else open_result(result)
+                )
+                result, told_id, error = opened
+            else:
+                told_id, error = "", None
+            is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
+            if not name or (tells_id and not call_id) or encoded[OPERATION] != _EXECUTE_TOOL:
+                return self.tool(span)
+            if not is_told and span.has_events:
+                return self.tool(span)
+            agent_name = short_text(encoded["gen_ai.agent.name"]) if tells_agent else ""
+            if tells_agent and not agent_name:
+                agent_name = first_text(span.attributes, _AGENT_NAME)
+            # By position and as the tuple that it is: a third of what names and the class cost here.
+            return tuple.__new__(
+                ToolReading,
+                (
+                    name,
+                    "",
+                    call_id or told_id,
+                    arguments,
+                    False,
+                    result,
+                    error,
+                    category,
+                    agent_name,
+                    False,
+                    is_synthetic,
+                    False,
+                    False,
+                ),
+            )
+
+        return read
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        present = attributes.among(_TOOL_KEYS)
+        operation = operation_name(attributes)
+        plan = _PLANS.get(present)
+        if plan is None:
+            plan = _plan(present)
+        name = first_text(attributes, plan.names)
+        if not name and (operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present):
+            name = _handoff(attributes)
+        arguments = first_arguments(attributes, plan.arguments)
+        opened = first_result(attributes, plan.results)
+        result, error = opened.result, opened.error
+        if _CUT_RESULT in present and result.state is ValueState.PRESENT:
+            result = DecodedValue(None, result.text, ValueState.TRUNCATED)
+        call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
+        if (
+            arguments.state is not ValueState.PRESENT or result.state is not ValueState.PRESENT or not call_id
+        ) and span.has_events:
+            from_events, result_event, event_id = call_in_events(span)
+            arguments = better(arguments, from_events)
+            result = better(result, result_event)
+            call_id = call_id or event_id
+        if operation == "execute_tool" and "langsmith.span.kind" not in present:
+            if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in present:
+                arguments = decode_arguments(attributes.get("gen_ai.prompt"))
+            if result.state is ValueState.ABSENT and "gen_ai.completion" in present:
+                result = first_result(attributes, ("gen_ai.completion",), OUTPUT).result
+        if ("gen_ai.tool.status" in present and attributes.get("gen_ai.tool.status") == "error") or (
+            "gen_ai.task.status" in present and attributes.get("gen_ai.task.status") == "failure"
+        ):
+            error = error or ToolError(type="", message=first_text(attributes, ("gen_ai.tool.error",)))
+        is_run = (
+            operation == "invoke_agent" and _HANDOFF_SOURCE not in present and _bears_its_call(attributes)
+        )
+        told_agent = "gen_ai.agent.name" in present and not is_run
+        return ToolReading(
+            name=name,
+            inferred_name="" if name else _name_of(span, _TOOL_SPAN_PREFIXES) or span.name,
+            call_id=call_id or opened.call_id,
+            arguments=arguments,
+            result=result,
+            error=error,
+            category=CallCategory.AGENT if is_run else _category(attributes, present, name, operation),
+            agent_name=first_text(attributes, _AGENT_NAME) if told_agent else "",
+            is_synthetic=name in SYNTHETIC_TOOL_NAMES,
+            runs_agent=is_run,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        name = _agent_that_is_called(span) or first_text(attributes, _AGENT_NAME)
+        inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
+        if inferred and inferred == attributes.get("gen_ai.request.model"):
+            inferred = ""
+        return AgentReading(
+            name or first_text(attributes, ("gen_ai.workflow.name",)),
+            inferred,
+            first_text(attributes, ("gen_ai.agent.id",)),
+            first_text(attributes, ("gen_ai.agent.version",)),
+            first_text(attributes, ("gen_ai.conversation.id",)),
+            lambda: last_content(self.conversation(span).input, "user"),
+            _data_in_choice(span)
+            if operation_name(attributes) == _STRUCTURED_OUTPUT
+            else (lambda: last_content(self.conversation(span).output, "assistant")),
+            _hides_calls(span) or is_borrowed(span),
+            awaited=_awaited(span),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        conversation = self._messages(span)
+        if any(key in attributes for key in _TOOL_DEFINITIONS):
+            conversation.offering(lambda: _first_tools(attributes))
+        elif _TOOL_SCHEMA in attributes:
+            conversation.offering(lambda: read_tool_schema(attributes, "gen_ai.tool.name", _TOOL_SCHEMA))
+        return conversation
+
+    def _messages(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
+            return messages_in_attributes(attributes)
+        return messages_in_events(span) if span.has_events else Conversation()
+
+
+def _awaited(span: Span) -> Mapping[str, AwaitedCall]:
+    """The calls for which an agent of Microsoft Agent Framework requests approval in its answer."""
+    if _APPROVAL.encode() not in span.by_key.get(_OUTPUT_MESSAGES, b""):
+        return NOTHING_AWAITED
+    awaited: dict[str, AwaitedCall] = {}
+    messages = decode_result(span.attributes.get(_OUTPUT_MESSAGES)).value
+    for message in messages if isinstance(messages, list) else ():
+        parts = message.get("parts") if isinstance(message, dict) else None
+        for part in parts if isinstance(parts, list) else ():
+            if not isinstance(part, dict) or part.get("type") != _APPROVAL:
+                continue
+            call = part.get("function_call")
+            if isinstance(call, dict) and call.get("call_id"):
+                name, call_id = str(call.get("name", "")), str(call["call_id"])
+                request = CallRequest(name, call_id, call.get("arguments"), "arguments" in call)
+                awaited[call_id] = AwaitedCall(request, _APPROVAL)
+    return awaited
+
+
+def _role_of_agent(span: Span) -> SpanRole:
+    """What an `invoke_agent` span stands for: not always the run of an agent."""
+    attributes = span.attributes
+    if span.envelope.scope_name in GRAPH_SCOPES or _GRAPH_NODE in attributes:
+        name = attributes.text("gen_ai.agent.name") or ""
+        if (name in GRAPH_STEP_NAMES or is_chain_part(name)) and not _agent_that_is_called(span):
+            return SpanRole.OTHER
+    if _HANDOFF_SOURCE in attributes or _bears_its_call(attributes):
+        return SpanRole.TOOL
+    if _GUARDRAIL in attributes:
+        return SpanRole.JUDGE
+    # Each step of a flow is reported as an agent without a name, and an agent itself runs as a flow.
+    if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER and "gen_ai.agent.name" not in attributes:
+        return SpanRole.OTHER
+    # A node of a graph is reported as an agent whose id is its name; the run is the graph's.
+    is_node = attributes.get("gen_ai.provider.name") == "langgraph" and "gen_ai.agent.id" in attributes
+    if is_node and attributes.get("gen_ai.agent.id") == attributes.get("gen_ai.agent.name"):
+        return SpanRole.OTHER
+    return SpanRole.AGENT
+
+
+def _bears_its_call(attributes: Attributes) -> bool:
+    """Whether a run's span also tells the call that started the run, for which there is no other span."""
+    return "gen_ai.tool.call.id" in attributes and "gen_ai.tool.name" in attributes
+
+
+def _data_in_choice(span: Span) -> DecodedValue:
+    """The answer as data, which stands in the place of a message."""
+    for event in span.events if span.has_events else ():
+        if event.name == "gen_ai.choice" and event.attributes.get("message") is not None:
+            return decode_result(event.attributes.get("message"))
+    return ABSENT
+
+
+def _role_of_borrowed(span: Span) -> SpanRole | None:
+    """What a span was before model calls were written on it, of which its name still tells."""
+    return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else None
+
+
+def _hides_calls(span: Span) -> bool:
+    """Whether calls of the run may have no span, or are told without their names."""
+    if span.attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
+        return True
+    if span.envelope.scope_name == _AGENTS_ALONE:
+        return True
+    if "gen_ai.output.messages" not in span.by_key:
+        return False
+    answered = span.by_key["gen_ai.output.messages"]
+    return answered.find(b'"tool_call"') >= 0 and answered.find(b'"name"') < 0
+
+
+def _agent_that_is_called(span: Span) -> str:
+    """The agent that a step of a graph runs without a span of its own: the node is named after it."""
+    if _GRAPH_NODE not in span.by_key or span.attributes.get("gen_ai.agent.name") != GRAPH_AGENT_CALLER:
+        return ""
+    return span.attributes.text(_GRAPH_NODE) or ""
+
+
+def _handoff(attributes: Attributes) -> str:
+    """The name of the call that passes the conversation on, if its receiver is told."""
+    keys = _AGENT_NAME if _HANDOFF_SOURCE in attributes else _HANDOFF_TARGETS
+    receiver = first_text(attributes, keys)
+    return f"handoff to {receiver}" if receiver else ""
+
+
+def _first_tools(attributes: Attributes) -> Mapping[str, JsonValue]:
+    for key in _TOOL_DEFINITIONS:
+        tools = read_tool_definitions(attributes.get(key))
+        if tools:
+            return tools
+    return {}
+
+
+def _category(
+    attributes: Attributes, present: frozenset[str], name: str, operation: str | None
+) -> CallCategory:
+    if (
+        operation in _HANDOFF_OPERATIONS
+        or _HANDOFF_SOURCE in present
+        or name.startswith(HANDOFF_TOOL_PREFIXES)
+    ):
+        return CallCategory.HANDOFF
+    if "mcp.method.name" in present or "mcp.tool.name" in present:
+        return CallCategory.FINAL_ANSWER if name in FINAL_ANSWER_TOOL_NAMES else CallCategory.MCP
+    return _category_of_function(
+        name, (attributes.text("gen_ai.tool.type") or "") if "gen_ai.tool.type" in present else ""
+    )
+
+
+def _category_of_function(name: str, tool_type: str) -> CallCategory:
+    if name.startswith(HANDOFF_TOOL_PREFIXES):
+        return CallCategory.HANDOFF
+    if name in FINAL_ANSWER_TOOL_NAMES:
+        return CallCategory.FINAL_ANSWER
+    if name in DELEGATION_TOOL_NAMES or tool_type in AGENT_TOOL_TYPES:
+        return CallCategory.AGENT
+    return CallCategory.RETRIEVAL if tool_type in RETRIEVAL_TOOL_TYPES else CallCategory.FUNCTION
+
+
+@lru_cache(maxsize=1024)
+def _told_by_name(name: bytes, tool_type: bytes) -> tuple[str, CallCategory, bool]:
+    """What the encoded name and type of a function tell: its name, its category, whether it is made up.
+
+    Both are to be short, since they are remembered.
+    """
+    text = short_text(name)
+    return text, _category_of_function(text, short_text(tool_type)), text in SYNTHETIC_TOOL_NAMES
+
+
+def _name_of(span: Span, prefixes: Iterable[str]) -> str:
+    for prefix in prefixes:
+        if span.name.startswith(prefix):
+            return span.name[len(prefix) :].strip()
+    return ""
+
+
+DIALECT = _OtelGenAI()

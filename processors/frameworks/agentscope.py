@@ -1,0 +1,103 @@
+"""AgentScope: GenAI conventions, with results as Python prints the framework's own objects.
+
+Whether a call failed is only in there: the span of a tool that raised has the status OK.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from processors.model import ToolError, decode_result
+from processors.shapes.attribute_reading import first_value
+from processors.shapes.dialect import Conversation, SpanRole, ToolReading
+from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.messages import CallResponse, ChatMessage
+from processors.shapes.operation_name import operation_name
+from processors.shapes.printed_messages import QUOTED, printed_text
+from processors.shapes.span_event_messages import messages_in_attributes
+from processors.spans import Attributes, Span
+
+_SCOPE = "agentscope"
+_RESULT = "gen_ai.tool.call.result"
+_MESSAGES = "gen_ai.input.messages"
+_RESPONSE = "ToolResponse(content=["
+_PRINTED_BLOCK = "TextBlock(type='text', text="
+_STATE = "], state=<ToolResultState."
+_SUCCESS = "SUCCESS"
+_BLOCK = re.compile(
+    rf"TextBlock\(type='text', text={QUOTED}, id='[^']*'(?:, \w+=(?:None|'[^']*'))*\)(?:, )?", re.DOTALL
+)
+
+
+def _role(span: Span) -> SpanRole | None:
+    scope = span.envelope.scope_name
+    if scope != _SCOPE and (scope or not _holds_printed_objects(span.attributes)):
+        return None
+    operation = operation_name(span.attributes)
+    if operation == "execute_tool":
+        return SpanRole.TOOL
+    return SpanRole.MODEL if operation == "chat" else None
+
+
+def _holds_printed_objects(attributes: Attributes) -> bool:
+    """What tells the framework where the name of the scope was left out on the way."""
+    result, messages = attributes.text(_RESULT) or "", attributes.text(_MESSAGES) or ""
+    return result.startswith('"' + _RESPONSE) or _PRINTED_BLOCK in messages
+
+
+def _tool(span: Span) -> ToolReading:
+    printed = first_value(span.attributes, (_RESULT,))
+    if not isinstance(printed, str) or not printed.startswith(_RESPONSE):
+        return ToolReading()
+    text, end = _text_of_blocks(printed, len(_RESPONSE))
+    if text is None or not printed.startswith(_STATE, end):
+        return ToolReading()
+    succeeded = printed.startswith(_SUCCESS, end + len(_STATE))
+    return ToolReading(
+        result=decode_result(text), error=None if succeeded else ToolError(type="", message=text)
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    return Conversation(lambda: _asked(attributes)) if _MESSAGES in attributes else Conversation()
+
+
+def _asked(attributes: Attributes) -> list[ChatMessage]:
+    messages = list(messages_in_attributes(attributes).input)
+    for message in messages:
+        message.responses = [_opened(response) for response in message.responses]
+    return messages
+
+
+def _opened(response: CallResponse) -> CallResponse:
+    """The result of a call, of which a message holds the printed blocks as a list."""
+    blocks = decode_result(response.content).value
+    if not isinstance(blocks, list) or not blocks:
+        return response
+    texts = [_text_of_blocks(block, 0)[0] if isinstance(block, str) else None for block in blocks]
+    told = [text for text in texts if text is not None]
+    return replace(response, content="\n".join(told)) if len(told) == len(texts) else response
+
+
+def _text_of_blocks(printed: str, start: int) -> tuple[str | None, int]:
+    """The text of the printed blocks from `start` on, None where none holds text; where they end."""
+    texts: list[str] = []
+    while (block := _BLOCK.match(printed, start)) is not None:
+        text = printed_text(block)
+        if text is None:
+            return None, start
+        texts.append(text)
+        start = block.end()
+    return "\n".join(texts) if texts else None, start
+
+
+DIALECT: Final = MappedDialect(
+    name="agentscope",
+    rank=9,
+    keys=(_RESULT, _MESSAGES),
+    scopes=(_SCOPE,),
+    role=_role,
+    tool=_tool,
+    conversation=_conversation,
+)

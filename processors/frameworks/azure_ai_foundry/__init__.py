@@ -1,1 +1,0 @@
-"""Azure AI Foundry: what rewrites its runs; its spans are read by the reader of the GenAI conventions."""

@@ -1,0 +1,187 @@
+"""Claude Code, and the Claude Agent SDK that runs it: spans named `claude_code.*`, bare attribute names.
+
+A sub-agent is started by a call of a tool that names the kind of agent. Under OpenInference its span does not
+name the agent: it is named after the tool that started it, or after nothing where that call had ended before,
+since a sub-agent may go on in the background. Then it lies next to the call.
+"""
+
+from collections import deque
+from typing import Final
+
+from processors.model import (
+    ABSENT,
+    REDACTION_MARKERS,
+    DecodedValue,
+    JsonObject,
+    ToolError,
+    ValueState,
+    decode_arguments,
+    decode_result,
+    text_value,
+    value_of,
+)
+from processors.shapes.attribute_reading import better, first_arguments, first_text
+from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
+from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.result_envelope import open_result
+from processors.shapes.rewriting import Found, Rewrite, Trace
+from processors.spans import Attributes, Span
+
+SUB_AGENT: Final = "subagent_type"
+"""The argument that names the agent."""
+AGENT_TOOLS: Final = ("Agent", "Task")
+"""The tool, by its name and the one that it had before."""
+
+
+def called_sub_agent(tool: str, arguments: str | None) -> str:
+    """The name of the agent that a call starts; empty for any other call, and where the name is hidden."""
+    if tool not in AGENT_TOOLS or arguments is None or SUB_AGENT not in arguments:
+        return ""
+    given = decode_arguments(arguments).value
+    name = given.get(SUB_AGENT) if isinstance(given, dict) else None
+    return name if isinstance(name, str) and name not in REDACTION_MARKERS else ""
+
+
+_PREFIX = "claude_code."
+_EXECUTION = "claude_code.tool.execution"
+_ROLES = {
+    "claude_code.interaction": SpanRole.AGENT,
+    "claude_code.llm_request": SpanRole.MODEL,
+    "claude_code.tool": SpanRole.TOOL,
+    _EXECUTION: SpanRole.TOOL,
+}
+_DETAILS = {
+    "full_command": "command", "file_path": "file_path", "skill_name": "skill", SUB_AGENT: SUB_AGENT
+}  # fmt: skip
+"""What the span of a call tells of its arguments, and what the tool calls them."""
+_OUTPUT_KEYS = ("output", "content", "diff")
+
+
+def _role(span: Span) -> SpanRole | None:
+    name = span.name
+    return _ROLES.get(name, SpanRole.OTHER) if name.startswith(_PREFIX) else None
+
+
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    if span.name == _EXECUTION:
+        failed = attributes.get("success") in (False, "false")
+        message = first_text(attributes, ("error",))
+        return ToolReading(error=ToolError(type="", message=message) if failed else None, is_part=True)
+    result = open_result(_output(span))
+    return ToolReading(
+        name=first_text(attributes, ("tool_name",)),
+        call_id=first_text(attributes, ("tool_use_id", "gen_ai.tool.call.id")),
+        arguments=better(first_arguments(attributes, ("tool_input",)), _details(attributes)),
+        result=result.result,
+        error=result.error,
+        runs_agent=SUB_AGENT in attributes or attributes.get("tool_name") in AGENT_TOOLS,
+    )
+
+
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    asked = decode_result(attributes.get("user_prompt")) if "user_prompt" in attributes else ABSENT
+    if asked.state is ValueState.PRESENT:
+        asked = text_value(asked.text)
+    return AgentReading(
+        name=_name_of_sub_agent(attributes), session=first_text(attributes, ("session.id",)), input=asked
+    )
+
+
+def _name_of_sub_agent(attributes: Attributes) -> str:
+    """The kind of agent that a call started, which is its name; empty for the interaction itself."""
+    name = first_text(attributes, (SUB_AGENT,))
+    return "" if name in REDACTION_MARKERS else name
+
+
+def _details(attributes: Attributes) -> DecodedValue:
+    """What the span tells of the arguments besides the arguments themselves."""
+    told: JsonObject = {}
+    is_redacted = False
+    for key, name in _DETAILS.items():
+        detail = attributes.text(key)
+        if detail is not None and detail.strip() in REDACTION_MARKERS:
+            is_redacted = True
+        elif detail is not None:
+            told[name] = detail
+    if told:
+        return value_of(told)
+    return DecodedValue(None, "", ValueState.REDACTED) if is_redacted else ABSENT
+
+
+def _output(span: Span) -> DecodedValue:
+    found = ABSENT
+    for event in span.events if span.has_events else ():
+        if event.name == "tool.output":
+            for key in _OUTPUT_KEYS:
+                if event.attributes.get(key) not in (None, ""):
+                    found = better(found, decode_result(event.attributes.get(key)))
+    return found
+
+
+DIALECT: Final = MappedDialect(
+    name="claude_code",
+    rank=5,
+    keys=("span.type", "tool_name", "user_prompt"),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+)
+
+
+_SPANS: Final = ("ClaudeAgentSDK.Agent", "ClaudeAgentSDK.Task", "ClaudeAgentSDK.Subagent")
+_MOST_UNDER_WAY = 64
+"""Calls of sub-agents whose runs have not begun, beyond which none is named: keeps hostile traces linear."""
+
+
+def _has_sub_agents(trace: Trace, found: Found) -> bool:
+    return len(found.runs) > 1 and trace.is_told_by("openinference")
+
+
+def _name_sub_agents(trace: Trace, found: Found) -> Found:
+    """The runs, where those of sub-agents bear the name that the call which started them tells.
+
+    In the background the first to begin is that of the first call. Where agents of several names are on
+    their way, nobody can tell whose run it is, and it keeps its name.
+    """
+    sub_agents = [
+        run for run in found.runs if trace.tree.views[run.carrier].name in _SPANS and run.parent is not None
+    ]
+    if not sub_agents:
+        return found
+    taken = {run.asked_by for run in found.runs}
+    started: dict[int, deque[tuple[int, str]]] = {}
+    for call in sorted(found.calls):
+        name = "" if call in taken else _started(call, trace)
+        if name:
+            started.setdefault(trace.tree.parents[call], deque()).append((call, name))
+    under_way: dict[int, deque[tuple[int, str]]] = {}
+    for run in sorted(sub_agents, key=lambda run: run.carrier):
+        if run.asked_by >= 0:
+            run.agent_name = _started(run.asked_by, trace)
+            continue
+        parent = trace.tree.parents[run.carrier]
+        to_come = started.get(parent, deque())
+        begun = under_way.setdefault(parent, deque())
+        while to_come and to_come[0][0] < run.carrier:
+            begun.append(to_come.popleft())
+        if 0 < len(begun) <= _MOST_UNDER_WAY and len({name for _, name in begun}) == 1:
+            run.asked_by, run.agent_name = begun.popleft()
+    return found
+
+
+def _started(call: int, trace: Trace) -> str:
+    reading = trace.readings[call]
+    if reading is None:
+        return ""
+    return called_sub_agent(reading.tool.name, reading.tool.arguments.text)
+
+
+REWRITE: Final = Rewrite(
+    framework="Claude Agent SDK, OpenInference",
+    what="names sub-agents after the agent that the call which started them asked for",
+    stage="agents",
+    applies=_has_sub_agents,
+    rewrite=_name_sub_agents,
+)

@@ -1,0 +1,277 @@
+"""Haystack's own tracing: `haystack.agent.*` and `haystack.component.*` tags, values as JSON.
+
+Also its chat messages as Python prints them, which is how OpenInference records them.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from processors.model import JsonObject, JsonValue, ToolError, parse_python_literal
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
+from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.messages import (
+    MAX_MESSAGES,
+    CallResponse,
+    ChatMessage,
+    last_content,
+    read_message,
+    read_messages,
+)
+from processors.shapes.model_usage import NO_USAGE, UsageReading, usage_in_object
+from processors.spans import STATUS_ERROR, Attributes, Span
+
+_ROLE = re.compile(r"ChatMessage\(_role=<ChatRole\.\w+: '(?P<role>\w+)'>, _content=\[")
+PRINTED_CHAT: Final = "ChatMessage(_role=<ChatRole."
+"""How a printed message begins."""
+_STRING = r"'[^'\\]*+(?:\\.?[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.?[^\"\\]*+)*+(?:\"|\Z)"
+"""A text as Python prints it, or one that was cut off: what matches always keeps the search linear."""
+_BRACKET = re.compile(rf"{_STRING}|(?P<open>[\[({{])|(?P<close>[\])}}])", re.DOTALL)
+_OBJECT = re.compile(
+    rf"(?P<text>{_STRING})|\b[A-Z]\w*+(?P<open>\()|(?P<close>\))|\b(?P<key>\w++)=", re.DOTALL
+)
+_MAX_DEPTH = 8
+"""How deep in what a component was given or made its messages are looked for."""
+
+
+def printed_chat(value: JsonValue) -> list[ChatMessage]:
+    """All printed messages in what a component or a pipeline was given or made, in order."""
+    return [message for message in map(_read, _printed(value, 0)) if message is not None]
+
+
+def _printed(value: JsonValue, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if value.startswith(PRINTED_CHAT):
+            yield value
+    elif depth < _MAX_DEPTH:
+        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        for item in list(items)[:MAX_MESSAGES]:
+            yield from _printed(item, depth + 1)
+
+
+def _read(printed: str) -> ChatMessage | None:
+    """The message that `printed` writes; None where its content cannot be read, as it was cut off."""
+    match = _ROLE.match(printed)
+    if match is None:
+        return None
+    depth = 1
+    for bracket in _BRACKET.finditer(printed, match.end()):
+        depth += (bracket["open"] is not None) - (bracket["close"] is not None)
+        if depth == 0:
+            break
+    else:
+        return None
+    try:
+        parts = parse_python_literal(_OBJECT.sub(_as_literal, printed[match.end() - 1 : bracket.end()]))
+    except ValueError:
+        return None
+    told = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    for part in told:
+        if "origin" in part:
+            return read_message(_result(part), "tool")
+    content: list[JsonValue] = [{"tool_call": part} if "tool_name" in part else part for part in told]
+    return read_message({"role": match["role"], "content": content}, "user")
+
+
+def _as_literal(match: re.Match[str]) -> str:
+    """A piece of a printed object as that of a dict of its fields."""
+    if match["text"]:
+        return match["text"]
+    return "{" if match["open"] else "}" if match["close"] else f"'{match['key']}': "
+
+
+def _result(part: JsonObject) -> JsonObject:
+    origin = part.get("origin")
+    asked = origin if isinstance(origin, dict) else {}
+    return {
+        "role": "tool",
+        "tool_call_id": asked.get("id"),
+        "name": asked.get("tool_name"),
+        "content": part.get("result"),
+        "is_error": part.get("error"),
+    }
+
+
+_TOOL = "haystack.tool.name"
+_MODEL_INPUT = "haystack.agent.step.llm.input"
+_MODEL_OUTPUT = "haystack.agent.step.llm.output"
+_STEP = "haystack.agent.step"
+_AGENT = "haystack.agent.max_steps"
+_AGENT_INPUT = "haystack.agent.input"
+_COMPONENT = "haystack.component.type"
+_COMPONENT_INPUT = "haystack.component.input"
+_COMPONENT_OUTPUT = "haystack.component.output"
+_INVOKER = "ToolInvoker"
+_REPLIES = '"replies": [{'
+_FAILURE = "Failed to invoke Tool `"
+_REASON = "}. Error: "
+_RAISED = re.compile(
+    r"Failed to invoke Tool `(?P<name>[^`]+)` with parameters (?P<arguments>\{.*\})\. Error: (?P<error>.*)",
+    re.DOTALL,
+)
+
+
+class _Haystack:
+    name: Final = "haystack"
+    rank: Final = 8
+    keys: Final = (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT)
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL in attributes:
+            return SpanRole.TOOL
+        if _MODEL_INPUT in attributes or _MODEL_OUTPUT in attributes:
+            return SpanRole.MODEL
+        component = attributes.get(_COMPONENT)
+        if _AGENT in attributes or component == "Agent":
+            return SpanRole.AGENT
+        if component == _INVOKER or _REPLIES in (attributes.text(_COMPONENT_OUTPUT) or ""):
+            return SpanRole.MODEL
+        return SpanRole.OTHER if _STEP in attributes else None
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, ("haystack.agent.step.tool.output",))
+        return ToolReading(
+            name=first_text(attributes, (_TOOL,)),
+            arguments=first_arguments(attributes, ("haystack.agent.step.tool.input",)),
+            result=opened.result,
+            error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        conversation = self.conversation(span)
+        return AgentReading(
+            name=first_text(attributes, ("haystack.component.name",)),
+            input=last_content(conversation.input, "user"),
+            output=last_content(conversation.output, "assistant"),
+            hides_calls=_may_hide_calls(attributes),
+            needs_no_turns=_calls_nothing(attributes),
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if attributes.get(_COMPONENT) == _INVOKER:
+            return Conversation(
+                lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages") or _call_that_raised(span)
+            )
+        if self.role(span) is SpanRole.MODEL and _COMPONENT in attributes:
+            return Conversation(
+                lambda: _messages(attributes, _COMPONENT_INPUT, "messages"),
+                lambda: _messages(attributes, _COMPONENT_OUTPUT, "replies"),
+            )
+        if self.role(span) is SpanRole.MODEL:
+            return Conversation(
+                lambda: _messages(attributes, _MODEL_INPUT, "messages"),
+                lambda: _messages(attributes, _MODEL_OUTPUT, "replies"),
+            )
+
+        def asked() -> list[ChatMessage]:
+            return _messages(attributes, _AGENT_INPUT, "messages")
+
+        return Conversation(
+            asked,
+            # The outcome repeats what went in.
+            lambda: _messages(attributes, "haystack.agent.output", "messages")[len(asked()) :],
+        ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+
+    def tells_usage(self, span: Span) -> bool:
+        return self.role(span) is SpanRole.MODEL
+
+    def usage(self, span: Span) -> UsageReading:
+        attributes = span.attributes
+        if attributes.get(_COMPONENT) == _INVOKER:
+            return UsageReading(is_request=False)
+        made = first_value(attributes, (_MODEL_OUTPUT, _COMPONENT_OUTPUT))
+        replies = made.get("replies") if isinstance(made, dict) else None
+        reply = replies[0] if isinstance(replies, list) and replies else None
+        about = reply.get("meta") if isinstance(reply, dict) else None
+        if not isinstance(about, dict):
+            return NO_USAGE
+        model = about.get("model")
+        return UsageReading(model if isinstance(model, str) else "", usage_in_object(about.get("usage")))
+
+
+def _may_hide_calls(attributes: Attributes) -> bool:
+    """Whether a run without any call may have made some: they have no spans of their own in version 2.
+
+    Where content is captured, the answers tell.
+    """
+    return _AGENT in attributes and _AGENT_INPUT not in attributes and not _calls_nothing(attributes)
+
+
+def _calls_nothing(attributes: Attributes) -> bool:
+    """Whether the run ended with its first answer, as a text."""
+    ended_with_text = attributes.get("haystack.agent.exit_conditions") == '["text"]'
+    return ended_with_text and attributes.get("haystack.agent.steps_taken") == 1
+
+
+def _listed_tools(attributes: Attributes) -> list[JsonValue]:
+    listed = first_value(attributes, ("haystack.agent.tools",))
+    if not isinstance(listed, list):
+        return []
+    return [entry.get("data") for entry in listed if isinstance(entry, dict)]
+
+
+def _failure(result: JsonValue) -> ToolError | None:
+    """The error that stands in place of a result where the tool raised one."""
+    message = result.get("error") if isinstance(result, dict) and len(result) == 1 else None
+    if not isinstance(message, str) or not message.startswith(_FAILURE):
+        return None
+    return ToolError(type="", message=message.partition(_REASON)[2] or message)
+
+
+def _mark_of_failure(attributes: Attributes) -> ToolError | None:
+    failed = attributes.get("haystack.tool.error") in (True, "true", "True")
+    return ToolError(type="", message="") if failed else None
+
+
+def _call_that_raised(span: Span) -> list[ChatMessage]:
+    """The failure of the one call for which the component that executes calls ended with an error."""
+    if span.status_code != STATUS_ERROR:
+        return []
+    message = span.status_message
+    # From the first place alone: a search would try every one, each to the end of the text.
+    told = _RAISED.match(message, max(0, message.find(_FAILURE)))
+    if told is None:
+        return []
+    call = f"tool_name='{told['name']}', arguments={told['arguments']}, id='"
+    _, _, behind = (span.attributes.text(_COMPONENT_INPUT) or "").partition(call)
+    call_id = behind.partition("'")[0]
+    response = CallResponse(call_id, told["name"], told["error"], failed=True)
+    return [ChatMessage("tool", responses=[response])] if call_id else []
+
+
+def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage]:
+    told = first_value(attributes, (key,))
+    listed = told.get(member) if isinstance(told, dict) else None
+    if not isinstance(listed, list):
+        return []
+    messages: list[JsonValue] = [_with_response(item) for item in listed if isinstance(item, dict)]
+    return read_messages(messages)
+
+
+def _with_response(message: JsonObject) -> JsonObject:
+    """The message with its result in the shape that other conventions have too."""
+    content = message.get("content")
+    only = content[0] if isinstance(content, list) and len(content) == 1 else None
+    told = only.get("tool_call_result") if isinstance(only, dict) else None
+    if not isinstance(told, dict):
+        return message
+    origin = told.get("origin")
+    return {
+        "role": "tool",
+        "tool_call_id": origin.get("id") if isinstance(origin, dict) else None,
+        "content": told.get("result"),
+        "is_error": told.get("error"),
+    }
+
+
+DIALECT = _Haystack()

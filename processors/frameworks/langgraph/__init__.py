@@ -1,1 +1,0 @@
-"""LangGraph and LangChain, as several conventions tell of them."""

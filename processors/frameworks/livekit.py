@@ -1,0 +1,100 @@
+"""LiveKit Agents: `lk.*` attributes, with content under `lk.pii.*` since version 1.7."""
+
+from typing import Final
+
+from processors.model import ABSENT, DecodedValue, ToolError, text_value
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
+from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.messages import ChatMessage, add_request, read_messages
+from processors.shapes.placeholder_names import transfer_or_function
+from processors.spans import Attributes, Span
+
+_TOOL_NAME = "lk.function_tool.name"
+_AGENT_NAMES = ("lk.agent_name",)
+_LABEL = "lk.agent_label"
+_TURN = "lk.generation_id"
+_OPERATION = "gen_ai.operation.name"
+_ASKED = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
+_CHAT = ("lk.pii.chat_ctx", "lk.chat_ctx")
+_ANSWER = ("lk.pii.response.text", "lk.response.text")
+_CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
+
+
+class _LiveKit:
+    name: Final = "livekit"
+    rank: Final = 5
+    keys: Final = (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS)
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            return SpanRole.TOOL
+        if any(key in attributes for key in (*_CHAT, *_CALLS)):
+            return SpanRole.MODEL
+        if _OPERATION in attributes:
+            return SpanRole.OTHER  # what it stands for is said there
+        if span.name == "agent_session" or _TURN in attributes:
+            return SpanRole.AGENT
+        return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, ("lk.pii.function_tool.output", "lk.function_tool.output"))
+        failed = attributes.get("lk.function_tool.is_error") is True
+        name = first_text(attributes, (_TOOL_NAME,))
+        return ToolReading(
+            name=name,
+            call_id=first_text(attributes, ("lk.function_tool.id",)),
+            arguments=first_arguments(
+                attributes, ("lk.pii.function_tool.arguments", "lk.function_tool.arguments")
+            ),
+            result=opened.result,
+            error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
+            category=transfer_or_function(name),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        # Before turns were operations each was one answer of the model, which may have asked for calls.
+        is_whole_turn = _OPERATION in attributes
+        return AgentReading(
+            name=first_text(attributes, (*_AGENT_NAMES, _LABEL)),
+            input=_text_value(first_text(attributes, _ASKED)),
+            output=_text_value(first_text(attributes, _ANSWER)) if is_whole_turn else ABSENT,
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
+        return conversation.offering(lambda: read_tool_definitions(attributes.get("lk.function_tools")))
+
+
+def _asked(attributes: Attributes) -> list[ChatMessage]:
+    for key in _CHAT:
+        context = first_value(attributes, (key,))
+        if context is not None:
+            return read_messages(context.get("items") if isinstance(context, dict) else context, "user")
+    return []
+
+
+def _answered(attributes: Attributes) -> list[ChatMessage]:
+    message = ChatMessage("assistant", first_text(attributes, _ANSWER))
+    for key in _CALLS:
+        calls = first_value(attributes, (key,))
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict):
+                add_request(message, call)
+    return [message] if message.text or message.requests else []
+
+
+def _text_value(text: str) -> DecodedValue:
+    return text_value(text) if text else ABSENT
+
+
+DIALECT = _LiveKit()

@@ -1,0 +1,302 @@
+"""LlamaIndex: the workflows that its agents run as, its own instrumentation, and agents that share a run.
+
+`llama-index-observability-otel` makes a span for each method, with its events beside it. Steps show the event
+that they were given as Python prints it, cut at some 200 characters; requests to models have all in their
+events. So what is cut off in a step comes from the model's messages.
+
+The agents of one workflow share its run, and take turns: a step that names an agent begins after all that the
+agent before it did, and before anything that this one does. So the times of the steps divide the run exactly.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from processors.model import (
+    ABSENT,
+    DecodedValue,
+    JsonValue,
+    ValueState,
+    decode_arguments,
+    decode_result,
+    json_value,
+)
+from processors.shapes.attribute_reading import first_text
+from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.messages import ChatMessage, read_messages
+from processors.shapes.model_usage import UsageReading, usage_in_object
+from processors.shapes.printed_messages import QUOTED, printed_text
+from processors.shapes.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
+from processors.spans import Attributes, Span
+
+AGENT_WORKFLOW_SPANS: Final[frozenset[str]] = frozenset(
+    {"AgentWorkflow.run", "CodeActAgent.run", "FunctionAgent.run", "ReAct.forward", "ReActAgent.run"}
+)
+"""Names of chains that are an agent's run as a workflow of steps; `ReAct.forward` is DSPy's."""
+
+AGENT_STEP: Final = ".setup_agent"
+"""How the name of a step ends that tells the agent which takes over."""
+
+REQUEST_PREPARATION: Final = "._prepare_chat_with_tools"
+"""How the name of a span ends in which a model's class puts a request together and asks nobody."""
+
+AGENT_IN_STEP: Final = '"current_agent_name": "'
+"""What stands before that agent's name in the JSON of a step."""
+
+_TEXT_BLOCK = re.compile(rf"TextBlock\(block_type='text', text={QUOTED}\)")
+_STEP_AGENT = re.compile(r"current_agent_name='([^'\"\\]+)'\)(?:\"\})?")
+_STEP_AGENT_LENGTH = 300
+_RUN_RESULT = "StopEvent(result=AgentOutput("
+
+
+def is_printed_result(text: str) -> bool:
+    """Whether `text` is the printed outcome of an agent's run, and no text that a model wrote."""
+    return text.startswith(_RUN_RESULT)
+
+
+def answer_in_printed_result(text: str) -> str | None:
+    """The answer in the printed outcome of an agent's run; None where it was cut off."""
+    return printed_text(_TEXT_BLOCK.search(text))
+
+
+def agent_in_printed_step(text: str) -> str:
+    """The name of the agent with which the printed object of a step ends, or the empty text."""
+    tail = text[-_STEP_AGENT_LENGTH:]
+    match = _STEP_AGENT.fullmatch(tail, max(tail.rfind("current_agent_name="), 0))
+    return "" if match is None else match[1]
+
+
+_GIVEN = "llamaindex.step.input_summary"
+_CALL_STEP = ".call_tool"
+_RUN = ".run"
+_TOOL_METHODS = (".acall", ".call")
+_MODEL_METHODS = (".achat", ".chat", ".astream_chat", ".stream_chat")
+_START, _END = "LLMChatStartEvent", "LLMChatEndEvent"
+_NAME = re.compile(r"ToolCall\(tool_name='([^'\\]+)', tool_kwargs=")
+_CALL_ID = re.compile(r", tool_id='([^'\\]*)'\)$")
+_RESULT = re.compile(
+    rf"tool_output=ToolOutput\(blocks=\[TextBlock\(block_type='text', text={QUOTED}\)\], tool_name="
+)
+_USAGE = ("prompt_tokens", "completion_tokens")
+
+
+class _LlamaIndex:
+    name: Final = "llama_index"
+    rank: Final = 8
+    keys: Final = (_GIVEN, "llamaindex.run_id")
+    scopes: Final = ("llamaindex.opentelemetry.tracer",)
+
+    def role(self, span: Span) -> SpanRole | None:
+        if span.envelope.scope_name not in self.scopes:
+            return None
+        name = span.name
+        if name.endswith(_CALL_STEP):
+            is_call = (span.attributes.text(_GIVEN) or "").startswith("ToolCall(")
+            return SpanRole.TOOL if is_call else SpanRole.OTHER
+        if name.endswith(_TOOL_METHODS):
+            return SpanRole.TOOL
+        if name.endswith(AGENT_STEP):
+            told = agent_in_printed_step(span.attributes.text(_GIVEN) or "")
+            return SpanRole.STEP if told else SpanRole.OTHER
+        if name.endswith(_RUN):
+            return SpanRole.AGENT if name in AGENT_WORKFLOW_SPANS else SpanRole.WORKFLOW
+        if name.endswith(_MODEL_METHODS) and not name.endswith(REQUEST_PREPARATION):
+            # A wrapper has the name of the method that it wraps, and no events.
+            return SpanRole.MODEL if span.has_events else SpanRole.OTHER
+        return SpanRole.OTHER
+
+    def tool(self, span: Span) -> ToolReading:
+        if not span.name.endswith(_CALL_STEP):
+            return ToolReading(is_part=True)
+        given = span.attributes.text(_GIVEN) or ""
+        named, ended = _NAME.match(given), _CALL_ID.search(given)
+        arguments = ABSENT
+        if named is not None and ended is not None:
+            arguments = decode_arguments(given[named.end() : ended.start()])
+        return ToolReading(
+            name="" if named is None else named[1],
+            call_id="" if ended is None else ended[1],
+            arguments=arguments if arguments.state is ValueState.PRESENT else ABSENT,
+            result=_result(_event(span, "step.output")),
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        if not span.name.endswith(AGENT_STEP):
+            return AgentReading()
+        return AgentReading(name=agent_in_printed_step(span.attributes.text(_GIVEN) or ""))
+
+    def conversation(self, span: Span) -> Conversation:
+        if not span.name.endswith(_MODEL_METHODS):
+            return Conversation()
+        start, end = _event(span, _START), _event(span, _END)
+        return Conversation(lambda: _asked(start if start else end), lambda: _answered(end)).offering(
+            lambda: _offered(start)
+        )
+
+    def tells_usage(self, span: Span) -> bool:
+        return span.envelope.scope_name in self.scopes and span.name.endswith(_MODEL_METHODS)
+
+    def usage(self, span: Span) -> UsageReading:
+        start, end = _event(span, _START), _event(span, _END)
+        tokens: dict[str, JsonValue] = {}
+        for key in _USAGE:
+            for place in ("response.raw.usage.", "response.additional_kwargs."):
+                told = decode_result(json_value(end.get(place + key))).value
+                if isinstance(told, int):
+                    tokens[key] = told
+                    break
+        model = first_text(end, ("response.raw.model",)) or first_text(start, ("model_dict.model_name",))
+        return UsageReading(model=model, usage=usage_in_object(tokens))
+
+
+def _event(span: Span, name: str) -> Attributes:
+    """What the first event of this name tells."""
+    for event in span.events if span.has_events else ():
+        if event.name == name:
+            return event.attributes
+    return Attributes({})
+
+
+def _result(output: Attributes) -> DecodedValue:
+    """The result in a printed event; absent where that was cut off."""
+    text = printed_text(_RESULT.search(output.text("output") or ""))
+    return ABSENT if text is None else decode_result(text)
+
+
+def _asked(event: Attributes) -> list[ChatMessage]:
+    told = decode_result(json_value(event.get("messages"))).value
+    messages = told if isinstance(told, list) else []
+    return read_messages([_message(message) for message in messages if isinstance(message, dict)], "user")
+
+
+def _answered(event: Attributes) -> list[ChatMessage]:
+    message: dict[str, JsonValue] = {
+        "role": json_value(event.get("response.message.role")),
+        "blocks": decode_result(json_value(event.get("response.message.blocks"))).value,
+    }
+    return read_messages([_message(message)], "assistant") if "response.message.blocks" in event else []
+
+
+def _offered(event: Attributes) -> Mapping[str, JsonValue]:
+    return read_tool_definitions(event.get("additional_kwargs.tools"))
+
+
+def _message(message: dict[str, JsonValue]) -> JsonValue:
+    """A message of LlamaIndex, whose content is blocks, in the common shape."""
+    blocks = message.get("blocks")
+    parts: list[JsonValue] = []
+    for block in blocks if isinstance(blocks, list) else ():
+        if not isinstance(block, dict):
+            continue
+        if block.get("block_type") == "text":
+            parts.append({"type": "text", "text": block.get("text")})
+        elif block.get("block_type") == "tool_call":
+            parts.append(
+                {
+                    "type": "tool_call",
+                    "id": block.get("tool_call_id"),
+                    "name": block.get("tool_name"),
+                    "arguments": block.get("tool_kwargs"),
+                }
+            )
+    more = message.get("additional_kwargs")
+    call_id = more.get("tool_call_id") if isinstance(more, dict) else None
+    return {"role": message.get("role"), "content": parts, "tool_call_id": call_id}
+
+
+DIALECT = _LlamaIndex()
+
+
+def _has_steps(trace: Trace, found: Found) -> bool:
+    return trace.has(SpanRole.STEP)
+
+
+def _divide_by_agent(trace: Trace, found: Found) -> Found:
+    """The runs, where those that no span of their own names bear the name that their steps tell.
+
+    Where steps tell several names, every stay of an agent becomes a run; the stay's first step stands for it.
+    A run stays whole and nameless where a step tells no name, where steps belong to different workflows, or
+    where two agents' steps began at once.
+    """
+    stays_of: dict[int, _Stays] = {}
+    for scope in found.runs:
+        if not scope.steps or scope.agent_name or any(map(trace.agent_name, scope.layers)):
+            continue
+        turns = _takeovers(scope, trace)
+        if len(turns) == 1:
+            scope.agent_name = turns[0][1]
+        elif turns and _can_be_divided(scope, [at for at, _ in turns], trace):
+            stays_of[id(scope)] = _Stays(scope, turns, trace)
+    divided: list[RunScope] = []
+    for scope in found.runs:
+        own = stays_of.get(id(scope))
+        divided += [scope] if own is None else own.runs
+    for run in divided:
+        around = stays_of.get(id(run.parent))
+        if around is not None:
+            run.parent = around.of_call(run.asked_by if run.asked_by >= 0 else run.carrier)
+    return found._replace(runs=divided)
+
+
+def _takeovers(scope: RunScope, trace: Trace) -> list[tuple[int, str]]:
+    """The first step of every stay with the agent's name, in order; nothing where a step tells none."""
+    found: list[tuple[int, str]] = []
+    for at in sorted(scope.steps):
+        reading = trace.readings[at]
+        name = "" if reading is None else reading.agent.name
+        if not name:
+            return []
+        if not found or found[-1][1] != name:
+            found.append((at, name))
+    return found
+
+
+def _can_be_divided(scope: RunScope, takeovers: Sequence[int], trace: Trace) -> bool:
+    """Whether the steps are those of the run's one workflow, and no two of the agents began at once."""
+    if scope.kind is not CarrierKind.AGENT or len(scope.layers) > 1:
+        return False
+    starts = {trace.tree.starts[at] for at in takeovers}
+    return len(starts) == len(takeovers) and all(
+        trace.tree.parents[at] == scope.carrier for at in scope.steps
+    )
+
+
+class _Stays:
+    """The runs that one run is divided into, in order."""
+
+    def __init__(self, scope: RunScope, takeovers: Sequence[tuple[int, str]], trace: Trace) -> None:
+        self._trace = trace
+        self._starts = [trace.tree.starts[at] for at, _ in takeovers]
+        self.runs: list[RunScope] = []
+        for at, name in takeovers:
+            stay = RunScope(CarrierKind.AGENT, at, scope.layers, scope.parent, scope.asked_by, name)
+            stay.is_whole, stay.has_lost_parents = scope.is_whole, scope.has_lost_parents
+            if self.runs:
+                self.runs[-1].followed_by = at
+            self.runs.append(stay)
+        for position in scope.tools:
+            self.of_call(position).tools.append(position)
+        for position in scope.models:
+            self._of_turn(position).models.append(position)
+
+    def of_call(self, position: int) -> RunScope:
+        """The stay that the call at `position` is part of.
+
+        An agent's model answers before its first call, so a call that began together with a stay belongs to
+        the stay before: clocks of senders are coarse.
+        """
+        return self.runs[max(bisect_left(self._starts, self._trace.tree.starts[position]) - 1, 0)]
+
+    def _of_turn(self, position: int) -> RunScope:
+        return self.runs[max(bisect_right(self._starts, self._trace.tree.starts[position]) - 1, 0)]
+
+
+REWRITE: Final = Rewrite(
+    framework="LlamaIndex",
+    what="divides the run of a workflow among the agents whose names its steps tell",
+    stage="runs",
+    applies=_has_steps,
+    rewrite=_divide_by_agent,
+)

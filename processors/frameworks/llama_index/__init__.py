@@ -1,1 +1,0 @@
-"""LlamaIndex, as several conventions tell of it."""

@@ -1,0 +1,49 @@
+"""OpenAI Agents SDK under Traceloop: a handoff's span is named before it is known who takes over."""
+
+from typing import Final
+
+from processors.shapes.dialect import SpanRole
+from processors.shapes.placeholder_names import UNKNOWN_HANDOFF_TARGET
+from processors.shapes.rewriting import Found, Rewrite, RunScope, Trace
+
+_LOOK_AHEAD = 64
+"""Spans that are looked at for the agent that took over: keeps hostile traces linear."""
+
+
+def _is_told(trace: Trace, found: Found) -> bool:
+    return trace.is_told_by("traceloop")
+
+
+def _name_targets(trace: Trace, found: Found) -> Found:
+    """The runs, with names for handoffs to nobody known: the next agent beside the run's took over."""
+    for run in found.runs:
+        for position in run.tools:
+            reading = trace.readings[position]
+            name = "" if reading is None else reading.tool.name or reading.tool.inferred_name
+            if name.endswith(UNKNOWN_HANDOFF_TARGET):
+                target = _next_agent(position, run, trace)
+                if target:
+                    run.renamed[position] = name.removesuffix(UNKNOWN_HANDOFF_TARGET.split()[-1]) + target
+    return found
+
+
+def _next_agent(handoff: int, run: RunScope, trace: Trace) -> str:
+    parents = trace.tree.parents
+    for position in range(handoff + 1, min(handoff + 1 + _LOOK_AHEAD, len(parents))):
+        reading = trace.readings[position]
+        if (
+            reading is not None
+            and parents[position] == parents[run.carrier]
+            and reading.role is SpanRole.AGENT
+        ):
+            return reading.agent.name
+    return ""
+
+
+REWRITE: Final = Rewrite(
+    framework="OpenAI Agents SDK, Traceloop",
+    what="names handoffs after the agent that took over",
+    stage="runs",
+    applies=_is_told,
+    rewrite=_name_targets,
+)

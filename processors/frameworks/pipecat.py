@@ -1,0 +1,69 @@
+"""Pipecat: a conversation and its model's turns; only the histories of later turns tell of calls."""
+
+from dataclasses import replace
+from typing import Final
+
+from processors.shapes.attribute_reading import first_text
+from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.dialect import Conversation, SpanRole
+from processors.shapes.mapped_dialect import MappedDialect, agent_fields
+from processors.shapes.messages import CallResponse, ChatMessage, read_messages
+from processors.spans import Attributes, Span
+
+_SCOPES = frozenset({"pipecat", "pipecat.turn"})
+_ID = "conversation.id"
+_INPUT = "input"
+_OUTPUT = "output"
+
+_EMPTY = "COMPLETED"
+_CANCELLED = "CANCELLED"
+"""What stands in a history for a result that is not there yet, is empty, or never comes; results are JSON."""
+
+
+def _role(span: Span) -> SpanRole | None:
+    if span.envelope.scope_name not in _SCOPES:
+        return None
+    if "conversation.type" in span.attributes:
+        return SpanRole.AGENT
+    return SpanRole.MODEL if _INPUT in span.attributes else SpanRole.OTHER
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _INPUT not in attributes:
+        return Conversation()
+    conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
+    return conversation.offering(lambda: read_tool_definitions(attributes.get("tools")))
+
+
+def _asked(attributes: Attributes) -> list[ChatMessage]:
+    messages = read_messages(attributes.get(_INPUT), "user")
+    for message in messages:
+        if message.responses:
+            message.responses = [
+                _told(response) for response in message.responses if response.content != "IN_PROGRESS"
+            ]
+    return messages
+
+
+def _told(response: CallResponse) -> CallResponse:
+    if response.content == _EMPTY:
+        return replace(response, has_content=False)
+    return replace(response, failed=True) if response.content == _CANCELLED else response
+
+
+def _answered(attributes: Attributes) -> list[ChatMessage]:
+    """The answer's text, and an empty message for what else it may have held."""
+    text = first_text(attributes, (_OUTPUT,))
+    empty = ChatMessage("assistant")
+    return [ChatMessage("assistant", text), empty] if text else [empty]
+
+
+DIALECT: Final = MappedDialect(
+    name="pipecat",
+    rank=5,
+    keys=(_ID, _INPUT, _OUTPUT),
+    role=_role,
+    agent=agent_fields(session=(_ID,)),
+    conversation=_conversation,
+)

@@ -1,0 +1,45 @@
+"""Prompt flow: `framework` is `promptflow`, `span_type` says what a function was traced as."""
+
+from typing import Final
+
+from processors.shapes.attribute_reading import first_object
+from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.dialect import AgentReading, Conversation, SpanRole
+from processors.shapes.mapped_dialect import MappedDialect, Sign, agent_fields, by_signs
+from processors.shapes.messages import read_messages
+from processors.shapes.model_response import read_model_response
+from processors.spans import Span
+
+_INPUT = ("inputs",)
+_OUTPUT = "output"
+_MESSAGE = "llm.generated_message"
+_IS_OURS = ("framework", "promptflow")
+
+_role = by_signs(
+    Sign(SpanRole.MODEL, values=(_IS_OURS, ("span_type", "LLM"))), Sign(SpanRole.OTHER, values=(_IS_OURS,))
+)
+_fields_of_agent = agent_fields(input=_INPUT, output=(_OUTPUT,))
+
+
+def _agent(span: Span) -> AgentReading:
+    return AgentReading() if _role(span) is SpanRole.MODEL else _fields_of_agent(span)
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _role(span) is not SpanRole.MODEL:
+        return Conversation()
+    return Conversation(
+        lambda: read_messages(first_object(attributes, _INPUT).get("messages"), "user"),
+        lambda: read_model_response(attributes.get(_MESSAGE if _MESSAGE in attributes else _OUTPUT)),
+    ).offering(lambda: read_tool_definitions(first_object(attributes, _INPUT).get("tools")))
+
+
+DIALECT: Final = MappedDialect(
+    name="prompt_flow",
+    rank=60,
+    keys=("framework",),
+    role=_role,
+    agent=_agent,
+    conversation=_conversation,
+)

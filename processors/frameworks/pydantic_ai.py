@@ -1,0 +1,202 @@
+"""Pydantic AI: what its formats 1 to 6 write beside, or instead of, the GenAI conventions.
+
+Up to format 2 arguments and results have keys of their own; in all formats the agent's span holds the
+whole history, with the place where this run begins.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, ValueState, text_value
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+)
+from processors.shapes.chat_envelope import decode_output
+from processors.shapes.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    SpanRole,
+    ToolReading,
+)
+from processors.shapes.messages import (
+    CallRequest,
+    ChatMessage,
+    after_results,
+    last_content,
+    read_messages,
+)
+from processors.shapes.span_event_messages import read_recorded_events
+from processors.spans import Attributes, Span
+
+_ALL_MESSAGES = "pydantic_ai.all_messages"
+_ALL_EVENTS = "all_messages_events"
+_ARGUMENTS = "tool_arguments"
+_RESULT = "tool_response"
+_TOOL_NAME = "gen_ai.tool.name"
+_ANSWER = "final_result"
+_SHOWN_AS = "logfire.msg"
+_OFFERED = "model_request_parameters"
+_ANSWER_TOOLS = "output_tools"
+_OUTPUT_FUNCTION = "running output function"
+_DEFERRED = {"calls": "CallDeferred", "approvals": "ApprovalRequired"}
+"""The lists in `DeferredToolRequests`, and the exception by which a tool puts a call in each."""
+_TRY_AGAIN = "\n\nFix the errors and try again."
+"""How the text of a request to try again ends; older releases mark it in no other way."""
+
+
+class _PydanticAI:
+    name: Final = "pydantic_ai"
+    rank: Final = 8
+    keys: Final = (
+        _ARGUMENTS,
+        _RESULT,
+        _ALL_MESSAGES,
+        _ALL_EVENTS,
+        _ANSWER,
+        _SHOWN_AS,
+        _OFFERED,
+    )
+
+    def role(self, span: Span) -> SpanRole | None:
+        attributes = span.attributes
+        if _TOOL_NAME in attributes:
+            is_own = _ARGUMENTS in attributes or _RESULT in attributes or _gives_the_answer(span)
+            return SpanRole.TOOL if is_own else None
+        if _ALL_MESSAGES in attributes or _ALL_EVENTS in attributes:
+            return SpanRole.AGENT
+        if _OFFERED in attributes:
+            return SpanRole.MODEL if "events" in attributes or _offers_answers(attributes) else None
+        return SpanRole.AGENT if "agent_name" in attributes and "model_name" in attributes else None
+
+    def tool(self, span: Span) -> ToolReading:
+        attributes = span.attributes
+        opened = first_result(attributes, (_RESULT,))
+        return ToolReading(
+            name=first_text(attributes, (_TOOL_NAME,)),
+            call_id=first_text(attributes, ("gen_ai.tool.call.id",)),
+            arguments=first_arguments(attributes, (_ARGUMENTS,)),
+            result=opened.result,
+            error=opened.error or _request_to_try_again(opened.result),
+            category=CallCategory.FINAL_ANSWER if _gives_the_answer(span) else CallCategory.FUNCTION,
+        )
+
+    def agent(self, span: Span) -> AgentReading:
+        attributes = span.attributes
+        conversation = self.conversation(span)
+        output = _answer(attributes, conversation)
+        awaited = _awaited(output)
+        return AgentReading(
+            name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
+            session=first_text(attributes, ("gen_ai.conversation.id",)),
+            input=last_content(conversation.input, "user"),
+            output=ABSENT if awaited else output,
+            awaited=awaited,
+        )
+
+    def conversation(self, span: Span) -> Conversation:
+        attributes = span.attributes
+        if _ALL_MESSAGES not in attributes and _ALL_EVENTS not in attributes:
+            if "events" not in attributes:
+                return Conversation(read_output=lambda: _with_answers(_answered(attributes), attributes))
+            told = read_recorded_events(attributes.get("events"))
+            return Conversation(
+                lambda: _with_failures(told.input), lambda: _with_answers(told.output, attributes)
+            )
+        messages = read_messages(
+            attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS)
+        )
+        start = attributes.get("pydantic_ai.new_message_index")
+        return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
+
+
+def _answer(attributes: Attributes, conversation: Conversation) -> DecodedValue:
+    """The run's result as it is told, else what the model said last, if that asks for no more calls."""
+    told = attributes.get(_ANSWER)
+    answered = after_results(conversation.output)
+    last = answered[-1] if answered else None
+    said = last.text if last is not None and last.role == "assistant" and not last.requests else ""
+    if isinstance(told, str) and told != said:
+        answer = decode_output(told)
+        if answer.state is ValueState.PRESENT or not said:
+            return answer
+    return text_value(said or None)
+
+
+def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
+    """The calls of `DeferredToolRequests`, with which a run ends that waits for somebody."""
+    told = output.value
+    if not isinstance(told, dict) or not _DEFERRED.keys() <= told.keys():
+        return NOTHING_AWAITED
+    awaited: dict[str, AwaitedCall] = {}
+    for key, source in _DEFERRED.items():
+        parts = told[key]
+        for part in parts if isinstance(parts, list) else ():
+            if isinstance(part, dict) and part.get("part_kind") == "tool-call":
+                call_id, name, arguments = str(part["tool_call_id"]), str(part["tool_name"]), part.get("args")
+                request = CallRequest(call_id=call_id, name=name, arguments=arguments, has_arguments=True)
+                awaited[call_id] = AwaitedCall(request, source)
+    return awaited
+
+
+def _gives_the_answer(span: Span) -> bool:
+    """Whether a call only makes the run's result out of what the model answered."""
+    shown_as = span.attributes.text(_SHOWN_AS) or span.name
+    return shown_as.startswith(_OUTPUT_FUNCTION)
+
+
+def _request_to_try_again(result: DecodedValue) -> ToolError | None:
+    text = result.text or ""
+    return ToolError(type="", message=text.removesuffix(_TRY_AGAIN)) if text.endswith(_TRY_AGAIN) else None
+
+
+def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """The same messages, where a result that is a request to try again is that of a failed call."""
+    for message in messages:
+        for position, response in enumerate(message.responses):
+            if isinstance(response.content, str) and response.content.endswith(_TRY_AGAIN):
+                message.responses[position] = replace(response, failed=True)
+    return messages
+
+
+def _offers_answers(attributes: Attributes) -> bool:
+    offered = attributes.text(_OFFERED) or ""
+    return f'"{_ANSWER_TOOLS}":[{{' in offered or f'"{_ANSWER_TOOLS}": [{{' in offered
+
+
+def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
+    if _OFFERED not in attributes or not _offers_answers(attributes):
+        return ()
+    return read_messages(attributes.get("gen_ai.output.messages"), "assistant")
+
+
+def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Sequence[ChatMessage]:
+    """The same messages, where a request of a tool for the answer is known as one."""
+    if not any(message.requests for message in messages):
+        return messages
+    offered = first_value(attributes, (_OFFERED,))
+    tools = offered.get(_ANSWER_TOOLS) if isinstance(offered, dict) else None
+    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    for message in messages:
+        message.requests = [
+            replace(request, gives_answer=request.name in names) for request in message.requests
+        ]
+    return messages
+
+
+def _split_history(messages: list[ChatMessage], start: int) -> Conversation:
+    """A whole history as input up to the run's last request by the user, and what came after it."""
+    position = start
+    while position < len(messages) and messages[position].role in ("system", "user"):
+        if messages[position].responses:
+            break
+        position += 1
+    return Conversation(lambda: messages[:position], lambda: messages[position:])
+
+
+DIALECT = _PydanticAI()

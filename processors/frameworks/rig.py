@@ -1,0 +1,67 @@
+"""Rig, for Rust: GenAI conventions, with how a call came out, and an agent's question and answer as texts."""
+
+from typing import Final
+
+from processors.model import ABSENT, ToolError, text_value
+from processors.shapes.attribute_reading import first_text
+from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
+from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.operation_name import operation_name
+from processors.spans import Attributes, Span
+
+_OUTCOME = "gen_ai.tool.call.outcome"
+_SUCCESS = "success"
+_PROMPT = "gen_ai.prompt"
+_ANSWER = "gen_ai.completion"
+_TARGET = "target"
+_OLDER = "rig::agent::"
+_OLDER_FAILURE = "Toolset error: "
+_OTHERS = frozenset({"langsmith.span.kind", "mastra.span.type"})
+
+
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    operation = operation_name(attributes)
+    is_older = _is_older(attributes)
+    if _OUTCOME in attributes or (is_older and operation == "execute_tool"):
+        return SpanRole.TOOL
+    is_told = is_older or _PROMPT in attributes or _ANSWER in attributes
+    return (
+        SpanRole.AGENT if is_told and operation == "invoke_agent" and not attributes.among(_OTHERS) else None
+    )
+
+
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    outcome = first_text(attributes, (_OUTCOME,))
+    message = first_text(attributes, ("gen_ai.tool.call.result",))
+    if not outcome and _is_older(attributes) and message.startswith(_OLDER_FAILURE):
+        return ToolReading(error=ToolError(type="", message=message))
+    if outcome in ("", _SUCCESS):
+        return ToolReading()
+    told = first_text(attributes, ("gen_ai.tool.error.type",))
+    return ToolReading(error=ToolError(type=told or outcome, message=message))
+
+
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    return AgentReading(
+        input=text_value(attributes.text(_PROMPT)) if _PROMPT in attributes else ABSENT,
+        output=text_value(attributes.text(_ANSWER)) if _ANSWER in attributes else ABSENT,
+        hides_calls=_is_older(attributes),
+    )
+
+
+def _is_older(attributes: Attributes) -> bool:
+    """Whether a version made the span that starts a trace for every call, unless a span is around them."""
+    return (attributes.text(_TARGET) or "").startswith(_OLDER)
+
+
+DIALECT: Final = MappedDialect(
+    name="rig",
+    rank=20,
+    keys=(_OUTCOME, _PROMPT, _ANSWER, _TARGET),
+    role=_role,
+    tool=_tool,
+    agent=_agent,
+)

@@ -1,1 +1,0 @@
-"""Shapes that several conventions write: values, messages, envelopes, names."""

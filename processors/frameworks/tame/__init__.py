@@ -1,1 +1,0 @@
-"""Conventions that differ from others in nothing but the names of their attributes and spans."""

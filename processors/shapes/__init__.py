@@ -1,0 +1,87 @@
+"""What carriers and frameworks share: dialects, and the shapes of messages, results and usage."""
+
+from processors.shapes.attribute_reading import (
+    CONVERSATION_KEYS,
+    better,
+    conversation_id,
+    merged_error,
+    span_attributes,
+)
+from processors.shapes.available_tools import merge_tools
+from processors.shapes.decisions import (
+    INTERRUPTION_ERRORS,
+    CallDecision,
+    decision_in_place_of_result,
+    interruption_of,
+)
+from processors.shapes.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    Dialect,
+    PlannedDialect,
+    ScopeDialect,
+    SpanRole,
+    ToolReading,
+    UsageDialect,
+)
+from processors.shapes.dialect_mapping import DialectMapping
+from processors.shapes.late_mapping import LateMapping
+from processors.shapes.messages import (
+    ANSWERED_CALL_MARKERS,
+    PROVIDER_CALL_MARKERS,
+    CallRequest,
+    CallResponse,
+    ChatMessage,
+    after_results,
+    is_call_id,
+    last_content,
+    last_text,
+    result_ids,
+    waits_for,
+)
+from processors.shapes.model_usage import (
+    NO_USAGE,
+    USAGE_KEYS,
+    UsageReading,
+    merged_usage,
+    usage_plan,
+)
+from processors.shapes.placeholder_names import (
+    AGENT_NAME_RESOURCE_ATTRIBUTES,
+    FINAL_ANSWER_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_PREFIX,
+    HANDOFF_TOOL_PREFIXES,
+    MCP_NAME_SEPARATORS,
+    SYNTHETIC_TOOL_NAMES,
+    is_placeholder_agent,
+)
+from processors.shapes.result_envelope import OpenedResult, open_result
+from processors.shapes.rewriting import (
+    CarrierKind,
+    Found,
+    Rewrite,
+    RunScope,
+    Shape,
+    SpanReading,
+    Trace,
+    decoded,
+    merged_agents,
+    merged_tool,
+)
+from processors.shapes.transcript import in_turns
+
+__all__ = [
+    "AGENT_NAME_RESOURCE_ATTRIBUTES", "ANSWERED_CALL_MARKERS", "CONVERSATION_KEYS",
+    "FINAL_ANSWER_TOOL_NAMES", "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS",
+    "MCP_NAME_SEPARATORS", "NOTHING_AWAITED", "NO_USAGE", "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES",
+    "USAGE_KEYS", "AgentReading", "AwaitedCall", "CallDecision", "CallRequest", "CallResponse",
+    "CarrierKind", "ChatMessage", "Conversation", "Dialect", "DialectMapping", "Found", "LateMapping",
+    "OpenedResult", "PlannedDialect", "Rewrite", "RunScope", "ScopeDialect", "Shape", "SpanReading",
+    "SpanRole", "ToolReading", "Trace", "UsageDialect", "UsageReading", "after_results", "better",
+    "conversation_id", "decision_in_place_of_result", "decoded",
+    "in_turns", "interruption_of", "is_call_id", "is_placeholder_agent", "last_content", "last_text",
+    "merge_tools", "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result",
+    "result_ids", "span_attributes", "usage_plan", "waits_for",
+]  # fmt: skip

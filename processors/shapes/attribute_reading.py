@@ -1,0 +1,140 @@
+"""Reading the first attribute that is there, out of several that conventions use for one thing.
+
+Also lists and objects that telemetry spells out in flattened attributes, such as `llm.tools.0.name`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from processors.model import (
+    ABSENT,
+    MAX_DEPTH,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ToolError,
+    ValueState,
+    decode_arguments,
+    decode_result,
+    json_value,
+)
+from processors.shapes.result_envelope import OpenedResult, open_result
+from processors.spans import Attributes, decode_key_values
+
+CONVERSATION_KEYS: Final = ("gen_ai.conversation.id", "session.id", "langfuse.session.id")
+"""The attributes that name a conversation on spans of any kind and on resources."""
+_NO_RESULT = OpenedResult(ABSENT)
+_ATTRIBUTES_TAG = 0x4A
+
+
+def conversation_id(attributes: Attributes) -> str:
+    """The conversation that these attributes name; empty where they name none."""
+    return first_text(attributes, CONVERSATION_KEYS)
+
+
+def span_attributes(raw: bytes) -> dict[str, JsonValue]:
+    """The attributes in the bytes of a Span message; of a repeated key the last, bytes as hex."""
+    found = decode_key_values(raw, _ATTRIBUTES_TAG)
+    return {key: json_value(found.get(key)) for key in found}
+
+
+def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
+    """The first of the attributes `keys` that is a text and not empty; numbers count as their text."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str):
+            if value:
+                return value
+        elif value is not None and isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return ""
+
+
+def first_arguments(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
+    """The arguments in the attributes `keys`: the first object, else the first that is there at all."""
+    found = ABSENT
+    for key in keys:
+        if key in attributes:
+            decoded = decode_arguments(attributes.get(key))
+            if decoded.state is ValueState.PRESENT:
+                return decoded
+            if found is ABSENT:
+                found = decoded
+    return found
+
+
+def first_result(attributes: Attributes, keys: Sequence[str], known: int = 0) -> OpenedResult:
+    """The result in the first of the attributes `keys` that is there, out of its envelopes."""
+    for key in keys:
+        if key in attributes:
+            return open_result(decode_result(attributes.get(key)), known)
+    return _NO_RESULT
+
+
+def first_value(attributes: Attributes, keys: Sequence[str]) -> JsonValue:
+    """The value in the first of the attributes `keys` that is there, None where none is or can be read."""
+    return next((decode_result(attributes.get(key)).value for key in keys if key in attributes), None)
+
+
+def first_object(attributes: Attributes, keys: Sequence[str]) -> JsonObject:
+    """The object in the first of the attributes `keys` that is there; anything else is an empty one."""
+    value = first_value(attributes, keys)
+    return value if isinstance(value, dict) else {}
+
+
+def better(first: DecodedValue, second: DecodedValue) -> DecodedValue:
+    """`first`, unless only `second` is present, or only `second` is there at all."""
+    if first.state is ValueState.PRESENT or second.state is ValueState.ABSENT:
+        return first
+    if second.state is ValueState.PRESENT or first.state is ValueState.ABSENT:
+        return second
+    return first
+
+
+def merged_error(first: ToolError | None, second: ToolError | None) -> ToolError | None:
+    """One error out of two reports of one call: what the first leaves empty is filled from the second."""
+    if first is None or second is None:
+        return first or second
+    if first.type and first.message:
+        return first
+    return ToolError(type=first.type or second.type, message=first.message or second.message)
+
+
+def flattened_list(attributes: Attributes, prefix: str) -> list[JsonValue]:
+    """The list that flattened attributes such as `<prefix>0.message.role` spell out, in order of index.
+
+    Positions that are left out in the telemetry are left out here too, and so is what lies deeper than
+    values are taken.
+    """
+    listed = flattened_value(attributes, prefix)
+    return listed if isinstance(listed, list) else []
+
+
+def flattened_value(attributes: Attributes, prefix: str) -> JsonValue:
+    """The list or object that attributes whose keys begin with `prefix` spell out, `{}` where none does."""
+    root: dict[str, JsonValue] = {}
+    length = len(prefix)
+    for key in attributes:
+        if not key.startswith(prefix):
+            continue
+        node = root
+        *path, last = key[length:].split(".", MAX_DEPTH)
+        if len(path) == MAX_DEPTH:
+            continue
+        for step in path:
+            child = node.get(step)
+            if not isinstance(child, dict):
+                child = {}
+                node[step] = child
+            node = child
+        node[last] = json_value(attributes.get(key))
+    return _as_lists(root)
+
+
+def _as_lists(node: JsonValue) -> JsonValue:
+    if not isinstance(node, dict):
+        return node
+    children = {key: _as_lists(child) for key, child in node.items()}
+    if children and all(key.isdecimal() and key.isascii() for key in children):
+        return [children[key] for key in sorted(children, key=lambda key: (len(key), key))]
+    return children

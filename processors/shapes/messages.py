@@ -1,0 +1,570 @@
+"""Chat messages of all providers and conventions in one normal form.
+
+Telemetry repeats whatever shape a provider's API has. A message here is a role, its text, the tool calls
+it requests and the results it carries; everything else in a message is left out.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from processors.model import (
+    ABSENT,
+    REDACTION_MARKERS,
+    DecodedValue,
+    JsonValue,
+    ValueState,
+    is_broken_data,
+    is_digest,
+    is_mask,
+    json_text,
+    json_value,
+    parse_json,
+    text_value,
+)
+from processors.shapes.placeholder_names import BOGUS_CALL_IDS
+from processors.spans import AttributeValue
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+MAX_MESSAGES = 10_000
+"""Messages of one list beyond this number are not read."""
+
+_ROLES: dict[str, Role] = {
+    "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
+    "ai": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool", "function": "tool",
+    "ipython": "tool",
+}  # fmt: skip
+_REQUEST_TYPES = frozenset(
+    {
+        "tool_call",
+        "tool-call",
+        "tool_use",
+        "function_call",
+        "function",
+        "server_tool_call",
+        "server_tool_use",
+        "mcp_tool_use",
+        "mcp_call",
+    }
+)
+_RESPONSE_TYPES = frozenset(
+    {"tool_call_response", "server_tool_call_response", "tool-result", "tool_result", "function_call_output"}
+)
+_RESPONSE_ENDING = "_tool_result"
+"""How the types of results end that name the provider's tool: `web_search_tool_result`."""
+_FAILURE_ENDING = "_tool_result_error"
+_RESULT_KEYS = ("response", "result", "output", "content")
+_SUCCESS = "OUTCOME_OK"
+"""How code that a Google model ran ended well."""
+_BLOCKS = frozenset(
+    {
+        "text", "json", "reasoning", "thinking", "redacted_thinking", "tool_call", "tool_use",
+        "server_tool_use", "mcp_tool_use",
+    }
+)  # fmt: skip
+"""Types of parts of one message."""
+_WRAPPED_RESPONSES = (
+    "toolResult",
+    "function_response",
+    "functionResponse",
+    "code_execution_result",
+    "codeExecutionResult",
+)
+_CODE_KEYS = ("executable_code", "executableCode")
+_WRAPPED = ("toolUse", "function_call", "functionCall", *_WRAPPED_RESPONSES, *_CODE_KEYS, "tool_call")
+
+_JSON_BLOCK = '[{"json":'
+"""How a list of one block of data begins as a text."""
+
+_PROVIDER_CALLS = {
+    "code_interpreter_call": "code_interpreter", "file_search_call": "file_search",
+    "image_generation_call": "image_generation", "web_search_call": "web_search",
+    "x_search_call": "x_search",
+}  # fmt: skip
+"""Kinds of calls at a model's provider, which bear no name; some senders put the kind where that belongs."""
+_PROVIDER_TYPES = frozenset(
+    {"server_tool_call", "server_tool_use", "mcp_tool_use", "mcp_call", *_PROVIDER_CALLS}
+)
+_PROVIDER_IDS = ("srvtoolu_", "mcptoolu_")
+"""How Anthropic's ids of such calls begin: senders that write all calls in one form keep them."""
+_CODE_TOOL = "code_execution"
+"""What the GenAI conventions call the code that a Google model runs."""
+_ABOUT_CALL = frozenset({"type", "id", "name", "status", "caller", "server_name", "server_label"})
+"""What a call at the provider holds beside its arguments and its result."""
+_PROVIDER_RESULTS = ("output", "outputs", "results")
+
+PROVIDER_CALL_MARKERS = (
+    b"server_tool", b"mcp_call", b"_search_call", b"srvtoolu_", b"mcptoolu_", b"interpreter_call",
+    b"generation_call", b"xecutable", b'"builtin"',
+)  # fmt: skip
+"""What stands in the bytes of a span whose messages hold calls that ran at the model's provider."""
+ANSWERED_CALL_MARKERS = (b"tool_call_response", b"tool-result", b"tool_result", b"unctionResponse")
+"""What stands in the bytes of an answer that holds results of calls."""
+
+_ENDS = frozenset({"stop", "end_turn"})
+"""Reasons for which a model ends its turn by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A tool call as a model asked for it; `arguments` as the message carries them, None if it does not."""
+
+    name: str
+    call_id: str
+    arguments: JsonValue = None
+    has_arguments: bool = False
+    runs_at_provider: bool = False
+    """True for tools that the model's provider runs itself."""
+    gives_answer: bool = False
+    """True for tools through which the model gives its answer, where the span tells which those are."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallResponse:
+    """The result of a tool call as a message carries it."""
+
+    call_id: str
+    name: str
+    content: JsonValue
+    failed: bool = False
+    has_content: bool = True
+    """False where the message tells that there was a result, but not which."""
+
+
+@dataclass(slots=True)
+class ChatMessage:
+    """One message in the normal form."""
+
+    role: Role
+    text: str = ""
+    requests: list[CallRequest] = field(default_factory=list)
+    responses: list[CallResponse] = field(default_factory=list)
+    unreadable: str = ""
+    """Data in the message, or in its place, that was cut off or cannot be parsed: it may hold anything."""
+    finish_reason: str = ""
+    """Why the model ended it, where the message tells that."""
+    closing: str | None = None
+    """The text after the last call or result; None where the order is not told."""
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether the model ended by itself, and with text: then it waits for no call in the message."""
+        text = self.text if self.closing is None else self.closing
+        return self.finish_reason in _ENDS and bool(text)
+
+    @property
+    def answer(self) -> str:
+        """The text that the model gave knowing the results in the message."""
+        return self.closing or (self.text if not self.responses or self.finish_reason in _ENDS else "")
+
+
+def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "user") -> list[ChatMessage]:
+    """The messages in `value`: a list of them, one of them, their JSON text, or plain text.
+
+    What is not recognised is left out. Never raises.
+    """
+    content: JsonValue
+    if isinstance(value, str):
+        text = value.strip()
+        if is_mask(text) or is_digest(text):
+            return []
+        if text[:1] not in ("[", "{"):
+            return [ChatMessage(default_role, value)] if text else []
+        try:
+            content = parse_json(text)
+        except ValueError:
+            if is_broken_data(text):
+                return [ChatMessage(default_role, unreadable=value)]
+            return [ChatMessage(default_role, value)]
+    else:
+        content = json_value(value)
+    if isinstance(content, dict):
+        inner = content.get("messages")
+        content = inner if isinstance(inner, list) else [content]
+    while isinstance(content, list) and len(content) == 1 and isinstance(content[0], list):
+        if is_role_pair(content[0]):
+            break
+        content = content[0]
+    if not isinstance(content, list):
+        return []
+    messages: list[ChatMessage] = []
+    if content and all(_is_content_block(item) for item in content):
+        blocks = ChatMessage(default_role)
+        _read_parts(blocks, content, skip_requests=False)
+        return [blocks]
+    for item in content[:MAX_MESSAGES]:
+        if isinstance(item, str):
+            messages.append(ChatMessage(default_role, item))
+        elif isinstance(item, dict):
+            message = read_message(item, default_role)
+            if message is not None:
+                messages.append(message)
+        elif is_role_pair(item) and isinstance(item, list):
+            message = read_message({"role": item[0], "content": item[1]}, default_role)
+            if message is not None:
+                messages.append(message)
+    return messages
+
+
+def is_role_pair(item: JsonValue) -> bool:
+    """Whether `item` is a message written as a list of its role and its text."""
+    return (
+        isinstance(item, list)
+        and len(item) == 2
+        and isinstance(item[0], str)
+        and item[0] in _ROLES
+        and isinstance(item[1], str)
+    )
+
+
+def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> ChatMessage | None:
+    """One message object in the normal form, or None if it says nothing."""
+    for key in ("message", "data", "kwargs"):
+        inner = item.get(key)
+        if isinstance(inner, dict) and ("parts" not in item and "content" not in item):
+            item = {"role": item.get("role") or _type_role(item) or _class_role(item), **inner}
+    kind = item.get("type")
+    role_name = item.get("role")
+    if not isinstance(role_name, str) and isinstance(kind, str) and kind in _ROLES:
+        role_name = kind
+    if not isinstance(role_name, str) and isinstance(kind, str) and (_is_request(kind) or _is_response(kind)):
+        message = ChatMessage("assistant" if _is_request(kind) else "tool")
+        message.text = _read_part(message, item, skip_requests=False)
+        return message
+    if isinstance(role_name, str) and role_name.lower() not in _ROLES and "additional_kwargs" in item:
+        role_name = "tool"  # a tool's message that bears the tool's name as its role
+    role = _ROLES.get(role_name.lower(), default_role) if isinstance(role_name, str) else default_role
+    message = ChatMessage(role, finish_reason=_string(item.get("finish_reason")))
+    calls = item.get("tool_calls")
+    for call in _members(calls):
+        add_request(message, call)
+    if isinstance(calls, str) and is_broken_data(calls):
+        message.unreadable = calls
+    old_call = item.get("function_call")
+    if isinstance(old_call, dict):
+        add_request(message, old_call)
+    content = item.get("parts", item.get("content"))
+    if content is None:
+        content = item.get("contents")
+    if role == "tool" and not _has_response(content):
+        call_id = item.get("tool_call_id") or item.get("id")
+        message.responses.append(
+            CallResponse(
+                call_id if isinstance(call_id, str) else "",
+                _string(item.get("name")),
+                _response_content(content),
+                item.get("status") == "error" or item.get("is_error") is True,
+                any(key in item for key in ("parts", "content", "contents")),
+            )
+        )
+        message.text = text_of(content)
+        return message
+    if isinstance(content, str):
+        message.text = content
+    else:
+        _read_parts(message, content, skip_requests=bool(message.requests))
+    return message
+
+
+def text_of(content: JsonValue) -> str:
+    """The text in a message's content: text itself, or the text blocks of a list, joined by newlines."""
+    if isinstance(content, str):
+        return content
+    message = ChatMessage("assistant")
+    _read_parts(message, content, skip_requests=True)
+    return message.text
+
+
+def last_text(messages: Iterable[ChatMessage], role: Role) -> str | None:
+    """The text of the last message of `role` that has any, or None.
+
+    Of a message that holds calls or results as well it is what stands after them, if anything does.
+    """
+    found = None
+    for message in messages:
+        if message.role == role and message.text:
+            found = message.closing or message.text
+    return found
+
+
+def last_content(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
+    """`last_text`, or `TRUNCATED` where the last message of `role` that has any text cannot be read."""
+    found = ABSENT
+    for message in messages:
+        if message.role != role:
+            continue
+        if message.unreadable:
+            found = DecodedValue(None, message.unreadable, ValueState.TRUNCATED)
+        elif message.text:
+            found = text_value(message.closing or message.text)
+    return found
+
+
+def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """What a model says and asks for after the last result: all where there is none.
+
+    Calls that it does not wait for are left out: they ran at its provider, or are answered beside it.
+    """
+    results = result_ids(messages)
+    rest: list[ChatMessage] = []
+    for message in reversed(messages):
+        if message.role == "assistant" and (message.requests or message.responses):
+            waiting = [request for request in message.requests if waits_for(request, message, results)]
+            rest.append(replace(message, text=message.answer, requests=waiting, responses=[]))
+        elif not message.responses:
+            rest.append(message)
+        if message.responses:
+            break
+    return rest[::-1]
+
+
+def result_ids(messages: Iterable[ChatMessage]) -> Set[str]:
+    """The ids of the calls that messages hold results of."""
+    return {response.call_id for message in messages for response in message.responses}
+
+
+def waits_for(request: CallRequest, message: ChatMessage, results: Set[str]) -> bool:
+    """Whether the model waits for a call in `message`, where the output has results for these ids."""
+    if request.runs_at_provider or message.ends_turn:
+        return False
+    return request.call_id not in results if is_call_id(request.call_id) else not message.responses
+
+
+def is_call_id(call_id: str | None) -> bool:
+    """Whether `call_id` can identify a call."""
+    return call_id is not None and call_id not in BOGUS_CALL_IDS and call_id not in REDACTION_MARKERS
+
+
+def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
+    """Add the tool call in `call`, in any provider's shape, to a message; one without a name is left out."""
+    inner = call.get("tool_call")
+    if isinstance(inner, dict):
+        call = inner
+    function = call.get("function")
+    named = function if isinstance(function, dict) else call
+    kind = call.get("type")
+    at_provider = (
+        kind in _PROVIDER_TYPES or call.get("builtin") is True or call.get("providerExecuted") is True
+    )
+    name = _first_string(named, "name", "toolName", "tool_name")
+    of_kind = _PROVIDER_CALLS.get(name or _string(kind), "")
+    if of_kind:
+        name, at_provider = of_kind, True
+    if not name:
+        return
+    arguments: JsonValue = None
+    has_arguments = False
+    for key in ("arguments", "args", "input", "parameters"):
+        if key in named:
+            arguments, has_arguments = named[key], True
+            break
+    call_id = _first_string(call, "id", "call_id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
+    if kind == "function_call":
+        call_id = _first_string(call, "call_id") or call_id
+    at_provider = at_provider or call_id.startswith(_PROVIDER_IDS)
+    if kind in _PROVIDER_TYPES:
+        nested = call.get("server_tool_call", call)
+        if isinstance(nested, dict):
+            told = _arguments_at_provider(nested)
+            arguments, has_arguments = (arguments, True) if has_arguments else told
+            _add_result_at_provider(message, nested, call_id)
+    message.requests.append(CallRequest(name, call_id, arguments, has_arguments, at_provider))
+
+
+def _arguments_at_provider(call: dict[str, JsonValue]) -> tuple[JsonValue, bool]:
+    """The arguments of a call at the provider: under a key of theirs, else what it holds beside the rest."""
+    for key in ("input", "arguments", "action"):
+        if call.get(key) is not None:
+            return call[key], True
+    left_out = _ABOUT_CALL.union(_PROVIDER_RESULTS, ("error", "result"))
+    return {key: value for key, value in call.items() if key not in left_out}, True
+
+
+def _add_result_at_provider(message: ChatMessage, call: dict[str, JsonValue], call_id: str) -> None:
+    """Add the result that such a call may hold itself."""
+    error = call.get("error")
+    for key in _PROVIDER_RESULTS:
+        if call.get(key) is not None:
+            message.responses.append(
+                CallResponse(call_id, "", _response_content(call[key]), error is not None)
+            )
+            return
+    if error is not None:
+        message.responses.append(CallResponse(call_id, "", error, True))
+
+
+def said(text: str, calls: JsonValue = None) -> list[ChatMessage]:
+    """The assistant's message of `text` and of the calls in a list; none where there is neither."""
+    message = ChatMessage("assistant", text)
+    for call in calls if isinstance(calls, list) else ():
+        if isinstance(call, dict):
+            inner = call.get("payload")
+            add_request(message, inner if isinstance(inner, dict) else call)
+    return [message] if message.text or message.requests else []
+
+
+def _type_role(item: dict[str, JsonValue]) -> JsonValue:
+    """The type of a serialised message, where it is a role and not how the message was serialised."""
+    kind = item.get("type")
+    return kind if isinstance(kind, str) and kind in _ROLES else None
+
+
+def _class_role(item: dict[str, JsonValue]) -> JsonValue:
+    """The role behind a serialised message class: `[..., "AIMessage"]`."""
+    path = item.get("id")
+    name = path[-1] if isinstance(path, list) and path else None
+    if isinstance(name, str):
+        for ending, role in (("AIMessage", "assistant"), ("HumanMessage", "user"), ("ToolMessage", "tool")):
+            if ending in name:
+                return role
+    return "system" if isinstance(name, str) and "System" in name else None
+
+
+def _is_request(kind: JsonValue) -> bool:
+    return isinstance(kind, str) and (kind in _REQUEST_TYPES or kind in _PROVIDER_CALLS)
+
+
+def _is_response(kind: JsonValue) -> bool:
+    return isinstance(kind, str) and (kind in _RESPONSE_TYPES or kind.endswith(_RESPONSE_ENDING))
+
+
+def _is_content_block(item: JsonValue) -> bool:
+    if not isinstance(item, dict) or "role" in item:
+        return False
+    kind = item.get("type")
+    if isinstance(kind, str) and (kind in _BLOCKS or kind.endswith(_RESPONSE_ENDING)):
+        return True
+    return not item.keys() - {
+        "text", "json", "toolUse", "toolResult", "reasoningContent"
+    }  # fmt: skip
+
+
+def _members(value: JsonValue) -> Iterator[dict[str, JsonValue]]:
+    if isinstance(value, str):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for member in value:
+            if isinstance(member, dict):
+                yield member
+
+
+def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) -> None:
+    """Read what `parts` hold into a message that has no text yet."""
+    if isinstance(parts, dict):
+        parts = [parts]
+    if not isinstance(parts, list):
+        return
+    texts: list[str] = []
+    known = closing = 0
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            inner = part.get("message_content")
+            texts.append(
+                _read_part(message, inner if isinstance(inner, dict) else part, skip_requests=skip_requests)
+            )
+            if known != len(message.requests) + len(message.responses):
+                known, closing = len(message.requests) + len(message.responses), len(texts)
+    message.text = "\n".join(filter(None, texts))
+    if closing and not skip_requests:
+        message.closing = "\n".join(filter(None, texts[closing:]))
+
+
+def _read_part(message: ChatMessage, part: dict[str, JsonValue], *, skip_requests: bool) -> str:
+    """Add the request or the result in `part` to the message; the text in it, or the empty text."""
+    kind = part.get("type")
+    for key in _WRAPPED:
+        inner = part.get(key)
+        if isinstance(inner, dict) and kind in (None, "tool_use", "tool_call"):
+            if key in _WRAPPED_RESPONSES:
+                return _add_response(message, inner)
+            if key in _CODE_KEYS:
+                message.requests.append(CallRequest(_CODE_TOOL, "", inner, True, runs_at_provider=True))
+            elif not skip_requests:
+                add_request(message, inner)
+            return ""
+    if _is_request(kind):
+        if not skip_requests:
+            add_request(message, part)
+    elif _is_response(kind):
+        return _add_response(message, part)
+    elif kind in (None, "text", "input_text", "output_text"):
+        text = part.get("content", part.get("text"))
+        if isinstance(text, str):
+            return text
+    return ""
+
+
+def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> str:
+    """Add the result in `part` to the message; the text that it gives a message of a tool."""
+    content: JsonValue = None
+    has_content = False
+    for key in (*_RESULT_KEYS, "server_tool_call_response"):
+        if key in part:
+            content, has_content = part[key], True
+            break
+    failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
+    failed = failed or part.get("outcome", _SUCCESS) != _SUCCESS
+    if key == "server_tool_call_response" and isinstance(content, dict):
+        failed = failed or content.get("outcome", _SUCCESS) != _SUCCESS
+        content = next((content[key] for key in _RESULT_KEYS if key in content), content)
+    if isinstance(content, dict):
+        failed = failed or str(content.get("type")).endswith(_FAILURE_ENDING)
+    if isinstance(content, dict) and content.get("type") in ("error-text", "error-json", "text", "json"):
+        failed = failed or str(content["type"]).startswith("error")
+        content = content.get("value", content.get("text"))
+    call_id = _first_string(part, "id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "tool_call_id")
+    name = _first_string(part, "name", "toolName", "tool_name")
+    message.responses.append(CallResponse(call_id, name, _response_content(content), failed, has_content))
+    if message.role != "tool" or not has_content:
+        return ""
+    return content if isinstance(content, str) else json_text(content)
+
+
+def _has_response(content: JsonValue) -> bool:
+    return isinstance(content, list) and any(
+        isinstance(part, dict) and (_is_response(part.get("type")) or "toolResult" in part)
+        for part in content
+    )
+
+
+def _response_content(content: JsonValue) -> JsonValue:
+    """Blocks of nothing but text as that text, anything else as it is."""
+    if isinstance(content, str) and content.startswith(_JSON_BLOCK):
+        try:
+            content = parse_json(content)
+        except ValueError:
+            return content
+    if isinstance(content, list) and content:
+        texts: list[str] = []
+        for block in content:
+            if isinstance(block, dict) and not block.keys() - {"type", "text", "content", "id"}:
+                text = block.get("text", block.get("content"))
+                if isinstance(text, str):
+                    texts.append(text)
+        if len(texts) == len(content):
+            return "\n".join(texts)
+        if len(content) == 1 and isinstance(content[0], dict) and content[0].keys() == {"json"}:
+            return content[0]["json"]
+    return content
+
+
+def _first_string(mapping: dict[str, JsonValue], *keys: str) -> str:
+    for key in keys:
+        value = mapping.get(key)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+    return ""
+
+
+def _string(value: JsonValue) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,160 @@
+"""Chat messages that an instrumentation recorded as Python prints the objects of a framework.
+
+Only the texts in them can be read, and only where the printed form leaves no doubt which text it is.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from processors.model import JsonValue, parse_python_literal
+from processors.shapes.messages import CallRequest, ChatMessage
+from processors.shapes.model_response import read_model_response
+
+QUOTED: Final = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+"""A text as Python prints it."""
+_CHAT_MESSAGE = re.compile(rf"id='.* content={QUOTED} type='TextMessage'\s*", re.DOTALL)
+_TOOL_CONTENT = re.compile(rf"content={QUOTED}")
+_BEFORE_CALL_ID = (" additional_kwargs=", " response_metadata=", " name='", " id='", " tool_call_id='")
+_CALL_ID = " tool_call_id='"
+_STATUS = re.compile(r" status='(\w+)'")
+_PRINTED_OUTPUT = ("Response", "{'")
+_OUTPUT_ITEM = re.compile(r"Response[A-Z]\w*\(")
+_STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_OUTPUT_CALL = re.compile(
+    rf"ResponseFunctionToolCall\(arguments=({_STRING}), call_id=({_STRING}), name=({_STRING}), type="
+)
+_TOOL_RESULT = re.compile(
+    rf"ToolResult\(content={QUOTED}, metadata=.*, files=.*\)"
+    rf"|content={QUOTED.replace('text', 'bare')} metadata=.* files=.*",
+    re.DOTALL,
+)
+_PENDING_RESULT = re.compile(r"<(?:(?:async_)?generator|coroutine) object [^\n]* at 0x[0-9a-fA-F]+>")
+_PRINTED_STEPS = (
+    "ActionOutput(", "ActionStep(", "ChatMessageStreamDelta(", "FinalAnswerStep(", "PlanningStep(",
+    "ToolCall(", "ToolOutput(",
+)  # fmt: skip
+_LAST_STEP = "FinalAnswerStep(output="
+_FULL_RESULT = re.compile(rf"RunResult\(output={QUOTED}, state='\w+', ", re.DOTALL)
+
+
+class PrintedToolMessage(NamedTuple):
+    """What the printed message with a tool's result tells."""
+
+    content: str
+    call_id: str
+    failed: bool
+
+
+def last_printed_message(messages: Sequence[JsonValue]) -> str | None:
+    """The text of the last message, if it is a printed text message."""
+    last = messages[-1] if messages else None
+    return printed_text(_CHAT_MESSAGE.fullmatch(last)) if isinstance(last, str) else None
+
+
+def printed_tool_message(text: str) -> PrintedToolMessage | None:
+    """The printed message that carries a tool's result, if `text` is one."""
+    match = _TOOL_CONTENT.match(text)
+    content = printed_text(match)
+    if match is None or content is None:
+        return None
+    # The fields in between hold whatever data there was, so the id is looked for from the end.
+    fields = text[match.end() :]
+    _, found, after = fields.rpartition(_CALL_ID)
+    call_id, quote, rest = after.partition("'")
+    if not (found and quote and fields.startswith(_BEFORE_CALL_ID)):
+        return None
+    status = _STATUS.fullmatch(rest[rest.rfind(" status='") :]) if " status='" in rest else None
+    if rest and status is None and not rest.startswith(" artifact="):
+        return None
+    return PrintedToolMessage(content, call_id, status is not None and status[1] == "error")
+
+
+def printed_tool_result(text: str) -> str | None:
+    """The content of a printed tool result with its media beside it; None for any other text."""
+    match = _TOOL_RESULT.fullmatch(text)
+    return None if match is None else _literalprinted_text(match["text"] or match["bare"])
+
+
+def is_pending_result(text: str) -> bool:
+    """Whether `text` is the printed object that a result has yet to come out of."""
+    return _PENDING_RESULT.fullmatch(text) is not None
+
+
+def opened_answer(message: ChatMessage) -> ChatMessage:
+    """A model's message in which each printed object of the provider's response is what it stands for.
+
+    The printed objects are calls that the model asks for, messages and whole responses; any other item of a
+    response says nothing. What is no printed object is the model's own text.
+    """
+    if not message.text.startswith(_PRINTED_OUTPUT):
+        return message
+    opened = replace(message, text="", requests=list(message.requests))
+    texts: list[str] = []
+    for line in message.text.split("\n"):  # printed objects have no line breaks
+        call = _OUTPUT_CALL.match(line)
+        if call is not None:
+            arguments, call_id, name = (_literalprinted_text(quoted) for quoted in call.groups())
+            opened.requests.append(CallRequest(name, call_id, arguments, has_arguments=True))
+            continue
+        if _OUTPUT_ITEM.match(line) and " type='" in line and line.endswith(")"):
+            continue
+        printed = _printed_response(line)
+        if printed is None:
+            texts.append(line)
+            continue
+        for part in printed:
+            opened.requests.extend(part.requests)
+            if part.text:
+                texts.append(part.text)
+    opened.text = "\n".join(texts)
+    return opened
+
+
+def _printed_response(text: str) -> list[ChatMessage] | None:
+    """The messages in a printed response or message of a provider; None for any other text."""
+    if not text.startswith("{'"):
+        return None
+    try:
+        value = parse_python_literal(text)
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    is_response = value.get("object") in ("response", "chat.completion")
+    is_message = value.get("role") == "assistant" and ("content" in value or "tool_calls" in value)
+    return read_model_response(value) if is_response or is_message else None
+
+
+def _literalprinted_text(quoted: str) -> str:
+    try:
+        value = parse_python_literal(quoted)
+    except ValueError:
+        return ""
+    return value if isinstance(value, str) else ""
+
+
+def answer_in_printed_steps(text: str) -> JsonValue:
+    """The answer in the printed steps or the full result of a run; None where `text` is neither."""
+    match = _FULL_RESULT.match(text)
+    if match is not None:
+        return printed_text(match)
+    begins = text.rfind(_LAST_STEP)
+    if begins < 0 or not text.startswith(_PRINTED_STEPS) or not text.endswith(")"):
+        return None
+    try:
+        return parse_python_literal(text[begins + len(_LAST_STEP) : -1])
+    except ValueError:
+        return None
+
+
+def printed_text(match: re.Match[str] | None) -> str | None:
+    """The text that the group `text` of a match of `QUOTED` writes; None for no match and for no text."""
+    if match is None:
+        return None
+    try:
+        value = parse_python_literal(match["text"])
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None

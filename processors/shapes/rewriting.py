@@ -1,0 +1,345 @@
+"""The seam between reconstruction and what single frameworks need done to their runs.
+
+A family's folder may hold a `rewrite.py` with a `REWRITE`. Here stand the plain values that it is handed: the
+trace as it was read, and what was found in it so far.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Literal, NamedTuple
+
+from processors.model import ABSENT, CallCategory, DecodedValue, TokenUsage, ValueState, late
+from processors.shapes.attribute_reading import better, merged_error
+from processors.shapes.decisions import interruption_of
+from processors.shapes.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    Captured,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    UsageDialect,
+)
+from processors.shapes.finish_reasons import asks_for_calls, stops_anyhow
+from processors.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
+from processors.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
+from processors.spans import STATUS_ERROR, Span, SpanTree, text_in
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """What spans that look alike to the dialects stand for, and who reads them."""
+
+    role: SpanRole
+    dialects: Sequence[Dialect]
+    """The dialects that recognise the spans, in order of rank."""
+    read_tool: Callable[[Span], ToolReading] | None = None
+    """What reads the fields of a call where that is planned, else all `dialects` do."""
+    answer_key: str = ""
+    """The attribute in which all that was answered stands, if it is there."""
+    usage_plan: UsagePlan | None = None
+    """What reads the model, its tokens and its time where they stand in attributes that all share."""
+    usage_dialects: Sequence[UsageDialect] = ()
+    """The dialects that tell these in a way of their own, which goes before the common one."""
+    tells_conversation: bool = False
+    """Whether one of `CONVERSATION_KEYS` is there."""
+
+
+class SpanReading:
+    """A span that some dialect recognises: the fields of all its dialects together."""
+
+    __slots__ = ("__dict__", "role", "shape", "span")
+
+    def __init__(self, span: Span, shape: Shape) -> None:
+        self.span = span
+        self.shape = shape
+        self.role = shape.role
+
+    @late
+    def tool(self) -> ToolReading:
+        """The fields of a tool call."""
+        shape, span = self.shape, self.span
+        if shape.read_tool is not None:
+            return shape.read_tool(span)
+        merged = shape.dialects[0].tool(span)
+        for dialect in shape.dialects[1:]:
+            merged = merged_tool(merged, dialect.tool(span))
+        return merged
+
+    @late
+    def agent(self) -> AgentReading:
+        """The fields of a run. A placeholder is no name."""
+        return merged_agents(
+            [_without_placeholders(dialect.agent(self.span)) for dialect in self.shape.dialects]
+        )
+
+    @property
+    def agent_name(self) -> str:
+        """What the span of a run calls its agent, or lets guess."""
+        return self.agent.name or self.agent.inferred_name
+
+    @property
+    def agent_of_turn(self) -> str:
+        """The agent for which a model answered, where the model's span tells it; a placeholder is no name."""
+        name = self.span.attributes.text(AGENT_NAME_OF_TURN) or ""
+        return "" if is_placeholder_agent(name) else name
+
+    def answer(self) -> bytes | None:
+        """The text in which all of the conversation's output stands, where that is known."""
+        key, encoded = self.shape.answer_key, self.span.by_key
+        return text_in(encoded[key]) if key and key in encoded else None
+
+    def asks_for_calls(self, *, in_loop: bool) -> bool | None:
+        """Whether a model's answer asks for calls, as its end tells; None where that is not known.
+
+        A request that failed has no answer. `in_loop`: what traces the agent's run traces its turns as well.
+        """
+        output = self.conversation.output
+        if not output and (self.span.status_code == STATUS_ERROR or not self.is_request):
+            return False
+        asks = asks_for_calls(self.span, output)
+        return None if asks is False and not in_loop and stops_anyhow(self.span.attributes) else asks
+
+    @property
+    def model(self) -> str:
+        """The model that answered, else the one that was asked for; empty where none is told."""
+        shape = self.shape
+        if shape.usage_dialects:
+            return self.usage.model
+        return "" if shape.usage_plan is None else shape.usage_plan.model(self.span)
+
+    @property
+    def tokens(self) -> TokenUsage | None:
+        """The tokens that the span tells; None unless it tells input and output."""
+        shape = self.shape
+        if shape.usage_dialects:
+            return self.usage.usage
+        return None if shape.usage_plan is None else shape.usage_plan.tokens(self.span)
+
+    @property
+    def is_request(self) -> bool:
+        """Whether the span of a model's turn is a request to one, not what only tells of its messages."""
+        return not self.shape.usage_dialects or self.usage.is_request
+
+    @property
+    def usage(self) -> UsageReading:
+        """The model, the tokens and the time to the first output that the span tells; read anew each time."""
+        told = NO_USAGE
+        for dialect in self.shape.usage_dialects:
+            told = merged_usage(told, dialect.usage(self.span))
+        plan = self.shape.usage_plan
+        return told if plan is None else merged_usage(told, plan.read(self.span))
+
+    @late
+    def conversation(self) -> Conversation:
+        """The messages of the first dialect that has any; input and output are chosen apart."""
+        merged, *others = [dialect.conversation(self.span) for dialect in self.shape.dialects]
+        for other in others:
+            merged = _merged_conversation(merged, other)
+        return merged
+
+
+@dataclass
+class Trace:
+    """The spans of a trace as they were read, which no pass changes; positions in `tree` name the spans."""
+
+    tree: SpanTree
+    readings: list[SpanReading | None]
+    shapes: frozenset[Shape]
+    """The shapes that occur."""
+
+    def has(self, role: SpanRole) -> bool:
+        """Whether some span has this role."""
+        for shape in self.shapes:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+            if shape.role is role:
+                return True
+        return False
+
+    def is_told_by(self, dialect: str) -> bool:
+        """Whether the dialect of this name reads some span."""
+        for shape in self.shapes:
+            for told in shape.dialects:
+                if told.name == dialect:
+                    return True
+        return False
+
+    @late
+    def interruptions(self) -> Mapping[int, str]:
+        """The spans that stopped to wait for somebody, and those right above one; with the exception."""
+        found: dict[int, str] = {}
+        for position, reading in enumerate(self.readings):
+            if reading is not None and (name := interruption_of(reading.span)):
+                found.setdefault(position, name)
+                found.setdefault(self.tree.parents[position], name)
+        return found
+
+    def told(self, positions: Sequence[int]) -> list[SpanReading]:
+        """The readings of the spans at `positions` that have one."""
+        readings = self.readings
+        return [reading for position in positions if (reading := readings[position]) is not None]
+
+    def agent_name(self, position: int) -> str:
+        """What the span at `position` calls its agent, or lets guess."""
+        reading = self.readings[position]
+        return "" if reading is None else reading.agent_name
+
+
+class CarrierKind(Enum):
+    """What stands for a run."""
+
+    AGENT = auto()
+    WORKFLOW = auto()
+    LOCAL_ROOT = auto()
+    NOTHING = auto()
+
+
+@dataclass(slots=True, eq=False)
+class RunScope:
+    """The spans of one run, as positions in the tree."""
+
+    kind: CarrierKind
+    carrier: int
+    """The span that stands for the run, or its first where nothing does."""
+    layers: list[int]
+    """The reports of the invocation itself, outermost first."""
+    parent: "RunScope | None" = None
+    """The run that this one is part of."""
+    asked_by: int = -1
+    """The tool call of the parent run under which this run lies, or -1."""
+    agent_name: str = ""
+    """The agent's name as its calls or steps tell it, where no span of its own does."""
+    tools: list[int] = field(default_factory=list)
+    """The calls."""
+    models: list[int] = field(default_factory=list)
+    """Model calls of the run's own turns, not those that a tool or another model call made."""
+    steps: list[int] = field(default_factory=list)
+    """Steps of the run that tell the agent's name."""
+    is_whole: bool = True
+    """False where the span that stands for the run may lack what lies above it."""
+    has_lost_parents: bool = False
+    """True where some span of the run named a parent that never came."""
+    followed_by: int = -1
+    """The span with which another agent took over from this one within its workflow, or -1."""
+    has_calls: bool = False
+    """True where calls lie in it, known before they are given to runs."""
+    is_wrapper: bool = False
+    """True where it only wraps other runs: what lies in it belongs to `parent`."""
+    renamed: dict[int, str] = field(default_factory=dict)
+    """Names of calls that their spans, at these positions, could not tell."""
+
+
+class Found(NamedTuple):
+    """What was found in a trace so far.
+
+    Before calls are given to runs, `runs` are those of agents alone. `calls` and `turns` are the tool calls
+    and the model turns of all runs, parents before children.
+    """
+
+    runs: list[RunScope]
+    calls: list[int]
+    turns: list[int]
+    call_above: dict[int, int]
+    """For every call under another call of the same run: the nearest one."""
+    wrappers: frozenset[int]
+    """Model turns that only wrap the one below them, which bears the messages."""
+
+
+class Rewrite(NamedTuple):
+    """What is done to the runs of traces that need it."""
+
+    framework: str
+    """Whose telemetry needs it."""
+    what: str
+    """What is done and why, for people."""
+    stage: Literal["agents", "runs"]
+    """`agents`: before calls and turns are given to runs. `runs`: when all runs are known."""
+    applies: Callable[[Trace, Found], bool]
+    """One cheap question, asked of every trace; `rewrite` is called only where the answer is yes."""
+    rewrite: Callable[[Trace, Found], Found]
+    """What is to be gone on with; it may change the runs that it is given."""
+
+
+def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
+    """One call out of two reports of it: what the first leaves out is taken from the second."""
+    return ToolReading(
+        name=first.name or second.name,
+        inferred_name=first.inferred_name or second.inferred_name,
+        call_id=first.call_id or second.call_id,
+        arguments=better(first.arguments, second.arguments),
+        arguments_are_doubtful=(
+            first.arguments_are_doubtful
+            if first.arguments.state is ValueState.PRESENT
+            else second.arguments_are_doubtful
+        ),
+        result=better(first.result, second.result),
+        error=merged_error(first.error, second.error),
+        category=first.category if first.category is not CallCategory.FUNCTION else second.category,
+        agent_name=first.agent_name or second.agent_name,
+        lenient_values=first.lenient_values and second.lenient_values,
+        is_synthetic=first.is_synthetic or second.is_synthetic,
+        is_part=first.is_part and second.is_part,
+        runs_agent=first.runs_agent or second.runs_agent,
+    )
+
+
+def merged_agents(readings: Sequence[AgentReading]) -> AgentReading:
+    """One run out of all reports of it: what one leaves out is taken from the next that tells it."""
+    if len(readings) == 1:
+        return readings[0]
+
+    def first(texts: Iterable[str]) -> str:
+        return next(filter(None, texts), "")
+
+    awaited = next((reading.awaited for reading in readings if reading.awaited), NOTHING_AWAITED)
+    return AgentReading(
+        name=first(reading.name for reading in readings),
+        inferred_name=first(reading.inferred_name for reading in readings),
+        id=first(reading.id for reading in readings),
+        version=first(reading.version for reading in readings),
+        session=first(reading.session for reading in readings),
+        input=_best([reading.input for reading in readings]),
+        output=ABSENT if awaited else _best([reading.output for reading in readings]),
+        awaited=awaited,
+        hides_calls=any(reading.hides_calls for reading in readings),
+        needs_no_turns=any(reading.needs_no_turns for reading in readings),
+    )
+
+
+def decoded(captured: Captured) -> DecodedValue:
+    """What is known of a value now."""
+    return captured() if callable(captured) else captured
+
+
+def _best(values: Sequence[Captured]) -> Captured:
+    """The first value that is present, else the first that is there at all; nothing is read yet."""
+    told = [value for value in values if value is not ABSENT]
+    if len(told) < 2:
+        return told[0] if told else ABSENT
+
+    def chosen() -> DecodedValue:
+        found = ABSENT
+        for value in told:
+            if found.state is ValueState.PRESENT:
+                break
+            found = better(found, decoded(value))
+        return found
+
+    return chosen
+
+
+def _merged_conversation(first: Conversation, second: Conversation) -> Conversation:
+    merged = Conversation(lambda: first.input or second.input, lambda: first.output or second.output)
+    return merged.offering(lambda: first.tools() or second.tools())
+
+
+def _without_placeholders(reading: AgentReading) -> AgentReading:
+    name, inferred, agent_id = reading.name, reading.inferred_name, reading.id
+    if name and is_placeholder_agent(name):
+        reading = reading._replace(name="")
+    if inferred and is_placeholder_agent(inferred):
+        reading = reading._replace(inferred_name="")
+    if agent_id and is_placeholder_agent(agent_id):
+        reading = reading._replace(id="")
+    return reading

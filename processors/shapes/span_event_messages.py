@@ -1,0 +1,136 @@
+"""What GenAI span events, or the same attributes on a span, tell: messages, and a call's values.
+
+Before 1.37 each message is an event of its own; since then one event may hold all that the attributes
+`gen_ai.input.messages` and `gen_ai.output.messages` hold. All events of a turn were
+also recorded as one list, before there were attributes for them.
+"""
+
+from processors.model import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
+from processors.shapes.attribute_reading import first_text
+from processors.shapes.dialect import Conversation
+from processors.shapes.messages import ChatMessage, Role, read_message, read_messages
+from processors.shapes.printed_messages import opened_answer
+from processors.shapes.result_envelope import BLOCKS, open_result
+from processors.spans import Attributes, AttributeValue, Span
+
+_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
+_EVENT_CONTENT = "gen_ai.event.content"
+_MESSAGE_EVENTS = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+_CALL_ID = ("id",)
+_CHOICE = "gen_ai.choice"
+_ANSWER = "gen_ai.assistant.message"
+
+
+def messages_in_attributes(attributes: Attributes) -> Conversation:
+    """The messages in the attributes of a span, or of the event that holds the same ones."""
+
+    def asked() -> list[ChatMessage]:
+        instructions = attributes.get("gen_ai.system_instructions")
+        messages = read_messages(instructions, "system") if instructions else []
+        return [*messages, *read_messages(attributes.get("gen_ai.input.messages"), "user")]
+
+    def answered() -> list[ChatMessage]:
+        messages = read_messages(attributes.get("gen_ai.output.messages"), "assistant")
+        return [opened_answer(message) for message in messages]
+
+    return Conversation(asked, answered)
+
+
+def messages_in_events(span: Span) -> Conversation:
+    """The messages in the events of a model's or an agent's span."""
+    asked: list[ChatMessage] = []
+    answered: list[ChatMessage] = []
+    for event in span.events:
+        if event.name == _DETAILS_EVENT:  # one event may hold what went in, another what came out
+            told = messages_in_attributes(event.attributes)
+            asked.extend(told.input)
+            answered.extend(told.output)
+            continue
+        role = _MESSAGE_EVENTS.get(event.name)
+        if role is not None:
+            _add_event(asked, {"role": role, **event.attributes})
+        elif event.name == _CHOICE:
+            _add_event(answered, {"role": "assistant", **event.attributes})
+    return Conversation(lambda: asked, lambda: answered)
+
+
+def _add_event(messages: list[ChatMessage], body: object) -> None:
+    fields = json_value(body)  # type: ignore[arg-type]  # a mapping of attribute values
+    if not isinstance(fields, dict):
+        return
+    told = fields.pop(_EVENT_CONTENT, None)
+    if told is not None:
+        content = decode_result(told).value
+        fields.update(content if isinstance(content, dict) else {"content": told})
+    for key in ("message", "content", "tool_calls"):
+        if isinstance(fields.get(key), str):
+            decoded = decode_result(fields[key])
+            if isinstance(decoded.value, (dict, list)):
+                fields[key] = decoded.value
+    inner = fields.pop("message", None)
+    if isinstance(inner, dict):
+        fields.update(inner)
+    elif inner is not None:
+        fields["content"] = inner
+    message = read_message(fields, "assistant")
+    if message is not None:
+        messages.append(message)
+
+
+def call_in_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
+    """Arguments, result and call id as the events of a tool span tell them."""
+    arguments = result = ABSENT
+    call_id = ""
+    for event in span.events:
+        attributes = event.attributes
+        if event.name == "gen_ai.tool.message":
+            if "content" in attributes:
+                arguments = decode_arguments(attributes.get("content"))
+            call_id = call_id or first_text(attributes, _CALL_ID)
+        elif event.name == _CHOICE:
+            for key in ("message", "content"):
+                if key in attributes:
+                    result = open_result(decode_result(attributes.get(key)), BLOCKS).result
+                    break
+            call_id = call_id or first_text(attributes, _CALL_ID)
+        elif event.name == _DETAILS_EVENT:
+            for message in read_messages(attributes.get("gen_ai.input.messages"), "assistant"):
+                for request in message.requests:
+                    if request.has_arguments:
+                        arguments = decode_arguments(request.arguments)
+                    call_id = call_id or request.call_id
+            for message in read_messages(attributes.get("gen_ai.output.messages"), "tool"):
+                for response in message.responses:
+                    result = open_result(decode_result(response.content), BLOCKS).result
+    return arguments, result, call_id
+
+
+def read_recorded_events(raw: AttributeValue) -> Conversation:
+    """The conversation in a list of events, or its JSON text; choices are the output, the rest the input.
+
+    Where there is no choice, as with APIs that answer in messages, the assistant's last ones are the output.
+    """
+
+    def chosen(is_output: bool) -> list[ChatMessage]:
+        decoded = decode_result(raw).value
+        events = [event for event in decoded if isinstance(event, dict)] if isinstance(decoded, list) else []
+        made = [event.get("event.name") == _CHOICE for event in events]
+        if True not in made:
+            for position in range(len(events) - 1, -1, -1):
+                if events[position].get("event.name") != _ANSWER:
+                    break
+                made[position] = True
+        default: Role = "assistant" if is_output else "user"
+        messages = [
+            read_message(event, default)
+            for event, is_made in zip(events, made, strict=True)
+            if is_made is is_output
+        ]
+        return [message for message in messages if message is not None]
+
+    return Conversation(lambda: chosen(False), lambda: chosen(True))
