@@ -250,10 +250,7 @@ reference: install
 	$(BIN)/tracegrade schema criteria > config/criteria.schema.json
 	$(BIN)/tracegrade schema objectives > config/objectives.schema.json
 	$(BIN)/tracegrade schema run > config/run.schema.json
-	$(BIN)/python -m collector.tools.references.metrics > docs/metrics.md
-	$(BIN)/python -m collector.tools.references.frameworks > docs/frameworks.md
-	$(BIN)/python -m collector.tools.references.evaluators > docs/evaluators.md
-	$(BIN)/python -m collector.tools.references.runs_file > docs/runs-file.md
+	$(BIN)/python -m docs.generate
 	$(BIN)/python -m deploy.grafana.generator
 	$(MAKE) --no-print-directory prometheus-rule
 

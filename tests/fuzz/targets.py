@@ -23,7 +23,7 @@ from collector.otlp.json_codec import (
     request_to_json,
 )
 from collector.recordings.run_reader import run_from_json
-from collector.tools.references.evaluators import example_file, graded_example
+from docs.generate.evaluators import example_file, graded_example
 from processors.annotation.run_line import format_run
 from processors.annotation.span_event import append_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from collector.tools.references.evaluators import example_file, graded_example
+from docs.generate.evaluators import example_file, graded_example
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria_file
 from processors.criteria.evaluator_discovery import evaluator_types

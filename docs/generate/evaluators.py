@@ -1,6 +1,6 @@
-"""The page of evaluators, written from their classes: `python -m collector.tools.references.evaluators`.
+"""The page of evaluators, generated from their classes.
 
-What a class says of itself is printed as it stands; the example of each is run and its result printed.
+The docstring of a class is printed as it stands; its example is graded and the result printed.
 """
 
 import json
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from collector.configuration import run_criteria_tests
 from collector.recordings import run_from_json
-from collector.tools.references.recipes import RECIPES_PAGE, Recipe, read_recipes
+from docs.generate.recipes import Recipe, read_recipes
 from processors.annotation import run_to_json
 from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria_file
 from processors.documents import ProblemsFound
@@ -25,7 +25,7 @@ from processors.response_handling import RULES
 _INTRODUCTION = """\
 # Evaluators
 
-This page is generated from `processors/evaluators/` by `python -m collector.tools.references.evaluators`.
+This page is generated from `processors/evaluators/` by `make reference`.
 How evaluations are written down for agents is told in [criteria.md](criteria.md).
 
 - Every evaluator is a pure function of one agent run: no model, no clock, no network.
@@ -61,12 +61,12 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
 """
 _AGENT = "my_agent"
 _SAID_BY_CRITERIA = ("severity", "pass_threshold", "evaluator_version", "criteria_hash")
-_SOURCE_TREE = Path(__file__).parents[3]
+_SOURCE_TREE = Path(__file__).parents[2]
 _MODULE = re.compile(r"`processors\.([a-z_.]+)`")
 
 
-def evaluators_reference(recipes: Sequence[Recipe]) -> str:
-    """The page in Markdown, with an index of what people want and the evaluators of its `recipes`.
+def evaluators_reference() -> str:
+    """The page in Markdown, with an index from what people want to the evaluators that check it.
 
     Raises:
         ProblemsFound: an example or a recipe is not valid.
@@ -74,7 +74,7 @@ def evaluators_reference(recipes: Sequence[Recipe]) -> str:
     found = evaluator_types().values()
     table = "".join(_row(evaluator) for evaluator in found)
     sections = "".join(_section(evaluator) for evaluator in found)
-    return _INTRODUCTION + table + _index(recipes) + sections + _checks()
+    return _INTRODUCTION + table + _index(read_recipes()) + sections + _checks()
 
 
 def example_of(evaluator: type[Evaluator]) -> EvaluatorExample:
@@ -273,7 +273,3 @@ def _result(graded: GradedRun) -> str:
         if key not in _SAID_BY_CRITERIA
     ]
     return "{\n" + ",\n".join(lines) + "\n}"
-
-
-if __name__ == "__main__":
-    print(evaluators_reference(read_recipes(RECIPES_PAGE.read_text())), end="")

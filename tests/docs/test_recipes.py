@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from collector.cli import run_command
-from collector.tools.references.recipes import RECIPES_PAGE, Recipe, read_recipes
+from docs.generate.recipes import Recipe, read_recipes, recipes_in
 from processors.criteria.criteria_file import read_criteria_file
 
-RECIPES = read_recipes(RECIPES_PAGE.read_text())
+RECIPES = read_recipes()
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.anchor)
@@ -46,4 +46,4 @@ def test_there_are_enough_of_them_and_no_two_say_the_same() -> None:
 
 def test_a_recipe_without_criteria_is_refused() -> None:
     with pytest.raises(ValueError, match='"B" has 0 blocks of YAML, expected one'):
-        read_recipes("### A\n```yaml\na: 1\n```\n### B\ntext\n## C\n```yaml\nb: 1\n```\n")
+        recipes_in("### A\n```yaml\na: 1\n```\n### B\ntext\n## C\n```yaml\nb: 1\n```\n")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from collector.cli import run_command
-from collector.tools.references.runs_file import runs_file_reference
+from docs.generate.runs_file import runs_file_reference
 from processors.annotation.run_schema import CALL_KEYS, RUN_KEYS
 
-PROJECT = Path(__file__).parents[4]
+PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
 _BLOCK = re.compile(r"^```(yaml|json)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

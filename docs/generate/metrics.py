@@ -1,4 +1,4 @@
-"""The reference page of all metrics, from their table: `python -m collector.tools.references.metrics`."""
+"""The reference page of all metrics, generated from their table."""
 
 from collector.telemetry import (
     HOLD_SECONDS,
@@ -70,7 +70,3 @@ def _row(instrument: Counter | Gauge | Histogram) -> str:
     if isinstance(instrument, Histogram):
         meaning += f" Buckets: {', '.join(f'{bound:g}' for bound in instrument.buckets)}."
     return f"| `{instrument.name}{suffix}` | {instrument.type} | {instrument.unit} | {labels} | {meaning} |\n"
-
-
-if __name__ == "__main__":
-    print(metrics_reference(), end="")

@@ -4,16 +4,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-RECIPES_PAGE = Path(__file__).parents[3] / "docs" / "recipes.md"
-"""Where the page is in a source tree."""
-
+_PAGE = Path(__file__).parents[1] / "recipes.md"
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NO_ANCHOR = re.compile(r"[^\w\- ]")
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What somebody wants, as the heading says it, and the criteria file in its words."""
+    """An intent, which is the heading, and the criteria file that states it."""
 
     intent: str
     criteria: str
@@ -24,7 +22,12 @@ class Recipe:
         return _NO_ANCHOR.sub("", self.intent.lower()).replace(" ", "-")
 
 
-def read_recipes(page: str) -> list[Recipe]:
+def read_recipes() -> list[Recipe]:
+    """The recipes of docs/recipes.md; raises ValueError as `recipes_in` does."""
+    return recipes_in(_PAGE.read_text(encoding="utf-8"))
+
+
+def recipes_in(page: str) -> list[Recipe]:
     """The recipes of a page in Markdown, in its order: headings of the third level, each with one block.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The page of frameworks, written from the pages beside dialects: `make reference`."""
+"""The page of frameworks, generated from the pages beside dialects."""
 
 from collector.framework_pages import supported_frameworks
 
@@ -37,7 +37,3 @@ def frameworks_reference() -> str:
     rows = sorted(supported_frameworks(), key=lambda row: row.name.lower())
     table = "".join(f"| {row.name} | {row.versions} | `{row.dialect}` | {row.evidence} |\n" for row in rows)
     return _INTRODUCTION + table + "".join(f"\n## {row.name}\n\n{row.rest}" for row in rows)
-
-
-if __name__ == "__main__":
-    print(frameworks_reference(), end="")

@@ -1,4 +1,4 @@
-"""The page of the runs file, from the schema of a line: `python -m collector.tools.references.runs_file`."""
+"""The page of the runs file, generated from the schema of a line."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from processors.model import JsonObject, JsonValue
 _INTRODUCTION = """\
 # The runs file
 
-This page is generated from the schema of a line by `python -m collector.tools.references.runs_file`.
+This page is generated from the schema of a line by `make reference`.
 
 A file `*.runs.jsonl` holds one agent run a line, as JSON.
 The service writes it (`exporters: {results_file: {path: verdicts.runs.jsonl}}`), `tracegrade replay
@@ -108,7 +108,3 @@ def _kind(part: JsonValue) -> str:
     return {"string": "text", "object": "object", "null": "null"}.get(
         str(part.get("type", "")), str(part.get("type", "any value"))
     )
-
-
-if __name__ == "__main__":
-    print(runs_file_reference(), end="")

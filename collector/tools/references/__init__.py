@@ -1,1 +1,0 @@
-"""Reference pages made from the code."""
