@@ -23,9 +23,10 @@ from benchmarks.reference_package import compare
 from benchmarks.scaling import SUBJECTS, scaling_lines
 from benchmarks.scrape import scrape_lines
 from benchmarks.servers import BENCH_ENVIRONMENT, PEERS, TRACEGRADE
+from benchmarks.sizing import LEAST_SECONDS, MOST_SECONDS, sizing_lines
 from benchmarks.store import store_lines
 from benchmarks.versions import versions_lines
-from collector.tools.bench.workload import SHAPES
+from benchmarks.workload import SHAPES
 
 
 def main() -> int:
@@ -103,7 +104,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_page(peers)
     _add_rounds(peers, 4)
-    peers.add_argument("--seconds", type=_seconds, default=3.0, help="of load a measurement (default 3)")
+    peers.add_argument(
+        "--seconds", type=_between(0.001, MAX_SECONDS), default=3.0, help="of load a measurement (default 3)"
+    )
     peers.add_argument("--quick", action="store_true", help="one round of one second: a trial, no figure")
     peers.add_argument("--rate", type=float, default=0.0, help="spans/s to send, in place of saturation")
     names = [shape.name for shape in SHAPES] + [server.name for server in (*TRACEGRADE, *PEERS)]
@@ -162,13 +165,36 @@ def _parser() -> argparse.ArgumentParser:
         help="only these",
     )
 
+    sizing = parts.add_parser("sizing", help="your configuration: CPU a span, the largest rate held, memory")
+    sizing.set_defaults(
+        part=lambda arguments: sizing_lines(arguments.config, arguments.traffic, arguments.seconds)
+    )
+    sizing.add_argument("--config", type=Path, metavar="FILE", help="service file (default: none)")
+    sizing.add_argument(
+        "--seconds",
+        type=_between(LEAST_SECONDS, MOST_SECONDS),
+        default=30.0,
+        help="about how long it takes (default 30)",
+    )
+    sizing.add_argument(
+        "--traffic",
+        type=Path,
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="recorded traffic to send repeatedly as new traces, as `tracegrade replay` reads it; default: "
+        "runs of 13 spans with four tool calls by the agents that the criteria name",
+    )
+
     scrape = parts.add_parser("scrape", help="scrapes of 500 agents, and what they cost senders; 90 s")
     scrape.set_defaults(part=lambda arguments: scrape_lines())
 
     reference = parts.add_parser("reference", help="evaluators beside those of the package they agree with")
     reference.set_defaults(part=_reference)
     _add_rounds(reference, 5)
-    reference.add_argument("--seconds", type=_seconds, default=0.1, help="of a measurement (default 0.1)")
+    reference.add_argument(
+        "--seconds", type=_between(0.001, MAX_SECONDS), default=0.1, help="of a measurement (default 0.1)"
+    )
     python = BENCH_ENVIRONMENT / "bin" / "python"
     reference.add_argument("--python", default=str(python), help="an interpreter that has the package")
 
@@ -200,10 +226,13 @@ def _one_of(names: Sequence[str]) -> Callable[[str], str]:
     return name
 
 
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds <= MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and {MAX_SECONDS:g}")
+def _between(least: float, most: float) -> Callable[[str], float]:
+    def seconds(text: str) -> float:
+        value = float(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not between {least:g} and {most:g}")
+        return value
+
     return seconds
 
 

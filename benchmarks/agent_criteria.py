@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from collector.tools.bench.agent_trace import AGENT_NAME, CORRECT_WAREHOUSE, STOCK_RESULT
+from benchmarks.agent_trace import AGENT_NAME, CORRECT_WAREHOUSE, STOCK_RESULT
 
 EVALUATIONS_PER_TRACE = 6
 

@@ -178,13 +178,27 @@ def _cpu_ticks(pid: int) -> int:
     return own + sum(_cpu_ticks(child) for child in _children(pid))
 
 
+def rss_mib(pid: int) -> float:
+    """The resident set of the process now, with those of its living children."""
+    return _status_mib(pid, "VmRSS:")
+
+
 def peak_rss_mib(pid: int) -> float:
     """The largest resident set of the process so far, its living children's peaks added."""
+    return _status_mib(pid, "VmHWM:")
+
+
+def process_count(pid: int) -> int:
+    """The process and its living children."""
+    return 1 + sum(process_count(child) for child in _children(pid))
+
+
+def _status_mib(pid: int, key: str) -> float:
     own = 0.0
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(key):
             own = int(line.split()[1]) / 1024
-    return own + sum(peak_rss_mib(child) for child in _children(pid))
+    return own + sum(_status_mib(child, key) for child in _children(pid))
 
 
 def _children(pid: int) -> list[int]:

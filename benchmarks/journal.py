@@ -23,6 +23,7 @@ import uvloop
 
 from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.page import with_range
+from benchmarks.workload import DISTINCT_PROCESSES, Shape, TemplateRequest, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.exporters import FanOut, SpanExporterConfig
 from collector.exporters.exporter import ExportResponse
@@ -34,7 +35,6 @@ from collector.otlp import EnvelopeRegistry
 from collector.pipeline import EvaluationStage, Pipeline
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
-from collector.tools.bench.workload import DISTINCT_PROCESSES, Shape, TemplateRequest, process_requests
 from collector.trace import FinishedTrace
 from processors.criteria import CriteriaSet, read_criteria
 

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from benchmarks.micro import bodies_of
 from benchmarks.page import with_range
+from benchmarks.workload import SHAPES
 from collector.otlp import EnvelopeRegistry, join_spans, split_request
-from collector.tools.bench.workload import SHAPES
 
 _TOPIC = "spans"
 _BYTES = 12_000_000

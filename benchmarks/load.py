@@ -20,7 +20,7 @@ import grpc
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from benchmarks.sink import EXPORT_METHOD
-from collector.tools.bench.workload import (
+from benchmarks.workload import (
     DISTINCT_PROCESSES,
     SHAPES,
     Shape,

@@ -20,7 +20,7 @@ from benchmarks.child_process import (
 from benchmarks.load import Order, Sent
 from benchmarks.servers import ServerUnderTest
 from benchmarks.sink import SinkCounts
-from collector.tools.bench.workload import Shape
+from benchmarks.workload import Shape
 
 CONNECTIONS = 16
 _START_SECONDS = 600.0  # reading the criteria of 10,000 agents

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from time import process_time, time_ns
 
 from benchmarks.agent_criteria import CRITERIA_TEXT
+from benchmarks.agent_trace import SPANS_PER_TRACE
 from benchmarks.page import with_range
+from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
@@ -13,8 +15,6 @@ from collector.pipeline import EvaluationStage
 from collector.store import RunDatabase
 from collector.store.run_rows import rows_of
 from collector.telemetry import Metrics
-from collector.tools.bench.agent_trace import SPANS_PER_TRACE
-from collector.tools.bench.workload import SHAPES, Shape, process_requests
 from collector.trace import FinishedTrace, SpanBatch
 from processors.annotation import append_results
 from processors.criteria import CriteriaSet, read_criteria

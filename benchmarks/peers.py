@@ -8,7 +8,7 @@ from benchmarks.load import Order
 from benchmarks.measure import Measurement, measure
 from benchmarks.page import REFUSED, with_range
 from benchmarks.servers import ServerUnderTest, Tracegrade
-from collector.tools.bench.workload import Shape
+from benchmarks.workload import Shape
 
 GOALS: Mapping[str, Sequence[tuple[Sequence[str], str, float]]] = {
     "512": [

@@ -7,6 +7,7 @@ from time import process_time
 
 from benchmarks.agent_criteria import criteria_text
 from benchmarks.page import with_range
+from benchmarks.workload import SHAPES, process_requests
 from collector.clock import SystemClock
 from collector.configuration import CriteriaTexts, ServiceConfig
 from collector.grading import Form, GradingPool, Question, WorkerSettings
@@ -16,7 +17,6 @@ from collector.recordings import run_from_json
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
-from collector.tools.bench.workload import SHAPES, process_requests
 from collector.trace import FinishedTrace
 from processors.model import AgentRun, FinishReason, decode_json
 from processors.spans import RawSpan

@@ -20,7 +20,9 @@ TRACES_A_SECOND = 100_000
 SPANS_A_TRACE = 13
 BYTES_A_SPAN = 1700
 SPANS_A_RECORD = 1.5  # what a Collector with 200 ms batches writes
-MICROS_A_SPAN = 90.0  # six evaluations a trace (docs/performance.md); `tracegrade bench` tells yours
+MICROS_A_SPAN = (
+    90.0  # six evaluations a trace (docs/performance.md); `python -m benchmarks sizing` measures yours
+)
 MICROS_A_RECORD = 13.0  # to receive and split, no more: what is read again costs this alone
 TRACE_SECONDS, GRACE_SECONDS = 8.0, 2.0
 SESSION_SECONDS, LOOKBACK_SECONDS = 15, 120

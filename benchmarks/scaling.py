@@ -24,8 +24,8 @@ from benchmarks.measure import running
 from benchmarks.micro import batches_of, new_buffer
 from benchmarks.page import with_range
 from benchmarks.servers import BENCH_ENVIRONMENT, Tracegrade, scrape
+from benchmarks.workload import SHAPES, agent_name, process_requests
 from collector.clock import ManualClock
-from collector.tools.bench.workload import SHAPES, agent_name, process_requests
 
 Point = Mapping[str, float]
 """The figures of one size, by what they are called in the table."""

@@ -20,12 +20,12 @@ from typing import TypeVar
 from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.micro import batches_of, bodies_of, new_buffer
 from benchmarks.page import with_range
+from benchmarks.workload import SHAPES
 from collector.clock import ManualClock, SystemClock
 from collector.otlp import join_spans
 from collector.pipeline import EvaluationStage
 from collector.store import RunStore, StoreConfig
 from collector.telemetry import Metrics
-from collector.tools.bench.workload import SHAPES
 from processors.criteria import CriteriaSet, read_criteria
 
 _SECONDS_PER_TURN = 0.5

@@ -17,7 +17,7 @@ from time import time_ns
 
 from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.child_process import REPOSITORY, ChildProcess, MeasurementRefused
-from collector.tools.bench.workload import DISTINCT_PROCESSES, SHAPES, process_requests
+from benchmarks.workload import DISTINCT_PROCESSES, SHAPES, process_requests
 
 STEPS = ("reconstruct", "stage")
 """What is measured, methods of the worker: the runs alone; the runs, their evaluations and the events."""

@@ -2,7 +2,6 @@
 
 from collector.commands import (
     baseline,
-    bench,
     configuration,
     demo,
     doctor,
@@ -39,6 +38,5 @@ COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     health.COMMAND,
     doctor.COMMAND,
-    bench.COMMAND,
     journal.COMMAND,
 )

@@ -1,7 +1,6 @@
 """Recorded traffic and runs, read from files and written to them."""
 
 from collector.recordings.recorded_stream import RecordedStream
-from collector.recordings.recorded_traffic import recorded_requests
 from collector.recordings.run_reader import graded_run_from_json, run_from_json
 
-__all__ = ["RecordedStream", "graded_run_from_json", "recorded_requests", "run_from_json"]
+__all__ = ["RecordedStream", "graded_run_from_json", "run_from_json"]

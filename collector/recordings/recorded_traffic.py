@@ -97,14 +97,6 @@ def find_recorded_files(paths: Sequence[Path]) -> tuple[list[RecordedFile], list
     return files, problems
 
 
-def recorded_requests(paths: Sequence[Path]) -> tuple[list[SplitRequest], list[Problem]]:
-    """The export requests in `paths`, in order, and what could not be read; runs are left out."""
-    files, problems = find_recorded_files(paths)
-    traffic = RecordedTraffic()
-    items = [item for file in files for item in traffic.read(file)]
-    return [item for item in items if isinstance(item, SplitRequest)], problems + traffic.problems
-
-
 class RecordedTraffic:
     """Reads recorded files one by one.
 

@@ -6,11 +6,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from benchmarks.agent_criteria import CRITERIA_TEXT, EVALUATIONS_PER_TRACE
+from benchmarks.agent_trace import AGENT_NAME, SPANS_PER_TRACE
 from benchmarks.naive_peer import NaivePeer
 from benchmarks.sink import span_payloads
+from benchmarks.workload import SHAPES, Shape, TemplateRequest, process_requests
 from collector.otlp.codec import split_request
-from collector.tools.bench.agent_trace import AGENT_NAME, SPANS_PER_TRACE
-from collector.tools.bench.workload import SHAPES, Shape, TemplateRequest, process_requests
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 

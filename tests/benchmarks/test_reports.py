@@ -17,7 +17,7 @@ from benchmarks.peers import peers_lines
 from benchmarks.scaling import held_point
 from benchmarks.servers import Naive, Otelcol, ServerUnderTest, Tracegrade
 from benchmarks.sink import span_payloads
-from collector.tools.bench.workload import SHAPES, Shape, agent_name, process_requests
+from benchmarks.workload import SHAPES, Shape, agent_name, process_requests
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 

@@ -14,7 +14,7 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
 
-from collector.tools.bench.agent_trace import AGENT_NAME, SPANS_PER_TRACE, agent_trace
+from benchmarks.agent_trace import AGENT_NAME, SPANS_PER_TRACE, agent_trace
 
 AGENTS_AT_ONCE = 3
 """Agents that one process runs side by side."""

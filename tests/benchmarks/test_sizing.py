@@ -1,6 +1,5 @@
-"""A bench measures a scratch service, and reaches and writes nothing of the user's."""
+"""Sizing measures a scratch service, and reaches and writes nothing of the user's."""
 
-import json
 import time
 from pathlib import Path
 
@@ -8,12 +7,13 @@ import pytest
 import yaml
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.cli import run_command
+from benchmarks.__main__ import main
+from benchmarks.child_process import MeasurementRefused
+from benchmarks.scratch_service import scratch_configuration
+from benchmarks.sizing import size
+from benchmarks.sizing_traffic import recorded_traffic, scripted_traffic
 from collector.configuration.service_file import load_configuration
 from collector.otlp.codec import join_spans, split_request
-from collector.tools.bench.measurement import Bench, BenchError
-from collector.tools.bench.scratch_service import scratch_configuration
-from collector.tools.bench.traffic import recorded_traffic, scripted_traffic
 from processors.documents import ProblemsFound
 from processors.model.json_values import JsonObject
 from tests.support.agent_spans import TRACE_ID, agent
@@ -45,24 +45,24 @@ def write_config(folder: Path, endpoint: str) -> Path:
     return folder / "tracegrade.yaml"
 
 
-async def test_a_bench_gives_figures_and_touches_nothing(tmp_path: Path) -> None:
+async def test_sizing_gives_figures_and_touches_nothing(tmp_path: Path) -> None:
     backend = GrpcBackend()
     await backend.start()
     path = write_config(tmp_path, backend.endpoint)
     before = {file.name for file in tmp_path.iterdir()}
-    told: list[str] = []
+    steps: list[str] = []
 
-    figures = Bench(path, lambda: scripted_traffic(["first", "second"]), 3.0, told.append).run()
+    figures = size(path, lambda: scripted_traffic(["first", "second"]), 3.0, steps.append)
     await backend.stop()
 
     assert 0 == backend.attempts
     assert before == {file.name for file in tmp_path.iterdir()}
-    assert 10 < figures.cpu_micros_a_span < 100_000
-    assert 13 == figures.spans_a_trace
-    assert 1000 < figures.bytes_a_span < 3000
-    assert 20 << 20 < figures.resident_bytes <= figures.peak_bytes
-    assert any("spans/s for" in line for line in told)
-    assert {"cpu_micros_a_span", "spans_a_second", "peak_bytes"} < json.loads(figures.to_json()).keys()
+    assert 10 < figures.cpu_micros_per_span < 100_000
+    assert 13 == figures.spans_per_trace
+    assert 1000 < figures.bytes_per_span < 3000
+    assert 20 < figures.start_mib <= figures.peak_mib
+    assert any("spans/s for" in line for line in steps)
+    assert ["CPU", "Rate", "Memory"] == [line.split()[0] for line in figures.lines()]
 
 
 def test_a_scratch_service_keeps_what_costs_and_loses_what_is_the_users(tmp_path: Path) -> None:
@@ -113,12 +113,15 @@ def test_recorded_traffic_is_sent_as_new_traces_that_begin_now(tmp_path: Path) -
         recorded_traffic([tmp_path / "missing"])
 
 
-def test_a_service_that_does_not_start_is_told_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(BenchError, match=r"missing\.yaml"):
-        Bench(tmp_path / "missing.yaml", lambda: scripted_traffic(["first"]), 3.0, lambda _: None).run()
+def test_a_service_that_does_not_start_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(MeasurementRefused, match=r"missing\.yaml"):
+        size(tmp_path / "missing.yaml", lambda: scripted_traffic(["first"]), 3.0, lambda _: None)
+    monkeypatch.setattr("sys.argv", ["benchmarks", "sizing", "--seconds", "5"])
     with pytest.raises(SystemExit):
-        run_command(["bench", "--seconds", "5"])
-    assert "expected 10 to 600" in capsys.readouterr().err
+        main()
+    assert "5 is not between 10 and 600" in capsys.readouterr().err
 
 
 def _start(body: bytes) -> int:

@@ -1,4 +1,4 @@
-"""What a bench sends: runs of a scripted agent under the names in criteria, or recorded traffic."""
+"""What `benchmarks sizing` sends: scripted runs under the names in criteria, or recorded traffic."""
 
 import re
 import time
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp import join_spans
-from collector.recordings import recorded_requests
-from collector.tools.bench.workload import Shape, TemplateRequest, process_requests
+from benchmarks.workload import Shape, TemplateRequest, process_requests
+from collector.otlp import SplitRequest, join_spans
+from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
 from processors.documents import ProblemsFound
 from processors.spans import RawSpan
 
@@ -40,7 +40,7 @@ class Traffic:
 
 def scripted_traffic(agents: Sequence[str], spans_a_request: int = SPANS_A_REQUEST) -> Traffic:
     """Runs of 13 spans with four tool calls, by `agents` in turn; begun now."""
-    shape = Shape("bench", spans_a_request, spans_a_request, _TRACES_A_PASS)
+    shape = Shape("sizing", spans_a_request, spans_a_request, _TRACES_A_PASS)
     requests = process_requests(0, shape, time.time_ns(), agents=agents)
     return Traffic(requests, shape.traces)
 
@@ -51,15 +51,16 @@ def recorded_traffic(paths: Sequence[Path], spans_a_request: int = SPANS_A_REQUE
     Raises:
         ProblemsFound: something cannot be read.
     """
-    requests, problems = recorded_requests(paths)
-    if problems:
-        raise ProblemsFound(problems)
+    files, problems = find_recorded_files(paths)
+    recorded = RecordedTraffic()
     spans: list[RawSpan] = []
     traces: set[bytes] = set()
-    for request in requests:
-        for trace_id, found in request.traces.items():
-            traces.add(trace_id)
-            spans += found
+    for item in (item for file in files for item in recorded.read(file)):
+        if isinstance(item, SplitRequest):
+            traces.update(item.traces)
+            spans += [span for group in item.traces.values() for span in group]
+    if problems := problems + recorded.problems:
+        raise ProblemsFound(problems)
     if not spans:
         return Traffic((), 0)
     whole = ExportTraceServiceRequest.FromString(join_spans(spans))

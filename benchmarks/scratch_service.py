@@ -1,4 +1,4 @@
-"""`python -m collector.tools.bench.scratch_service SINK FOLDER [FILE]`: the service of FILE, cut off.
+"""`python -m benchmarks.scratch_service SINK FOLDER [FILE]`: the service of FILE, isolated.
 
 Its criteria, processors, results, and whether it has a journal and a store are those of the configuration;
 listeners are on free ports of the loopback interface, everything leaves for the sink at SINK, and what it
@@ -27,14 +27,14 @@ service: {{telemetry: {{endpoint: "127.0.0.1:0", logs: {{level: error}}, self_ch
 """
 
 _WAITS = {"root_grace": 0.5, "multi_service_grace": 0.5, "incomplete_grace": 0.5, "idle_timeout": 2.0}
-"""The longest waits, in seconds: they cost no CPU, and a bench is to be short."""
+"""The longest waits, in seconds: they cost no CPU, and a measurement should be short."""
 
 
 def scratch_configuration(config: ServiceConfig, sink: str, folder: Path) -> ServiceConfig:
     """`config` with its listeners, exporters and places replaced."""
     grpc = config.receivers.otlp.protocols.grpc
     text = _CONFIGURATION.format(server="grpcio" if grpc is None else grpc.server, sink=sink)
-    local = parse_configuration(text, "bench", {})
+    local = parse_configuration(text, "sizing", {})
     processors = config.processors
     waits = processors.group_by_trace
     journal, store = config.journal, config.store
@@ -72,11 +72,11 @@ async def _serve(config: ServiceConfig) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, service.request_stop)
-    await service.run(lambda endpoints: print(f"ready: {endpoints}", flush=True))
+    await service.run(lambda endpoints: print(f"ready: {endpoints}", file=sys.stderr, flush=True))
 
 
 def main() -> None:
-    """Serve until SIGTERM; announces its listeners on standard output."""
+    """Serve until SIGTERM; announces its listeners on standard error."""
     sink, folder, *file = sys.argv[1:]
     try:
         config = load_configuration(Path(file[0]) if file else None, os.environ)

@@ -1,4 +1,4 @@
-"""Senders of a bench, each with one request in flight, and the sink that everything leaves for."""
+"""The senders of `benchmarks sizing`, each with one request in flight, and the sink behind the service."""
 
 import threading
 import time
@@ -7,8 +7,8 @@ from functools import partial
 
 import grpc
 
+from benchmarks.sizing_traffic import Traffic
 from collector.receivers import TRACE_SERVICE
-from collector.tools.bench.traffic import Traffic
 
 _CONNECTIONS = 8
 _TIMEOUT_SECONDS = 30.0
