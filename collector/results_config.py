@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from processors.annotation import ContentRules
 from processors.documents import StrictModel
 from processors.texts.linear_regex import compile_linear
 
 _MAX_PATTERNS = 100
-_CONTENT_LENGTH = 200
 _DEFAULT_EMIT = {"hold": ("span_event",), "stream": ("log",), "verdicts_only": ("log",)}
 
 
@@ -34,12 +33,10 @@ class ResultsConfig(StrictModel):
         "these are held, else on the spans of the verdicts.",
     )
 
-    content: Literal["full", "truncated", "hashed", "none"] = Field(
+    content: Literal["full", "none"] = Field(
         default="full",
-        description="What verdicts, in every form, show of what people and models said and tools were given "
-        "and gave. truncated: every text is cut at max_content_length. hashed: hashes in place of texts and "
-        "values. "
-        "none: neither content nor explanations. Spans that are forwarded keep their content.",
+        description="What verdicts, in every form, show of messages, tool arguments and tool results. none: "
+        "neither content nor explanations. Spans that are forwarded keep their content.",
     )
     redact: tuple[str, ...] = Field(
         default=(),
@@ -47,18 +44,6 @@ class ResultsConfig(StrictModel):
         description="Regular expressions (RE2). What matches is hidden in every form of a verdict, whatever "
         "`content` is; spans that are forwarded stay as they are.",
         examples=[[r"[\w.+-]+@[\w-]+\.[\w.-]+"]],
-    )
-    max_content_length: int = Field(
-        default=_CONTENT_LENGTH,
-        ge=1,
-        le=1_000_000,
-        description="Characters that `content: truncated` leaves of a text.",
-    )
-    hash_key: SecretStr | None = Field(
-        default=None,
-        description="A secret for `content: hashed`: without it, short content can be found by its hash. "
-        "Replicas need the same one for equal hashes.",
-        examples=["${env:TRACEGRADE_HASH_KEY}"],
     )
 
     @field_validator("redact")
@@ -87,12 +72,6 @@ class ResultsConfig(StrictModel):
     def _check_forms(self) -> Self:
         if len(set(self.emit)) < len(self.emit):
             raise ValueError("emit: expected each form once")
-        if self.content != "truncated" and self.max_content_length != _CONTENT_LENGTH:
-            raise ValueError('max_content_length: needs content "truncated"')
-        if self.content != "hashed" and self.hash_key is not None:
-            raise ValueError('hash_key: needs content "hashed"')
-        if self.hash_key is not None and not self.hash_key.get_secret_value():
-            raise ValueError("hash_key: expected a text that is not empty")
         if self.mode != "hold":
             if "span_event" in self.emit:
                 raise ValueError(
@@ -113,7 +92,4 @@ class ResultsConfig(StrictModel):
 
     def content_rules(self) -> ContentRules:
         """What may be shown of a graded run."""
-        key = "" if self.hash_key is None else self.hash_key.get_secret_value()
-        return ContentRules(
-            self.content, self.redact, max_length=self.max_content_length, hash_key=key.encode()
-        )
+        return ContentRules(self.content, self.redact)

@@ -1,4 +1,4 @@
-"""What of the content of a trace may leave with its verdicts: all, cut, hashed or nothing, and never a match.
+"""What of the content of a trace may leave with its verdicts: all or nothing, and never a match.
 
 Content is what people and models said and what tools were given and gave: inputs, outputs, messages,
 arguments, results, errors, attributes of spans, and whatever an explanation or its details quote of them.
@@ -9,9 +9,6 @@ Every form of a verdict is made from what `ContentRules.shown` gives; nothing th
 run that was graded.
 """
 
-import hashlib
-import hmac
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, overload
@@ -33,14 +30,13 @@ from processors.model import (
     ToolError,
     ValueState,
     json_text,
-    json_value,
     late,
 )
 from processors.shapes import LateMapping
 from processors.spans import Envelope, RawSpan
 from processors.texts.linear_regex import LinearPattern, compile_linear
 
-ContentMode: TypeAlias = Literal["full", "truncated", "hashed", "none"]
+ContentMode: TypeAlias = Literal["full", "none"]
 
 REDACTED_TEXT = "[REDACTED]"
 """What stands for every match of a pattern."""
@@ -50,7 +46,6 @@ _MAX_REDACTION_STEPS = 1 << 30
 _MAX_SECRETS = 1000
 _SHORTEST_HEAD = 3
 """So many characters of a secret that was cut off are as good as a part of it."""
-_HASH_CHARACTERS = 32
 _MAX_ENVELOPES = 1024
 _CUT = "…"
 _UNREAD = (ValueState.ABSENT, ValueState.REDACTED)
@@ -59,32 +54,20 @@ _UNREAD = (ValueState.ABSENT, ValueState.REDACTED)
 class ContentRules:
     """Makes of a graded run what may be shown of it.
 
-    Patterns are applied first: cutting and hashing see what is left. A match in the text of a value hides it
-    wherever the value stands, and a secret that an explanation cuts off is not shown in part either.
+    A match in the text of a value hides it wherever the value stands, and a secret that an explanation cuts
+    off is not shown in part either.
 
     Args:
-        mode: What is left of content. `truncated` cuts every text; `hashed` puts a hash in place of every
-            value and text, the same for the same content; `none` leaves neither content nor explanations.
-        redact: Patterns in the language of `compile_linear`, matches of which are hidden in every mode.
-        max_length: Characters that `truncated` leaves of a text.
-        hash_key: Who does not know it cannot guess short content by its hash.
+        mode: What is left of content; `none` leaves neither content nor explanations.
+        redact: Patterns in the language of `compile_linear`, matches of which are hidden in both modes.
 
     Raises:
         ValueError: a pattern does not compile.
     """
 
-    def __init__(
-        self,
-        mode: ContentMode = "full",
-        redact: Sequence[str] = (),
-        *,
-        max_length: int = 200,
-        hash_key: bytes = b"",
-    ) -> None:
+    def __init__(self, mode: ContentMode = "full", redact: Sequence[str] = ()) -> None:
         self.mode = mode
         self._patterns: Sequence[LinearPattern] = [compile_linear(pattern) for pattern in redact]
-        self._max_length = max_length
-        self._hash_key = hash_key
         self._envelopes: dict[tuple[bytes, bytes], Envelope] = {}
 
     @property
@@ -115,24 +98,14 @@ class ContentRules:
 
     def conversation_state(self, run: AgentRun) -> ValueState:
         """What may be concluded from the messages that are shown."""
-        if self.mode == "none" or (self.mode == "hashed" and run.messages):
-            return ValueState.REDACTED
-        for message in run.messages:
-            shown = self.redacted(message.content)
-            if shown != message.content:
-                return ValueState.REDACTED
-            if self.mode == "truncated" and len(shown) > self._max_length:
-                return ValueState.TRUNCATED
-        return run.messages_state
+        hides = self.mode == "none" or any(
+            self.redacted(message.content) != message.content for message in run.messages
+        )
+        return ValueState.REDACTED if hides else run.messages_state
 
     def text(self, text: str) -> str:
         """A text that is content."""
-        if self.mode == "none" or not text:
-            return ""
-        shown = self.redacted(text)
-        if self.mode == "hashed":
-            return self._hash(shown)
-        return self._cut(shown) if self.mode == "truncated" else shown
+        return "" if self.mode == "none" else self.redacted(text)
 
     def value(self, value: JsonValue, text: str | None, state: ValueState) -> DecodedValue:
         """A captured value with its text. If it is not shown as it is, its state says so."""
@@ -142,36 +115,15 @@ class ContentRules:
             return DecodedValue(
                 None, None, ValueState.ABSENT if state is ValueState.ABSENT else ValueState.REDACTED
             )
-        value, text, state = self._redacted_value(value, text, state)
-        told = text if text is not None else value if isinstance(value, str) else json_text(value)
-        if self.mode == "hashed":
-            same = (
-                told
-                if state is not ValueState.PRESENT
-                else value
-                if isinstance(value, str)
-                else _canonical(value)
-            )
-            return DecodedValue(None, self._hash(same), ValueState.REDACTED)
-        if self.mode == "truncated" and len(told) > self._max_length:
-            return DecodedValue(None, self._cut(told), ValueState.TRUNCATED)
-        return DecodedValue(value, text, state)
+        return self._redacted_value(value, text, state)
 
     def members(self, members: Mapping[str, JsonValue]) -> JsonObject:
         """Details, or the attributes of a span: every text in them is content."""
         if self.mode == "none":
             return {}
         shown = self._redacted_members(members)
-        if self.mode == "hashed":
-            return {
-                key: value if value is None or isinstance(value, bool) else self._hash(_canonical(value))
-                for key, value in shown.items()
-            }
-        if self._has_match(json_text(shown)):
-            return {}  # what is hidden does not stand within one text
-        if self.mode == "truncated":
-            return {self._cut(key): _mapped(value, self._cut) for key, value in shown.items()}
-        return shown
+        # A match that is left does not stand within one text.
+        return {} if self._has_match(json_text(shown)) else shown
 
     def tools(self, tools: Mapping[str, JsonValue] | None) -> Mapping[str, JsonValue] | None:
         """Tools with their schemas; a schema that is not shown as it is, is not shown."""
@@ -258,16 +210,6 @@ class ContentRules:
 
     def _has_match(self, text: str) -> bool:
         return any(pattern.search(text) is not None for pattern in self._patterns)
-
-    def _cut(self, text: str) -> str:
-        return text if len(text) <= self._max_length else text[: self._max_length - 1] + _CUT
-
-    def _hash(self, text: str) -> str:
-        data = text.encode(errors="replace")
-        if self._hash_key:
-            digest = hmac.new(self._hash_key, data, hashlib.sha256).hexdigest()
-            return f"hmac-sha256:{digest[:_HASH_CHARACTERS]}"
-        return f"sha256:{hashlib.sha256(data).hexdigest()[:_HASH_CHARACTERS]}"
 
     def _shown_envelope(self, envelope: Envelope) -> Envelope:
         """`envelope` without matches; one object for equal bytes, as queues need it."""
@@ -478,11 +420,6 @@ def _texts_in(value: JsonValue) -> Iterator[str]:
     elif isinstance(value, list):
         for member in value:
             yield from _texts_in(member)
-
-
-def _canonical(value: JsonValue) -> str:
-    """The same text for equal values."""
-    return value if isinstance(value, str) else json.dumps(json_value(value), sort_keys=True)
 
 
 def _redacted_message(

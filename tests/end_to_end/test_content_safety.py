@@ -245,22 +245,7 @@ async def test_redaction_reaches_the_resource_of_records_and_spans_of_verdicts(t
     assert {} == {form: found for form, found in _found("shop", outputs).items() if form != "metrics"}
 
 
-@pytest.mark.parametrize("content", ["hashed", "truncated"])
-async def test_hashed_and_truncated_show_less(tmp_path: Path, content: str) -> None:
-    more: JsonObject = {"max_content_length": 12} if content == "truncated" else {"hash_key": "key"}
-    outputs = await _outputs(tmp_path, {"content": content, **more})
-
-    if content == "hashed":
-        assert {} == _found("plainmarker|mark[.](?!session)|4111", outputs)
-        assert {"appended to spans", "runs file"} <= {*_found("hmac-sha256:[0-9a-f]{32}", outputs)}
-    else:
-        assert {} == _found("[^n]@secret-corp", outputs), "only the session is that long"
-        assert "plainmarker…" == _members(outputs.lines[0]["messages"])[0]["content"]
-
-
-@pytest.mark.parametrize(
-    "results", [{"content": "none"}, {"content": "hashed"}, {"content": "truncated"}, {"redact": _REDACT}]
-)
+@pytest.mark.parametrize("results", [{"content": "none"}, {"redact": _REDACT}])
 async def test_replaying_a_line_without_its_content_says_fail_of_nothing_that_passed(
     tmp_path: Path, results: JsonObject, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -180,7 +180,7 @@ async def test_recorded_traces_are_graded_elsewhere_as_they_are_here() -> None:
 
 async def test_what_may_not_be_shown_does_not_come_back_shown() -> None:
     store = CriteriaStore(None, environment={})
-    results = ResultsConfig.model_validate({"content": "hashed", "emit": ["span_event"]})
+    results = ResultsConfig.model_validate({"content": "none", "emit": ["span_event"]})
     traces = recorded_traces()[:20]
     here = graded_here(traces, store.current, results)
 

@@ -90,43 +90,6 @@ def test_what_was_not_captured_stays_absent() -> None:
     assert (ValueState.ABSENT, ValueState.ABSENT) == (run.input_state, run.tool_calls[0].arguments_state)
 
 
-def test_equal_content_has_equal_hashes_that_only_the_key_can_guess() -> None:
-    def hashed(arguments: Any, key: bytes = b"") -> str | None:
-        call = ToolCall("a", arguments=arguments, arguments_text=None, arguments_state=ValueState.PRESENT)
-        return (
-            ContentRules("hashed", hash_key=key)
-            .shown(_graded(tool_calls=[call]))
-            .run.tool_calls[0]
-            .arguments_text
-        )
-
-    assert hashed({"a": 1, "b": 2}) == hashed({"b": 2, "a": 1}) != hashed({"a": 1, "b": 3})
-    assert (
-        hashed({"a": 1}, b"key") == hashed({"a": 1}, b"key") not in (hashed({"a": 1}), hashed({"a": 1}, b"x"))
-    )
-
-
-def test_truncated_cuts_texts_and_says_so() -> None:
-    long = "x" * 50
-    call = ToolCall("a", arguments={"n": 1, "t": long}, arguments_text=f'{{"n": 1, "t": "{long}"}}',
-                    arguments_state=ValueState.PRESENT, result="short", result_text="short",
-                    result_state=ValueState.PRESENT)  # fmt: skip
-    graded = _graded(
-        long, {"seen": [long, 1.5]}, tool_calls=[call], messages=[Message(role="user", content=long)]
-    )
-    shown = ContentRules("truncated", max_length=10).shown(graded)
-
-    made = shown.run.tool_calls[0]
-    assert (None, '{"n": 1, …', ValueState.TRUNCATED) == (
-        made.arguments, made.arguments_text, made.arguments_state,
-    )  # fmt: skip
-    assert ("short", ValueState.PRESENT) == (made.result, made.result_state)
-    assert ("x" * 9 + "…", {"seen": ["x" * 9 + "…", 1.5]}) == (
-        shown.results[0].explanation, dict(shown.results[0].details),
-    )  # fmt: skip
-    assert ValueState.TRUNCATED is shown.run.messages_state
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -224,7 +187,7 @@ def test_a_text_that_would_take_too_long_is_hidden_whole() -> None:
     assert REDACTED_TEXT == ContentRules(redact=["a"]).text(text)
 
 
-@given(agent_runs(), st.sampled_from(["truncated", "hashed", "none"]))
+@given(agent_runs(), st.sampled_from(["full", "none"]))
 def test_every_run_can_be_shown_and_written(run: AgentRun, mode: Any) -> None:
     graded = GradedRun(run=run, results=[result()])
 
