@@ -215,7 +215,7 @@ bench-report: install bench-install
 
 # What a release consists of (docs/releasing.md): wheel and source distribution, each built twice to the same bytes;
 # the bill of materials of an environment that holds the locked dependencies and the wheel, in which the
-# demonstration ran; the sums of all of them.
+# demonstration ran; the schema of criteria; the sums of all of them.
 RELEASE := .venv-release
 DIST ?= dist
 PIP := -m pip --quiet --disable-pip-version-check
@@ -235,6 +235,7 @@ dist: $(RELEASE)/.installed
 	$(DIST)/environment/bin/python $(PIP) install --require-hashes -r requirements.lock
 	$(DIST)/environment/bin/python $(PIP) install --no-deps --no-index $(DIST)/*.whl
 	cd $(DIST)/again && ../environment/bin/tracegrade demo
+	$(DIST)/environment/bin/tracegrade schema criteria > $(DIST)/criteria.schema.json
 	$(DIST)/environment/bin/python $(PIP) uninstall --yes pip setuptools 2> /dev/null
 	$(RELEASE)/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
 	  --output-file $(DIST)/tracegrade.cdx.json $(DIST)/environment
@@ -247,7 +248,6 @@ clean:
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install
 	$(BIN)/tracegrade schema config > config/tracegrade.schema.json
-	$(BIN)/tracegrade schema criteria > config/criteria.schema.json
 	$(BIN)/tracegrade schema objectives > config/objectives.schema.json
 	$(BIN)/tracegrade schema run > config/run.schema.json
 	$(BIN)/python -m docs.generate

@@ -52,6 +52,7 @@ def _check_sums(folder: Path) -> None:
         f"tracegrade-{version}-py3-none-any.whl",
         f"tracegrade-{version}.tar.gz",
         "tracegrade.cdx.json",
+        "criteria.schema.json",
     } == set(sums)
     assert {*sums, "SHA256SUMS"} == {file.name for file in folder.iterdir()}
     for name, digest in sums.items():

@@ -17,10 +17,10 @@ from tests.support.json_schema import mismatches
 
 FILES = {
     "config": "tracegrade.schema.json",
-    "criteria": "criteria.schema.json",
     "objectives": "objectives.schema.json",
     "run": "run.schema.json",
 }
+"""In the repository; the schema of criteria, half a megabyte, is written by `make dist`."""
 WRONG_MATCHERS: list[dict[str, Any]] = [
     {"$rage": [1, 2]},
     {"$range": [1]},
@@ -59,7 +59,7 @@ def test_every_exporter_and_evaluator_is_in_its_schema() -> None:
     assert len(evaluator_types()) == len(evaluators)
 
 
-@pytest.mark.parametrize("document", FILES)
+@pytest.mark.parametrize("document", [*FILES, "criteria"])
 def test_every_reference_in_a_schema_has_a_definition(document: str) -> None:
     schema = schema_documents()[document]
     text = json.dumps(schema)
