@@ -5,57 +5,33 @@ use is a `StartupError`, and shutting down waits for requests in flight until a 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from ssl import SSLContext
-from typing import TypeAlias, TypedDict
+from typing import TypeAlias
 
 import uvicorn
+from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from collector.clock import Clock, SystemClock, ends_within
 from collector.errors import StartupError
 
+_HEADERS_TOO_LARGE = "The headers are too large."
+_MAX_HEADER_BYTES = 64 * 1024
+"""Limit for all headers of a request, trailers included; larger ones are refused."""
+_KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays open."""
+_BACKLOG = 2048
+"""Connections the kernel may queue."""
+_CANCEL_SECONDS = 1.0
+"""How long a cancelled request may take to notice."""
 
-class HttpScope(TypedDict):
-    """What an application needs of the connection scope; header names are lower-case."""
 
-    type: str
-    method: str
-    path: str
-    query_string: bytes
-    headers: list[tuple[bytes, bytes]]
-    client: tuple[str, int] | None
-
-
-def peer_of(scope: HttpScope) -> str:
-    """The other end of the connection as `host:port`, empty where it is not known."""
+def peer_of(scope: Scope) -> str:
+    """The other end of the connection as `host:port`, empty if unknown."""
     host, port = scope["client"] or ("", 0)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}" if host else ""
-
-
-class ReceivedMessage(TypedDict, total=False):
-    """`http.request` with a piece of the body, or `http.disconnect`."""
-
-    type: str
-    body: bytes
-    more_body: bool
-
-
-class SentMessage(TypedDict, total=False):
-    """`http.response.start` with status and headers, `http.response.body`, or `http.response.trailers`."""
-
-    type: str
-    status: int
-    headers: list[tuple[bytes, bytes]]
-    trailers: bool
-    body: bytes
-    more_body: bool
-
-
-Receive = Callable[[], Awaitable[ReceivedMessage]]
-Send = Callable[[SentMessage], Awaitable[None]]
-Application = Callable[[HttpScope, Receive, Send], Awaitable[None]]
 
 
 class Connections(ServerState):
@@ -63,24 +39,59 @@ class Connections(ServerState):
 
     def __init__(self) -> None:
         super().__init__()
-        self._last_gone = asyncio.Event()
+        self._last_closed = asyncio.Event()
 
-    def connection_gone(self) -> None:
-        """Called by a connection that has left the record."""
+    def connection_closed(self) -> None:
+        """Called by a connection after it has left the record."""
         if not self.connections:
-            self._last_gone.set()
+            self._last_closed.set()
 
     async def drained(self) -> None:
         """Return when no connection is left."""
         while self.connections:
-            self._last_gone.clear()
-            await self._last_gone.wait()
+            self._last_closed.clear()
+            await self._last_closed.wait()
 
 
 ConnectionFactory: TypeAlias = Callable[
     [uvicorn.Config, Connections, asyncio.AbstractEventLoop, float], asyncio.Protocol
 ]
-"""Makes one of uvicorn's protocols, which cuts what takes longer to arrive than so many seconds."""
+"""Creates one of uvicorn's protocols; requests may take the given number of seconds to arrive."""
+
+
+class LimitedConnection(asyncio.Protocol):
+    """Mixin for a protocol of uvicorn: one timer per connection cuts off what takes too long.
+
+    `_start_timer` sets the first timer; whatever fires sets the next one.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    _timer: asyncio.TimerHandle
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        connections: Connections,
+        loop: asyncio.AbstractEventLoop,
+        request_timeout_seconds: float,
+    ) -> None:
+        super().__init__(config=config, server_state=connections, app_state={}, _loop=loop)  # type: ignore[call-arg]  # uvicorn's protocol is next in the order of classes
+        self._record = connections
+        self._request_timeout_seconds = request_timeout_seconds
+
+    def _start_timer(self) -> None:
+        raise NotImplementedError
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called when a client has connected."""
+        super().connection_made(transport)
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called when the connection is closed."""
+        self._timer.cancel()
+        super().connection_lost(exc)
+        self._record.connection_closed()
 
 
 class AsgiServer:
@@ -101,7 +112,7 @@ class AsgiServer:
 
     def __init__(
         self,
-        app: Application,
+        app: ASGIApp,
         host: str,
         port: int,
         *,
@@ -195,51 +206,20 @@ class AsgiServer:
         await ends_within(remaining, self._connections.drained(), self._clock)
 
 
-_HEADERS_TOO_LARGE = "The headers are too large."
-
-_KEEP_ALIVE_SECONDS = 75
-"""How long an idle connection stays open."""
-_BACKLOG = 2048
-"""Connections the kernel may queue."""
-_CANCEL_SECONDS = 1.0
-"""How long a cancelled request may take to notice."""
-
-
-_MAX_HEADER_BYTES = 64 * 1024
-"""Bytes of all headers of a request, trailers included; what does not fit is refused."""
-
-
-class _Http1Connection(HttpToolsProtocol):
+class _Http1Connection(LimitedConnection, HttpToolsProtocol):
     """uvicorn's connection, with limits on the time a request may take to arrive and on its headers.
 
-    One timer a connection goes by when things began: two for each request, with uvicorn's own for idle
-    connections, cost a tenth of a small request.
+    One timer per connection checks when things began: two timers per request, with uvicorn's own for idle
+    connections, took a tenth of the time of a small request.
     """
 
-    def __init__(
-        self,
-        config: uvicorn.Config,
-        server_state: Connections,
-        loop: asyncio.AbstractEventLoop,
-        request_timeout_seconds: float,
-    ) -> None:
-        super().__init__(config=config, server_state=server_state, app_state={}, _loop=loop)
-        self._registry = server_state
-        self._request_timeout_seconds = request_timeout_seconds
-        self._incomplete_since: float | None = None
-        self._idle_since: float | None = None
-        self._header_bytes = 0
-        self._undivided_bytes = 0  # received since the parser last found the end of anything
+    _idle_since: float | None = None
+    _header_bytes = 0
+    _undivided_bytes = 0  # received since the parser last found the end of anything
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn narrows it
-        super().connection_made(transport)
-        self._incomplete_since = self.loop.time()
-        self._look_again(self._incomplete_since)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._timer.cancel()
-        super().connection_lost(exc)
-        self._registry.connection_gone()
+    def _start_timer(self) -> None:
+        self._incomplete_since: float | None = self.loop.time()
+        self._schedule_check(self._incomplete_since)
 
     def data_received(self, data: bytes) -> None:
         self._idle_since = None
@@ -279,8 +259,8 @@ class _Http1Connection(HttpToolsProtocol):
         self.flow.resume_reading()
         self._idle_since = self.loop.time()
 
-    def _look_again(self, now: float) -> None:
-        """Look when something could be late that begins now, or sooner if something has begun."""
+    def _schedule_check(self, now: float) -> None:
+        """Check when something that begins now could be late, or earlier if something has begun."""
         limits = self._request_timeout_seconds, self.timeout_keep_alive
         begun = self._incomplete_since, self._idle_since
         due = [since + limit for since, limit in zip(begun, limits, strict=True) if since is not None]
@@ -293,4 +273,4 @@ class _Http1Connection(HttpToolsProtocol):
         elif idle is not None and now >= idle + self.timeout_keep_alive:
             self.transport.close()
         else:
-            self._look_again(now)
+            self._schedule_check(now)

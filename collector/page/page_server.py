@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from collector.asgi_server import Application, AsgiServer
+from collector.asgi_server import AsgiServer
 from collector.clock import Clock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
@@ -99,7 +99,7 @@ class PageServer:
             self._access.load()
             tls = None if self._config.tls is None else ssl_context(self._config.tls)
             server = AsgiServer(
-                cast(Application, self._guarded),
+                self._guarded,
                 host,
                 port,
                 ssl=tls,

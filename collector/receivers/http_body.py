@@ -1,6 +1,7 @@
 """The body of one HTTP request, taken in piece by piece within limits."""
 
-from collector.asgi_server import Receive
+from starlette.types import Receive
+
 from collector.errors import Overloaded, RequestTooLarge
 from collector.receivers.in_flight import InFlightBudget
 
@@ -87,4 +88,5 @@ class HttpBody:
             self._is_complete = True
             raise Disconnected
         self._is_complete = not message.get("more_body", False)
-        return message.get("body", b"")
+        body: bytes = message.get("body", b"")
+        return body

@@ -13,8 +13,9 @@ from urllib.parse import quote
 from google.protobuf.message import DecodeError
 from google.rpc import code_pb2
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from starlette.types import Receive, Scope, Send
 
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, peer_of
+from collector.asgi_server import AsgiServer, peer_of
 from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
 from collector.otlp import ErrorStatus
@@ -86,7 +87,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
         self._health_changed.set()
         self._health_changed = asyncio.Event()
 
-    async def _call(self, scope: HttpScope, receive: Receive, send: Send) -> None:
+    async def _call(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""
         headers = dict(scope["headers"])
         if scope["method"] != "POST" or not headers.get(b"content-type", b"").startswith(b"application/grpc"):

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send, SentMessage, peer_of
+from starlette.types import Message, Receive, Scope, Send
+
+from collector.asgi_server import AsgiServer, peer_of
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import UnsupportedRequest
 from collector.otlp import (
@@ -73,7 +75,7 @@ class OtlpHttpReceiver(Receiver):
         if server is not None:
             await server.shutdown(deadline)
 
-    async def _answer(self, scope: HttpScope, receive: Receive, send: Send) -> None:
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application."""
         headers = dict(scope["headers"])
         media_type = headers.get(b"content-type", b"")
@@ -141,7 +143,7 @@ class OtlpHttpReceiver(Receiver):
             return await json_to_request_apart(content)
 
 
-def _misdirected(scope: HttpScope) -> ErrorStatus | None:
+def _misdirected(scope: Scope) -> ErrorStatus | None:
     """The answer to a request that is none for traces."""
     if scope["path"] != TRACES_PATH:
         return no_such_path(scope["path"])
@@ -165,7 +167,7 @@ async def _send_error(send: Send, status: ErrorStatus, body: HttpBody, *, in_jso
     await send({"type": "http.response.body"})
 
 
-def _response_start(status: int, media_type: bytes, content: bytes) -> SentMessage:
+def _response_start(status: int, media_type: bytes, content: bytes) -> Message:
     return {
         "type": "http.response.start",
         "status": status,

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from collector import asgi_server
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
+from collector.asgi_server import AsgiServer
 from collector.clock import ManualClock, SystemClock
 from collector.errors import StartupError
 
@@ -21,7 +22,7 @@ class _Application:
         self.release = asyncio.Event()
         self.disconnected = asyncio.Event()
 
-    async def __call__(self, scope: HttpScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.entered.set()
         size = 0
         while True:

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
-from collector.asgi_server import AsgiServer, HttpScope, Receive, Send
+from collector.asgi_server import AsgiServer
 from collector.clock import ManualClock
 from collector.http2_connection import MAX_IDLE_FRAMES, Http2Connection
 
@@ -26,7 +27,7 @@ class _Application:
         self.release = asyncio.Event()
         self.release.set()
 
-    async def __call__(self, scope: HttpScope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.begun += 1
         size = 0
         while True:

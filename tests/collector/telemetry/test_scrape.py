@@ -2,13 +2,13 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from collector.clock import ManualClock
 from collector.telemetry.exposition import MetricsRegistry, MetricsSnapshot
-from collector.telemetry.http import TURN_SECONDS, ScrapeWriter
+from collector.telemetry.http import TURN_SECONDS, scrape_body
 from collector.telemetry.metrics import Metrics
 from tests.support.metric_table import rendered
 
@@ -25,14 +25,6 @@ class BusyClock(ManualClock):
 
 
 @pytest.fixture
-async def writer() -> AsyncIterator[ScrapeWriter]:
-    writer = ScrapeWriter(BusyClock())
-    writer.start()
-    yield writer
-    writer.shutdown()
-
-
-@pytest.fixture
 def snapshot() -> MetricsSnapshot:
     metrics = Metrics()
     for number in range(2000):
@@ -41,11 +33,10 @@ def snapshot() -> MetricsSnapshot:
 
 
 @pytest.mark.parametrize("accept", ["", OPENMETRICS_ACCEPT])
-async def test_the_pieces_are_the_text_compressed_or_not(
-    writer: ScrapeWriter, snapshot: MetricsSnapshot, accept: str
-) -> None:
-    plain = await writer.body(snapshot, accept, gzipped=False)
-    compressed = await writer.body(snapshot, accept, gzipped=True)
+async def test_the_pieces_are_the_text_compressed_or_not(snapshot: MetricsSnapshot, accept: str) -> None:
+    plain = await scrape_body(snapshot, accept, BusyClock())
+    with ThreadPoolExecutor(1) as compressing:
+        compressed = await scrape_body(snapshot, accept, BusyClock(), compressing)
 
     own = [line for line in b"".join(plain).splitlines() if b"tracegrade_" in line or b"gen_ai_" in line]
     assert 30_000 < len(own)
@@ -55,7 +46,7 @@ async def test_the_pieces_are_the_text_compressed_or_not(
 
 
 async def test_others_get_their_turn_while_a_big_scrape_is_written(
-    writer: ScrapeWriter, snapshot: MetricsSnapshot
+    snapshot: MetricsSnapshot,
 ) -> None:
     turns = 0
 
@@ -66,17 +57,8 @@ async def test_others_get_their_turn_while_a_big_scrape_is_written(
             await asyncio.sleep(0)
 
     beside = asyncio.ensure_future(others())
-    await writer.body(snapshot, "", gzipped=False)
+    await scrape_body(snapshot, "", BusyClock())
     beside.cancel()
 
     blocks = sum(1 for _ in snapshot.blocks())
     assert turns >= blocks / _BLOCKS_PER_TURN
-
-
-async def test_shutdown_is_safe_before_start_and_twice(snapshot: MetricsSnapshot) -> None:
-    writer = ScrapeWriter(ManualClock())
-
-    writer.shutdown()
-    writer.start()
-    writer.shutdown()
-    writer.shutdown()
