@@ -38,7 +38,12 @@ from processors.comparison.captured_value import (
     unknown_result,
     value_written_in,
 )
-from processors.comparison.classification_metrics import Aggregator, ClassCounts, ClassMetrics, check_classes
+from processors.comparison.classification_metrics import (
+    Aggregator,
+    ClassMetrics,
+    check_classes,
+    class_metrics,
+)
 from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
@@ -92,14 +97,14 @@ from processors.comparison.tool_selection import (
 from processors.comparison.value_equality import equal_values, equality_key, known_equality
 
 __all__ = [
-    "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MASKED_OUTPUT",
-    "MATCHER_ARGUMENTS", "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition",
-    "CallConstraint", "CallConstraints", "CallStatus", "ClassCounts", "ClassMetrics", "Expected",
-    "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher",
-    "OutputConfig", "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig",
-    "ToolPatterns", "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments",
-    "all_fit", "alternatives", "arguments_detail", "best_fitting_order", "calls_of", "check_classes",
-    "check_schema", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
+    "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MASKED_OUTPUT", "MATCHER_ARGUMENTS",
+    "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint",
+    "CallConstraints", "CallStatus", "ClassMetrics", "Expected", "Extraction", "ExtractorName",
+    "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher", "OutputConfig", "OutputPath",
+    "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
+    "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments", "all_fit",
+    "alternatives", "arguments_detail", "best_fitting_order", "calls_of", "check_classes", "check_schema",
+    "class_metrics", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
     "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
     "expected_value_problems", "fits", "fits_members", "input_object", "input_path", "is_matcher",
     "is_oversized", "is_too_large", "keys_of", "kind_of", "known_equality", "known_output",

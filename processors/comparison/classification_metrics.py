@@ -1,27 +1,15 @@
-"""Precision, recall and F-score over the results of many runs.
+"""Classes that outputs name: the metrics of one, and how many results are aggregated over all.
 
-A result counts by its details: an object with the texts `expected` and `actual`, as the evaluators
-`exact-match`, `binary-classification` and `multiclass-classification` leave them. Others are skipped.
+An aggregator does not change a score. A result counts for it by the texts `expected` and `actual` in its
+details, as `exact-match`, `binary-classification` and `multiclass-classification` leave them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 
 from processors.documents import EvaluatorModel
-from processors.model import JsonObject
-
-Metric = Literal["precision", "recall", "f-score"]
-Averaging = Literal["macro", "micro"]
-
-
-class LabelPair(NamedTuple):
-    """The expected and the predicted class of one run."""
-
-    expected: str
-    predicted: str
 
 
 class ClassMetrics(NamedTuple):
@@ -31,148 +19,27 @@ class ClassMetrics(NamedTuple):
     recall: float
     f_score: float
 
-    def value(self, metric: Metric) -> float:
-        """The one that `metric` names."""
-        if metric == "precision":
-            return self.precision
-        return self.recall if metric == "recall" else self.f_score
 
+def class_metrics(
+    hits: int, predicted: int, expected: int, beta: float = 1.0, zero_division: float = 0.0
+) -> ClassMetrics:
+    """The metrics of a class that was predicted and expected so often, `hits` times rightly.
 
-@dataclass(frozen=True, slots=True)
-class ClassCounts:
-    """How often one class was rightly predicted, wrongly predicted and missed."""
-
-    true_positives: int = 0
-    false_positives: int = 0
-    false_negatives: int = 0
-
-    @property
-    def support(self) -> int:
-        """The number of results that this class was expected of."""
-        return self.true_positives + self.false_negatives
-
-    def metrics(self, beta: float = 1.0, zero_division: float = 0.0) -> ClassMetrics:
-        """Precision, recall and the F-score with `beta`, which weighs recall `beta` times as much.
-
-        `zero_division` stands in for precision or recall without any case to speak of.
-        """
-        predicted = self.true_positives + self.false_positives
-        precision = self.true_positives / predicted if predicted else zero_division
-        recall = self.true_positives / self.support if self.support else zero_division
-        squared = beta * beta
-        weighted = squared * precision + recall
-        f_score = (1 + squared) * precision * recall / weighted if weighted > 0 else 0.0
-        return ClassMetrics(precision, recall, min(f_score, 1.0))
-
-
-def label_pairs(details: Iterable[object]) -> Iterator[LabelPair]:
-    """The pairs in the details of results; details that hold none are left out."""
-    for entry in details:
-        if isinstance(entry, dict):
-            expected, predicted = entry.get("expected"), entry.get("actual")
-            if isinstance(expected, str) and isinstance(predicted, str):
-                yield LabelPair(expected, predicted)
-
-
-def mean_score(scores: Sequence[float]) -> float:
-    """The mean of `scores`, 0 without any: the reduction of every evaluator that has no other."""
-    return sum(scores) / len(scores) if scores else 0.0
-
-
-def binary_metric(
-    pairs: Iterable[LabelPair], positive_class: str, metric: Metric, beta: float = 1.0
-) -> float:
-    """A metric of one class; of `positive_class` case does not count, pairs are in lower case."""
-    positive = positive_class.lower()
-    right = wrong = missed = 0
-    for expected, predicted in pairs:
-        if predicted == positive:
-            right += expected == positive
-            wrong += expected != positive
-        elif expected == positive:
-            missed += 1
-    return ClassCounts(right, wrong, missed).metrics(beta).value(metric)
-
-
-class ConfusionMatrix:
-    """How often each class was predicted where each class was expected.
-
-    `cells[p][e]` counts the results that predicted class number p where class number e was expected, in the
-    order of `classes`. A pair whose expected class is not among `classes` is not counted.
+    `beta` weighs recall that many times as much as precision in the F-score. `zero_division` stands in for
+    precision or recall that would be divided by zero.
     """
-
-    def __init__(self, classes: Sequence[str], pairs: Iterable[LabelPair], *, keep_unknown: bool) -> None:
-        """Count `pairs`.
-
-        Args:
-            classes: The classes; case does not count.
-            pairs: Pairs in lower case.
-            keep_unknown: A predicted class that is not among `classes` counts as a miss of the expected
-                one; otherwise its pair is not counted.
-        """
-        self.classes = tuple(classes)
-        self.cells = [[0] * len(self.classes) for _ in self.classes]
-        self.counted = 0
-        self._unknown = [0] * len(self.classes)
-        numbers: dict[str, int] = {}
-        for number, name in enumerate(self.classes):
-            numbers.setdefault(name.lower(), number)
-        for expected, predicted in pairs:
-            column, row = numbers.get(expected), numbers.get(predicted)
-            if column is None or (row is None and not keep_unknown):
-                continue
-            self.counted += 1
-            if row is None:
-                self._unknown[column] += 1
-            else:
-                self.cells[row][column] += 1
-
-    def counts(self) -> list[ClassCounts]:
-        """The counts of each class, in the order of `classes`."""
-        found = []
-        for number, row in enumerate(self.cells):
-            right = row[number]
-            expected = sum(other[number] for other in self.cells) + self._unknown[number]
-            found.append(ClassCounts(right, sum(row) - right, expected - right))
-        return found
-
-    def macro(self, beta: float = 1.0) -> ClassMetrics:
-        """The unweighted mean of the metrics of all classes; 0 without classes."""
-        metrics = [counts.metrics(beta) for counts in self.counts()]
-        return ClassMetrics(
-            mean_score([entry.precision for entry in metrics]),
-            mean_score([entry.recall for entry in metrics]),
-            mean_score([entry.f_score for entry in metrics]),
-        )
-
-    def micro(self, beta: float = 1.0) -> ClassMetrics:
-        """The metrics of the counts of all classes taken together."""
-        counts = self.counts()
-        return ClassCounts(
-            sum(entry.true_positives for entry in counts),
-            sum(entry.false_positives for entry in counts),
-            sum(entry.false_negatives for entry in counts),
-        ).metrics(beta)
-
-    def metric(self, metric: Metric, averaging: Averaging, beta: float = 1.0) -> float:
-        """One metric over all classes."""
-        return (self.macro(beta) if averaging == "macro" else self.micro(beta)).value(metric)
+    precision = hits / predicted if predicted else zero_division
+    recall = hits / expected if expected else zero_division
+    squared = beta * beta
+    weighted = squared * precision + recall
+    f_score = (1 + squared) * precision * recall / weighted if weighted > 0 else 0.0
+    return ClassMetrics(precision, recall, min(f_score, 1.0))
 
 
-_METRICS: dict[str, Metric] = {"precision": "precision", "recall": "recall", "fscore": "f-score"}
+class AveragedAggregator(EvaluatorModel):
+    """Precision or recall over all classes."""
 
-
-class PrecisionAggregator(EvaluatorModel):
-    """Precision over all classes."""
-
-    type: Literal["precision"]
-    averaging: Literal["macro", "micro"] = Field(description="How the metrics of the classes become one.")
-
-
-class RecallAggregator(EvaluatorModel):
-    """Recall over all classes."""
-
-    type: Literal["recall"]
+    type: Literal["precision", "recall"]
     averaging: Literal["macro", "micro"] = Field(description="How the metrics of the classes become one.")
 
 
@@ -193,8 +60,7 @@ class ConfusionMatrixAggregator(EvaluatorModel):
 
 
 Aggregator: TypeAlias = Annotated[
-    PrecisionAggregator | RecallAggregator | FScoreAggregator | ConfusionMatrixAggregator,
-    Field(discriminator="type"),
+    AveragedAggregator | FScoreAggregator | ConfusionMatrixAggregator, Field(discriminator="type")
 ]
 
 
@@ -207,48 +73,3 @@ def check_classes(classes: Sequence[str] | None) -> None:
             raise ValueError(f'classes: "{name[:100]}" is blank or begins or ends with white space')
     if len({name.lower() for name in classes}) != len(classes):
         raise ValueError("classes: two of them differ in case only, and case does not count")
-
-
-def classification_report(
-    classes: Sequence[str], aggregator: Aggregator, details: Sequence[object]
-) -> tuple[float | None, JsonObject]:
-    """The value of an aggregator over the details of results, and the report behind it.
-
-    Case does not count. A result without a readable pair of classes, or whose expected class is not among
-    `classes`, is skipped; one whose predicted class is not among them is a miss of the expected one. A
-    confusion matrix has no value.
-    """
-    pairs = [LabelPair(pair.expected.lower(), pair.predicted.lower()) for pair in label_pairs(details)]
-    matrix = ConfusionMatrix(classes, pairs, keep_unknown=True)
-    report: JsonObject = {
-        "metric": aggregator.type,
-        "classes": [*matrix.classes],
-        "confusionMatrix": [[*row] for row in matrix.cells],
-        "nTotal": len(details),
-        "nScored": matrix.counted,
-        "nSkipped": len(details) - matrix.counted,
-    }
-    if isinstance(aggregator, ConfusionMatrixAggregator):
-        return None, report
-    beta = aggregator.f_value if isinstance(aggregator, FScoreAggregator) else 1.0
-    per_class: JsonObject = {}
-    for name, counts in zip(matrix.classes, matrix.counts(), strict=True):
-        wrong = counts.false_positives + counts.false_negatives
-        per_class[name] = {
-            "tp": counts.true_positives,
-            "tn": matrix.counted - counts.true_positives - wrong,
-            "fp": counts.false_positives,
-            "fn": counts.false_negatives,
-            "support": counts.support,
-            **_metrics(counts.metrics(beta)),
-        }
-    report["averaging"] = aggregator.averaging
-    report["fValue"] = beta
-    report["perClass"] = per_class
-    report["macro"] = _metrics(matrix.macro(beta))
-    report["micro"] = _metrics(matrix.micro(beta))
-    return matrix.metric(_METRICS[aggregator.type], aggregator.averaging, beta), report
-
-
-def _metrics(metrics: ClassMetrics) -> JsonObject:
-    return {"precision": metrics.precision, "recall": metrics.recall, "fScore": metrics.f_score}

@@ -5,6 +5,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
@@ -12,11 +13,11 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr
 from processors.comparison import (
     MASKED_OUTPUT,
     WHOLE_OUTPUT,
-    ClassCounts,
     ClassMetrics,
     OutputConfig,
     OutputPath,
     OutputTarget,
+    class_metrics,
     is_too_large,
     kind_of,
     known_output,
@@ -45,7 +46,7 @@ _LISTED_CLASSES = 20
 
 
 class ClassificationConfig(OutputConfig):
-    """What evaluators of classifications share; the metric speaks of many results, not of one."""
+    """What evaluators of classifications share; the metric is one over many results."""
 
     f_value: float = Field(
         default=1.0,
@@ -54,31 +55,35 @@ class ClassificationConfig(OutputConfig):
     )
 
 
+class ClassificationCriteria(EvaluatorModel):
+    """The class to expect."""
+
+    expected_class: str = Field(description="The class to expect; case does not count.", examples=["refund"])
+
+
 class UnknownClassError(EvaluationError):
     """The output names a class that the configuration does not have."""
 
 
 class _Classification(Evaluator):
-    """What evaluators of classifications share: the predicted class is held against the expected one.
+    """The text at `target_output_key`, in lower case and not trimmed, compared with the expected class.
 
-    It is the text at `target_output_key`, in lower case, not trimmed.
+    An output that names none of `classes` is an error, unless these are empty.
     """
 
     needs_calls = False
+    Criteria = ClassificationCriteria
 
     def __init__(
-        self,
-        config: ClassificationConfig,
-        criteria: "BinaryClassificationCriteria | MulticlassClassificationCriteria",
+        self, config: ClassificationConfig, criteria: ClassificationCriteria, classes: Sequence[str] = ()
     ) -> None:
         if config.line_by_line_evaluator and isinstance(config.target_output_key, str):
             raise ValueError("line_by_line_evaluator: an output names one class, not one in each line")
         self._target = OutputTarget(config.target_output_key)
         self._expected = criteria.expected_class.lower()
-        classes = config.classes if isinstance(config, MulticlassClassificationConfig) else None
-        self._classes = None if classes is None else frozenset(name.lower() for name in classes)
-        listed = ", ".join((classes or ())[:_LISTED_CLASSES])
-        self._unknown = f"the output names none of the classes: {output_line(listed)}"
+        self._classes = frozenset(name.lower() for name in classes)
+        listed = output_line(", ".join(classes[:_LISTED_CLASSES]))
+        self._unknown = f"the output names none of the classes: {listed}"
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output lacks the key, or names an unknown class."""
@@ -89,13 +94,13 @@ class _Classification(Evaluator):
         if has_mask(predicted) or (is_digest(predicted) and not is_digest(self._expected)):
             return MASKED_OUTPUT
         predicted = predicted.lower()
-        if self._classes is not None and predicted not in self._classes:
+        if self._classes and predicted not in self._classes:
             raise UnknownClassError(self._unknown)
         return Score(
             float(predicted == self._expected),
             {
                 "expected": self._expected,
-                "actual": output_detail(predicted) if self._classes is None else predicted,
+                "actual": predicted if self._classes else output_detail(predicted),
             },
             (f"expected: {output_line(self._expected)}", f"actual: {output_line(predicted)}"),
         )
@@ -112,18 +117,11 @@ class BinaryClassificationConfig(ClassificationConfig):
     )
 
 
-class BinaryClassificationCriteria(EvaluatorModel):
-    """The class to expect."""
-
-    expected_class: str = Field(description="The class to expect; case does not count.", examples=["spam"])
-
-
 class BinaryClassification(_Classification):
     """Whether the class that the output names is the expected one.
 
-    score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
-    pair of classes, from which metrics over many results are computed
-    (`processors.comparison.classification_metrics`); the settings of the metric do not change the score.
+    score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details contain both
+    classes, for metrics over many results; the settings of the metric do not change the score.
 
     An output that does not have `target_output_key` is an error; one that was not captured is not
     evaluated.
@@ -134,7 +132,6 @@ class BinaryClassification(_Classification):
 
     id = "binary-classification"
     Config = BinaryClassificationConfig
-    Criteria = BinaryClassificationCriteria
     example = EvaluatorExample(
         run="output: {label: Spam}",
         evaluation="""
@@ -158,20 +155,11 @@ class MulticlassClassificationConfig(ClassificationConfig):
     )
 
 
-class MulticlassClassificationCriteria(EvaluatorModel):
-    """The class to expect."""
-
-    expected_class: str = Field(
-        description="The class to expect, one of `classes`; case does not count.", examples=["refund"]
-    )
-
-
 class MulticlassClassification(_Classification):
     """Whether the class that the output names is the expected one.
 
-    score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details hold the
-    pair of classes, from which metrics over many results are computed
-    (`processors.comparison.classification_metrics`); the settings of the metric do not change the score.
+    score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details contain both
+    classes, for metrics over many results; the settings of the metric do not change the score.
 
     An output that names none of `classes`, or does not have `target_output_key`, is an error; one that was
     not captured is not evaluated. An expected class outside `classes` is refused.
@@ -182,7 +170,6 @@ class MulticlassClassification(_Classification):
 
     id = "multiclass-classification"
     Config = MulticlassClassificationConfig
-    Criteria = MulticlassClassificationCriteria
     example = EvaluatorExample(
         run="output: complaint",
         evaluation="""
@@ -191,11 +178,9 @@ class MulticlassClassification(_Classification):
         """,
     )
 
-    def __init__(
-        self, config: MulticlassClassificationConfig, criteria: MulticlassClassificationCriteria
-    ) -> None:
-        super().__init__(config, criteria)
-        if self._expected not in (self._classes or ()):
+    def __init__(self, config: MulticlassClassificationConfig, criteria: ClassificationCriteria) -> None:
+        super().__init__(config, criteria, config.classes)
+        if self._expected not in self._classes:
             hint = did_you_mean(criteria.expected_class, config.classes)
             raise ValueError(
                 f'expected_class: "{output_line(criteria.expected_class)}" is none of the classes{hint}'
@@ -318,16 +303,14 @@ class PrecisionRecallFscore(Evaluator):
         positive = config.positive_label
         if positive is None and config.average == "macro" and 1 in occurring <= _ZERO_AND_ONE:
             positive = 1
-        hits = Counter(wanted for wanted, given in zip(expected, labels, strict=True) if wanted == given)
-        given_times, expected_times = Counter(labels), Counter(expected)
+        hits = Counter(label for label, predicted in zip(expected, labels, strict=True) if label == predicted)
+        predicted_times, expected_times = Counter(labels), Counter(expected)
 
-        def metrics_of(right: int, given: int, wanted: int) -> ClassMetrics:
-            return ClassCounts(right, given - right, wanted - right).metrics(
-                config.beta, config.zero_division
-            )
+        def metrics(hits: int, predicted: int, expected: int) -> ClassMetrics:
+            return class_metrics(hits, predicted, expected, config.beta, config.zero_division)
 
         def of_label(label: str | int | float) -> ClassMetrics:
-            return metrics_of(hits[label], given_times[label], expected_times[label])
+            return metrics(hits[label], predicted_times[label], expected_times[label])
 
         if positive is not None:
             if positive not in occurring:
@@ -336,11 +319,9 @@ class PrecisionRecallFscore(Evaluator):
                 )
             return of_label(positive)
         if config.average == "micro":
-            return metrics_of(hits.total(), len(labels), len(expected))
+            return metrics(hits.total(), len(labels), len(expected))
         each = list(dict.fromkeys((*expected, *labels)))
-        weights = (
-            [expected_times[label] for label in each] if config.average == "weighted" else [1] * len(each)
-        )
+        weights = [expected_times[label] if config.average == "weighted" else 1 for label in each]
         means = [
             sum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
             for values in zip(*map(of_label, each), strict=True)

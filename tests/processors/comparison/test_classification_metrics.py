@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from processors.comparison.classification_metrics import (
-    Aggregator,
+from processors.comparison.classification_metrics import Aggregator, check_classes
+from tests.support.classification_report import (
     ClassCounts,
     ConfusionMatrix,
     LabelPair,
     binary_metric,
-    check_classes,
     classification_report,
     label_pairs,
     mean_score,
