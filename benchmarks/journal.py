@@ -152,7 +152,7 @@ class _Side:
     async def _start(self) -> None:
         envelopes = EnvelopeRegistry()
         limiter = MemoryLimiter(_HELD_BYTES, envelopes.bytes_held)
-        criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}))
+        criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
         metrics, clock = self.metrics, self._clock
         queue = SendingQueue(
             _DroppingExporter(self._note_left), SpanExporterConfig(), metrics=metrics, clock=clock

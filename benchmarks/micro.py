@@ -58,7 +58,7 @@ def _per_span_lines(shape: Shape) -> Iterator[str]:
 
 def _per_trace_lines(traces: dict[bytes, list[RawSpan]]) -> Iterator[str]:
     count = len(traces)
-    criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}))
+    criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
     finished = [
         FinishedTrace(trace_id=trace_id, spans=spans, reason=FinishReason.ROOT)
         for trace_id, spans in traces.items()

@@ -57,7 +57,7 @@ class Case:
         """The evaluation as a criteria file gives it."""
         entry: JsonObject = {"evaluator": self.evaluator, "config": self.config, "criteria": self.criteria}
         text = json.dumps({"agents": {_AGENT: {"evaluations": [entry]}}})
-        return read_criteria(text, "criteria.yaml", {})[0].evaluations[0]
+        return read_criteria(text, "criteria.yaml", {}).agents[0].evaluations[0]
 
     def run(self) -> AgentRun:
         """The run, read from its spans where there are any."""

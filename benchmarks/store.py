@@ -66,7 +66,7 @@ class _PausedLoop:
 
 def store_lines(*, rounds: int) -> Iterator[str]:
     """CPU of the path for a span without a store and with one, and what the store kept."""
-    criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}))
+    criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
     stage = EvaluationStage(
         criteria=lambda: criteria, metrics=Metrics(), clock=SystemClock(), instance="bench"
     )

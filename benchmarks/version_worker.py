@@ -70,8 +70,8 @@ class Steps:
             finished_trace(trace_id=trace_id, spans=spans, reason=reason)
             for trace_id, spans in spans_of.items()
         ]
-        entries = code["read_criteria"]((folder / "criteria.yaml").read_text(), "criteria.yaml", {})
-        criteria = code["CriteriaSet"](entries)
+        document = code["read_criteria"]((folder / "criteria.yaml").read_text(), "criteria.yaml", {})
+        criteria = code["CriteriaSet"](getattr(document, "agents", document))  # a list in older versions
         self._reconstruct = code["reconstruct"]
         self._stage = code["EvaluationStage"](
             criteria=lambda: criteria,

@@ -28,7 +28,7 @@ from processors.criteria import (
     criteria_warnings,
     evaluator_types,
     is_schema,
-    read_criteria_document,
+    read_criteria,
 )
 from processors.documents import Problem, ProblemsFound, path_text
 from processors.model import Evaluator, time_text
@@ -367,7 +367,7 @@ def _parse(
         text = decoded_text(content, name)
     except ProblemsFound as error:
         return CriteriaDocument(problems=error.problems)
-    return read_criteria_document(text, name, environment, evaluators)
+    return read_criteria(text, name, environment, evaluators, strict=False)
 
 
 def _as_builtin(document: CriteriaDocument) -> CriteriaDocument:

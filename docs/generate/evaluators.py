@@ -16,7 +16,7 @@ from collector.configuration import run_criteria_tests
 from collector.recordings import run_from_json
 from docs.generate.recipes import Recipe, read_recipes
 from processors.annotation import run_to_json
-from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria_file
+from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria
 from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.model import Evaluator, EvaluatorExample, GradedRun, JsonObject, JsonValue
@@ -113,13 +113,13 @@ def graded_example(evaluator: type[Evaluator]) -> GradedRun:
 
 
 def _read(evaluator: type[Evaluator], text: str) -> CriteriaDocument:
-    return read_criteria_file(text, f"the example of {evaluator.id}", {})
+    return read_criteria(text, f"the example of {evaluator.id}", {})
 
 
 def _index(recipes: Sequence[Recipe]) -> str:
     rows = ""
     for recipe in recipes:
-        document = read_criteria_file(recipe.criteria, f'the recipe "{recipe.intent}"', {})
+        document = read_criteria(recipe.criteria, f'the recipe "{recipe.intent}"', {})
         used = dict.fromkeys(item.evaluator.id for agent in document.agents for item in agent.evaluations)
         links = ", ".join(f"[`{name}`](#{name})" for name in used)
         rows += f"| [{recipe.intent}](recipes.md#{recipe.anchor}) | {links} |\n"

@@ -9,8 +9,6 @@ from processors.criteria.criteria_file import (
     evaluator_id,
     is_schema,
     read_criteria,
-    read_criteria_document,
-    read_criteria_file,
 )
 from processors.criteria.criteria_file_model import CriteriaFile, ExpectedResultEntry
 from processors.criteria.doubtful_criteria import criteria_warnings
@@ -20,6 +18,5 @@ from processors.criteria.selector import is_sampled
 __all__ = [
     "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument", "CriteriaFile",
     "CriteriaSet", "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id",
-    "evaluator_types", "is_sampled", "is_schema", "read_criteria", "read_criteria_document",
-    "read_criteria_file",
+    "evaluator_types", "is_sampled", "is_schema", "read_criteria",
 ]  # fmt: skip

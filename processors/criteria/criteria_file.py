@@ -98,45 +98,33 @@ def read_criteria(
     file: str,
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None = None,
-) -> list[AgentCriteria]:
-    """The criteria in `text`, in its order; as `read_criteria_file`."""
-    return list(read_criteria_file(text, file, environment, evaluators).agents)
-
-
-def read_criteria_file(
-    text: str,
-    file: str,
-    environment: Mapping[str, str],
-    evaluators: Mapping[str, type[Evaluator]] | None = None,
+    *,
+    strict: bool = True,
 ) -> CriteriaDocument:
-    """The criteria and tests in `text`, in its order; as `read_criteria_document`.
+    """The criteria and tests in `text`.
+
+    Args:
+        text: The content of the file.
+        file: The name that messages use.
+        environment: The variables that the text may refer to.
+        evaluators: The known evaluators by id; None: all there are.
+        strict: Whether problems raise; else the document contains them.
 
     Raises:
-        ProblemsFound: with all problems of the file, in its order; none of the criteria can be used then.
-    """
-    document = read_criteria_document(text, file, environment, evaluators)
-    if document.problems:
-        raise ProblemsFound(document.problems)
-    return document
-
-
-def read_criteria_document(
-    text: str,
-    file: str,
-    environment: Mapping[str, str],
-    evaluators: Mapping[str, type[Evaluator]] | None = None,
-) -> CriteriaDocument:
-    """What `text` holds, with what is wrong with it in the order of the file.
-
-    `file` is the name that messages use. `evaluators` are the known evaluators by id; None: all there are.
+        ProblemsFound: with all problems of the file, in its order.
     """
     try:
-        document = read_yaml(text, file, partial(expand, environment=environment, dollars="criteria"))
+        source = read_yaml(text, file, partial(expand, environment=environment, dollars="criteria"))
     except ProblemsFound as error:
-        return CriteriaDocument(problems=error.problems)
-    if _is_schema(document.value):
-        return CriteriaDocument(problems=[document.problem((), "this is a JSON schema, not criteria")])
-    return _Reader(document, evaluator_types() if evaluators is None else evaluators).read()
+        document = CriteriaDocument(problems=error.problems)
+    else:
+        if _is_schema(source.value):
+            document = CriteriaDocument(problems=[source.problem((), "this is a JSON schema, not criteria")])
+        else:
+            document = _Reader(source, evaluator_types() if evaluators is None else evaluators).read()
+    if strict and document.problems:
+        raise ProblemsFound(document.problems)
+    return document
 
 
 class _Reader:

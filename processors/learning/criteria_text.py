@@ -71,7 +71,7 @@ def _comments(evaluation: LearnedEvaluation) -> Iterator[str]:
 def _tests(
     learned: Learned, entries: Entries, reread: Callable[[JsonObject], AgentRun]
 ) -> Iterator[JsonObject]:
-    (agent,) = read_criteria(write_criteria(learned.agent, entries), "", {})
+    (agent,) = read_criteria(write_criteria(learned.agent, entries), "", {}).agents
     runs = [
         *(("a good run", run, True) for run in learned.examples),
         *((broken.kind, broken.run, False) for broken in learned.broken_examples),

@@ -322,7 +322,7 @@ class _ReadyCriteria:
     def __init__(self, entries: Sequence[JsonObject]) -> None:
         evaluations: Sequence[Evaluation] = ()
         if entries:
-            (agent,) = read_criteria(write_criteria(EVERY_AGENT, entries), "", {})
+            (agent,) = read_criteria(write_criteria(EVERY_AGENT, entries), "", {}).agents
             evaluations = agent.evaluations
         self.of_calls = [item for item in evaluations if item.evaluator.id in _OF_CALLS]
         self.others = [item for item in evaluations if item.evaluator.id not in _OF_CALLS]

@@ -126,7 +126,7 @@ def test_the_codec_and_the_sink_see_the_same_spans(requests: list[TemplateReques
 
 
 def test_the_agent_of_the_workload_has_six_evaluations() -> None:
-    criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}))
+    criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
 
     assert EVALUATIONS_PER_TRACE == len(criteria.evaluations_for(AGENT_NAME))
 

@@ -153,7 +153,7 @@ def test_a_rate_spreads_the_requests_over_time() -> None:
 
 
 def test_criteria_have_as_many_evaluations_and_agents_as_asked_for() -> None:
-    criteria = CriteriaSet(read_criteria(criteria_text(20, ["first", "second"]), "criteria.yaml", {}))
+    criteria = CriteriaSet(read_criteria(criteria_text(20, ["first", "second"]), "criteria.yaml", {}).agents)
 
     assert [20, 20] == [len(criteria.evaluations_for(agent)) for agent in ("first", "second")]
 

@@ -28,7 +28,7 @@ class _Checked:
     def __init__(self, padding: str = "") -> None:
         self.clock = ManualClock()
         self.metrics = Metrics()
-        self.criteria = CriteriaSet(read_criteria(_CRITERIA, "criteria.yaml", {}))
+        self.criteria = CriteriaSet(read_criteria(_CRITERIA, "criteria.yaml", {}).agents)
         self.stage = EvaluationStage(
             criteria=lambda: self.criteria, metrics=self.metrics, clock=self.clock, instance="test"
         )
@@ -114,7 +114,9 @@ def test_grading_again_leaves_no_other_mark() -> None:
 
 def test_after_a_reload_nothing_is_compared() -> None:
     checked = _Checked()
-    checked.criteria = CriteriaSet(read_criteria(_CRITERIA.replace("delete", "search"), "criteria.yaml", {}))
+    checked.criteria = CriteriaSet(
+        read_criteria(_CRITERIA.replace("delete", "search"), "criteria.yaml", {}).agents
+    )
 
     checked.late(tool(3, 1, "delete"))
 

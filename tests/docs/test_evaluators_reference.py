@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from collector.configuration.criteria_tests import run_criteria_tests
 from docs.generate.evaluators import evaluators_reference, example_of, graded_example
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria_file
+from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Outcome, Score
@@ -45,7 +45,7 @@ def test_every_criteria_file_on_the_page_is_valid_and_its_test_holds() -> None:
 
     assert len(_TYPES) == len(files)
     for text in files:
-        document = read_criteria_file(text, "docs/evaluators.md", {})
+        document = read_criteria(text, "docs/evaluators.md", {})
         assert run_criteria_tests(document.cases, CriteriaSet(document.agents)) == []
 
 

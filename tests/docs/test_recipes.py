@@ -7,7 +7,7 @@ import pytest
 
 from collector.cli import run_command
 from docs.generate.recipes import Recipe, read_recipes, recipes_in
-from processors.criteria.criteria_file import read_criteria_file
+from processors.criteria.criteria_file import read_criteria
 
 RECIPES = read_recipes()
 
@@ -22,7 +22,7 @@ def test_the_recipe_tells_good_runs_from_bad_ones(
     code = run_command(["validate", str(file)])
 
     assert (0, "") == (code, capsys.readouterr().err)
-    document = read_criteria_file(recipe.criteria, "criteria.yaml", {})
+    document = read_criteria(recipe.criteria, "criteria.yaml", {})
     outcomes = defaultdict(set)
     for case in document.cases:
         for name, expected in case.expect.items():
@@ -38,7 +38,7 @@ def test_there_are_enough_of_them_and_no_two_say_the_same() -> None:
     evaluations = [
         evaluation.name
         for recipe in RECIPES
-        for agent in read_criteria_file(recipe.criteria, "criteria.yaml", {}).agents
+        for agent in read_criteria(recipe.criteria, "criteria.yaml", {}).agents
         for evaluation in agent.evaluations
     ]
     assert len(set(evaluations)) >= len(RECIPES)

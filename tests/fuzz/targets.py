@@ -27,7 +27,7 @@ from docs.generate.evaluators import example_file, graded_example
 from processors.annotation.run_line import format_run
 from processors.annotation.span_event import append_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_file import read_criteria_document
+from processors.criteria.criteria_file import read_criteria
 from processors.criteria.doubtful_criteria import criteria_warnings
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.problems import ProblemsFound
@@ -139,7 +139,7 @@ def check_criteria(data: bytes) -> None:
     except UnicodeDecodeError:
         return
     with suppress(ProblemsFound):
-        document = read_criteria_document(text, "criteria.yaml", {"HOME": "/"})
+        document = read_criteria(text, "criteria.yaml", {"HOME": "/"}, strict=False)
         for problem in (*document.problems, *document.warnings):
             str(problem).encode()
         if not document.problems:
@@ -184,7 +184,7 @@ def _all_evaluations() -> Sequence[Evaluation]:
     return [
         evaluation
         for kind in evaluator_types().values()
-        for agent in read_criteria_document(example_file(kind), "example.yaml", {}).agents
+        for agent in read_criteria(example_file(kind), "example.yaml", {}, strict=False).agents
         for evaluation in agent.evaluations
     ]
 

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_file import read_criteria, read_criteria_document
+from processors.criteria.criteria_file import read_criteria
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentIdentity, AgentRun, Conversation, ToolCall, ValueState
 from processors.model.conversation import RunReference, over_conversation
@@ -31,7 +31,7 @@ agents:
 
 
 def _evaluations(text: str = _CRITERIA) -> tuple[Evaluation, ...]:
-    return CriteriaSet(read_criteria(text, "criteria.yaml", {})).evaluations_for("agent")
+    return CriteriaSet(read_criteria(text, "criteria.yaml", {}).agents).evaluations_for("agent")
 
 
 def _run(number: int, *tools: str, start: int | None = None, session: str | None = "s") -> AgentRun:
@@ -194,7 +194,7 @@ agents:
 def test_what_cannot_have_the_scope_is_refused_with_those_that_can() -> None:
     text = "agents: {a: {evaluations: [{evaluator: run-error, scope: conversation}]}}"
 
-    (problem,) = read_criteria_document(text, "c.yaml", {}).problems
+    (problem,) = read_criteria(text, "c.yaml", {}, strict=False).problems
 
     assert "agents.a.evaluations[0].scope" == problem.path
     assert problem.message.startswith("run-error looks at more than calls, and cannot grade a conversation; ")

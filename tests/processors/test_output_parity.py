@@ -36,7 +36,7 @@ def _criteria_text(case: Case) -> str:
 
 def _read(case: Case) -> AgentCriteria | ProblemsFound:
     try:
-        (agent,) = read_criteria(_criteria_text(case), "criteria.yaml", {})
+        (agent,) = read_criteria(_criteria_text(case), "criteria.yaml", {}).agents
     except ProblemsFound as refusal:
         return refusal
     return agent
@@ -77,7 +77,7 @@ def test_case_ends_as_the_reference_does(case: Case) -> None:
 )
 def test_lines_are_split_and_scored_as_the_reference_does(case: Case) -> None:
     expected = wanted(case)["details"]
-    (agent,) = read_criteria(_criteria_text(case), "criteria.yaml", {})
+    (agent,) = read_criteria(_criteria_text(case), "criteria.yaml", {}).agents
     run = run_from_json({"agent": {"name": case["id"]}, "output": case["agent_output"]}, "case:1")
 
     (result,) = evaluate_run(run, agent.evaluations)

@@ -77,7 +77,7 @@ def _run(number: int, *calls: ToolCall) -> AgentRun:
 
 
 def _outcomes(run: AgentRun, *others: AgentRun) -> dict[str, Outcome]:
-    evaluations = CriteriaSet(read_criteria(_CRITERIA, "criteria.yaml", {})).evaluations_for("agent")
+    evaluations = CriteriaSet(read_criteria(_CRITERIA, "criteria.yaml", {}).agents).evaluations_for("agent")
     known = run.in_conversation(Conversation(others))
     return {result.name: result.outcome for result in evaluate_run(known, evaluations)}
 

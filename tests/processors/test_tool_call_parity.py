@@ -55,7 +55,7 @@ def test_case_ends_as_the_reference_does_where_the_project_does_not_depart_from_
         assert all(case["id"] in str(problem) for problem in refusal.value.problems)
         return
 
-    (agent,) = read_criteria(_criteria_text(case), "criteria.yaml", {})
+    (agent,) = read_criteria(_criteria_text(case), "criteria.yaml", {}).agents
     (result,) = evaluate_run(run_of(case), agent.evaluations)
 
     assert pytest.approx(expected["score"], abs=1e-9) == result.score

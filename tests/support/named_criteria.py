@@ -30,4 +30,4 @@ def criteria_with(
         document["owner"] = owner
     if contact:
         document["contact"] = contact
-    return CriteriaSet(read_criteria(json.dumps(document), "criteria.yaml", {}))
+    return CriteriaSet(read_criteria(json.dumps(document), "criteria.yaml", {}).agents)

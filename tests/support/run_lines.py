@@ -49,7 +49,7 @@ def results_of(line: Case, *evaluations: dict[str, Any]) -> list[EvaluationResul
     name = line["agent"]["name"]
     text = json.dumps({"agents": {name: {"evaluations": list(evaluations)}}})
     try:
-        (agent,) = read_criteria(text, "criteria.yaml", {})
+        (agent,) = read_criteria(text, "criteria.yaml", {}).agents
     except ProblemsFound as refusal:
         if all(name in str(problem) for problem in refusal.problems):
             return None

@@ -94,7 +94,7 @@ async def taken(folder: Path) -> Sequence[Screenshot]:
     clock = ManualClock()
     clock.advance((_NOON - clock.unix_nano()) / _SECOND)
     text = default_file("criteria/demo.yaml").read_text()
-    criteria = CriteriaSet(read_criteria(text, "demo.yaml", {}))
+    criteria = CriteriaSet(read_criteria(text, "demo.yaml", {}).agents)
     failed = next(run for run in runs if len(run.run.tool_calls) > 1 and run.verdict.value == "fail")
     server = PageServer(
         PageConfig(endpoint="127.0.0.1:0"), queries=filled(runs), criteria=lambda: criteria, clock=clock

@@ -20,7 +20,7 @@ TOKYO, ORDER = "tokyo/OrderOfCalls", "london/OrderOfCalls"
 
 def evaluations(imported: ImportedFile) -> dict[str, Evaluation]:
     """The evaluations by name, after a reading by the code of the service."""
-    (agent,) = read_criteria(imported.text, "imported.yaml", {"HOME": "/root"})
+    (agent,) = read_criteria(imported.text, "imported.yaml", {"HOME": "/root"}).agents
     return {evaluation.name: evaluation for evaluation in agent.evaluations}
 
 

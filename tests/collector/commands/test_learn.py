@@ -8,7 +8,7 @@ import pytest
 
 from collector.cli import run_command
 from collector.recordings import run_from_json
-from processors.criteria import read_criteria_file
+from processors.criteria import read_criteria
 from processors.model import GradedRun, Outcome
 from tests.support.agent_population import Line, deploy_agent, population, refund_agent
 from tests.support.graded_runs import result
@@ -43,7 +43,7 @@ def test_what_it_writes_is_valid_and_is_reported(
     assert "a call left out: " in report.err
     assert 0 == run_command(["validate", str(output)])
     assert "criteria for 2 agents" in capsys.readouterr().out
-    document = read_criteria_file(output.read_text(), "learned.yaml", {})
+    document = read_criteria(output.read_text(), "learned.yaml", {})
     assert ["deploy_agent", "refund_agent"] == [agent.pattern for agent in document.agents]
     assert 2 == run_command(["learn", good, "--agent", "refund_agent", "--output", str(output)])
     assert "File exists" in capsys.readouterr().err
@@ -87,7 +87,7 @@ def test_agents_with_too_few_runs_are_left_out(tmp_path: Path, capsys: pytest.Ca
     report = capsys.readouterr()
     assert "left out: 5 complete runs of deploy_agent: at least 20 are needed" in report.err
     assert "deploy_agent" not in report.out
-    (agent,) = read_criteria_file(report.out, "learned.yaml", {}).agents
+    (agent,) = read_criteria(report.out, "learned.yaml", {}).agents
     assert {"shadow"} == {evaluation.stage for evaluation in agent.evaluations}
 
     assert 2 == run_command(["learn", path, "--agent", "deploy_agent"])

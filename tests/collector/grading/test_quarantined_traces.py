@@ -37,7 +37,7 @@ TRACE = FinishedTrace(
 
 
 def a_grader() -> Grader:
-    criteria = CriteriaSet(read_criteria(CRITERIA, "criteria.yaml", {}))
+    criteria = CriteriaSet(read_criteria(CRITERIA, "criteria.yaml", {}).agents)
     return Grader(
         criteria=lambda: criteria,
         clock=SystemClock(),

@@ -104,7 +104,7 @@ def _criteria() -> CriteriaSet:
         [
             agent
             for tenant in TENANTS
-            for agent in read_criteria(CRITERIA.format(tenant=tenant), f"{tenant}.yaml", {})
+            for agent in read_criteria(CRITERIA.format(tenant=tenant), f"{tenant}.yaml", {}).agents
         ]
     )
 

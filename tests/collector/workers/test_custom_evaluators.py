@@ -98,7 +98,7 @@ def test_the_version_and_so_the_hash_of_criteria_changes_with_the_code(tmp_path:
 
     hashes = []
     for code in (GOOD, GOOD, GOOD + "# another thought\n"):
-        (agent,) = read_criteria(text, "criteria.yaml", {}, loaded(tmp_path, {"my-check": code}).known)
+        (agent,) = read_criteria(text, "criteria.yaml", {}, loaded(tmp_path, {"my-check": code}).known).agents
         hashes.append(agent.evaluations[0].criteria_hash)
 
     assert hashes[0] == hashes[1] != hashes[2]

@@ -1,11 +1,12 @@
 import json
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
-from processors.criteria.criteria_file import read_criteria, read_criteria_file
+from processors.criteria.criteria_file import read_criteria
 from processors.criteria.criteria_file_model import ExpectedResultEntry
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
@@ -17,8 +18,8 @@ ORDER: JsonObject = {"tool_calls_order": ["search", "book"]}
 COUNT: JsonObject = {"tool_calls_count": {"search": ["=", 1]}}
 
 
-def read(text: str, **environment: str) -> list[AgentCriteria]:
-    return read_criteria(text, "criteria.yaml", environment)
+def read(text: str, **environment: str) -> Sequence[AgentCriteria]:
+    return read_criteria(text, "criteria.yaml", environment).agents
 
 
 def problems(text: str) -> list[str]:
@@ -562,7 +563,7 @@ def test_an_agent_knows_who_answers_for_it_and_where_it_stands() -> None:
 
 
 def test_a_file_carries_tests_of_itself() -> None:
-    document = read_criteria_file(
+    document = read_criteria(
         """
 tenant: blue
 agents: {a: {evaluations: []}}
@@ -679,7 +680,7 @@ agents:
 
 @pytest.mark.parametrize("agents", ["", " {}", " ~"])
 def test_a_file_without_agents_is_warned_of(agents: str) -> None:
-    document = read_criteria_file(f"owner: me\nagents:{agents}\n", "criteria.yaml", {})
+    document = read_criteria(f"owner: me\nagents:{agents}\n", "criteria.yaml", {})
 
     assert [str(warning) for warning in document.warnings] == [
         "criteria.yaml:2: agents: there are no agents: nothing is evaluated by this file"
@@ -721,7 +722,7 @@ def test_any_content_is_either_loaded_or_refused(content: JsonValue) -> None:
     text = json.dumps(content)
 
     try:
-        agents = read_criteria(text, "criteria.json", {})
+        agents = read_criteria(text, "criteria.json", {}).agents
     except ProblemsFound as found:
         lines = [str(problem) for problem in found.problems]
     else:

@@ -18,7 +18,7 @@ def evaluation(**args: JsonValue) -> Evaluation:
         "evaluator": "tool-call-args",
         "criteria": {"tool_calls": [{"name": "look", "args": args}]},
     }
-    (agent,) = read_criteria(json.dumps({"agents": {"a": {"evaluations": [entry]}}}), "c.yaml", {})
+    (agent,) = read_criteria(json.dumps({"agents": {"a": {"evaluations": [entry]}}}), "c.yaml", {}).agents
     return agent.evaluations[0]
 
 

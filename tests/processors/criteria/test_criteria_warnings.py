@@ -6,7 +6,9 @@ from processors.criteria.doubtful_criteria import criteria_warnings
 
 def warnings(*texts: str) -> list[str]:
     agents = [
-        agent for number, text in enumerate(texts) for agent in read_criteria(text, f"{number}.yaml", {})
+        agent
+        for number, text in enumerate(texts)
+        for agent in read_criteria(text, f"{number}.yaml", {}).agents
     ]
     return [str(warning) for warning in criteria_warnings(agents)]
 

@@ -24,6 +24,6 @@ def test_criteria_for_the_agent_of_the_self_check_are_refused_where_they_stand()
 
 @pytest.mark.parametrize("agent", ["tracegrade.self-checker", '"tracegrade.*"', "self-check"])
 def test_other_names_are_free(agent: str) -> None:
-    (criteria,) = read_criteria(CRITERIA.format(agent=agent), "criteria.yaml", {})
+    (criteria,) = read_criteria(CRITERIA.format(agent=agent), "criteria.yaml", {}).agents
 
     assert agent.strip('"') == criteria.pattern

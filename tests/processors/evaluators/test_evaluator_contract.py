@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from docs.generate.evaluators import example_file, graded_example
 from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.criteria_file import read_criteria_file
+from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
@@ -263,7 +263,7 @@ _SECRET = "hidden-4711"
     "kind", [kind for kind in evaluator_types().values() if not kind.quotes_content], ids=lambda kind: kind.id
 )
 def test_what_says_that_it_quotes_nothing_quotes_nothing(kind: type[Evaluator]) -> None:
-    document = read_criteria_file(example_file(kind), "example", {})
+    document = read_criteria(example_file(kind), "example", {})
     (evaluation,) = document.agents[0].evaluations
     run = graded_example(kind).run
     calls = [call for each in run.tool_calls for call in _with_secrets(each)]

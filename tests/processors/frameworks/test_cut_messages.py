@@ -102,7 +102,7 @@ def evaluations_for(runs: _Runs) -> Sequence[Evaluation]:
     for evaluator, criteria in further:
         asked.append({"evaluator": evaluator, "criteria": criteria})
     text = json.dumps({"agents": {"*": {"evaluations": asked}}})
-    return CriteriaSet(read_criteria(text, "criteria.yaml", {})).evaluations_for("any")
+    return CriteriaSet(read_criteria(text, "criteria.yaml", {}).agents).evaluations_for("any")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")

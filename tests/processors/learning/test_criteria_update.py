@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.criteria import read_criteria_file
+from processors.criteria import read_criteria
 from processors.documents import ProblemsFound
 from processors.learning import LearnedText, updated_file
 
@@ -93,7 +93,7 @@ tests:
     expect: {learned-tools: pass}
 """
     )
-    assert not read_criteria_file(updated, "criteria.yaml", {}).problems
+    assert not read_criteria(updated, "criteria.yaml", {}).problems
 
 
 def test_the_same_again_changes_nothing() -> None:
@@ -105,7 +105,7 @@ def test_the_same_again_changes_nothing() -> None:
 def test_a_new_agent_comes_after_the_others() -> None:
     updated = updated_file(WRITTEN, "criteria.yaml", {"billing": new("billing")})
 
-    document = read_criteria_file(updated, "criteria.yaml", {})
+    document = read_criteria(updated, "criteria.yaml", {})
     assert ["refunds", "*", "billing"] == [agent.pattern for agent in document.agents]
     assert 3 == len(document.cases)
     assert [line for line in WRITTEN.splitlines() if line not in updated.splitlines()] == []
@@ -136,7 +136,7 @@ def test_a_file_in_one_line_is_refused_rather_than_spoiled(text: str) -> None:
 def test_other_ways_of_writing_are_kept(text: str) -> None:
     updated = updated_file(text, "criteria.yaml", {"refunds": new()})
 
-    document = read_criteria_file(updated, "criteria.yaml", {})
+    document = read_criteria(updated, "criteria.yaml", {})
     assert not document.problems
     assert "learned-tools" == document.agents[0].evaluations[-1].name
     assert 1 == len(document.cases)

@@ -34,7 +34,7 @@ def runs_of(lines: Sequence[Line], where: str = "runs") -> list[AgentRun]:
 
 def ready(learned: Learned) -> Sequence[Evaluation]:
     text = write_criteria(learned.agent, [evaluation.entry for evaluation in learned.evaluations])
-    (agent,) = read_criteria(text, "learned.yaml", {})
+    (agent,) = read_criteria(text, "learned.yaml", {}).agents
     return agent.evaluations
 
 

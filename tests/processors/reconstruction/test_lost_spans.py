@@ -62,7 +62,7 @@ agents:
 
 @cache
 def _criteria() -> CriteriaSet:
-    return CriteriaSet(read_criteria(CRITERIA, "criteria.yaml", {}))
+    return CriteriaSet(read_criteria(CRITERIA, "criteria.yaml", {}).agents)
 
 
 @cache
