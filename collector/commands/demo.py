@@ -24,7 +24,7 @@ from collector.commands.command import (
     no_arguments,
 )
 from collector.configuration import default_file
-from collector.exporters import RunPrintout, count_outcomes, counts_text
+from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.recordings import graded_run_from_json
 from collector.tools.child_service import ChildService
 from collector.tools.demo import scripted_runs, send_scripted_runs

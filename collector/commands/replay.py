@@ -34,7 +34,7 @@ from collector.commands.command import (
     unusable,
 )
 from collector.commands.compare import compare
-from collector.exporters import RunPrintout, count_outcomes, counts_text
+from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.recordings import RecordedStream
 from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers

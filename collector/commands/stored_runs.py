@@ -30,7 +30,7 @@ from collector.commands.command import (
 )
 from collector.config_fields import format_duration, parse_duration, reachable_address
 from collector.configuration import load_configuration
-from collector.exporters import RunPrintout
+from collector.printing import RunPrintout
 from collector.recordings import graded_run_from_json
 from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.tools.running_service import ask

@@ -13,14 +13,13 @@ from collector.exporters.exporter import ExporterContext
 from collector.exporters.fan_out import FanOut
 from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
 from collector.exporters.redrive import redrive_file
-from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
 from collector.exporters.score_exporter import ScoreExporter
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.task_supervisor import TaskOwner
 
 __all__ = [
-    "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "RunPrintout", "ScoreExporter",
-    "SpanExporterConfig", "TaskOwner", "build_fan_out", "count_outcomes", "counts_text", "exporter_types",
-    "one_line", "read_response", "read_status", "receives_evaluation_spans", "receives_log_records",
-    "receives_scores", "receives_spans", "redrive_file", "user_agent",
+    "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "ScoreExporter", "SpanExporterConfig",
+    "TaskOwner", "build_fan_out", "exporter_types", "one_line", "read_response", "read_status",
+    "receives_evaluation_spans", "receives_log_records", "receives_scores", "receives_spans", "redrive_file",
+    "user_agent",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ResultExporterType
-from collector.exporters.run_printout import RunPrintout
+from collector.printing import RunPrintout
 from collector.trace import GradedTrace
 from processors.documents import StrictModel
 from processors.model import GradedRun

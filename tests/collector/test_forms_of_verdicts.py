@@ -15,8 +15,8 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.exporters.run_printout import RunPrintout
 from collector.otlp.codec import join_spans
+from collector.printing import RunPrintout
 from processors.annotation.evaluation_span import evaluation_spans
 from processors.annotation.log_record import result_records
 from processors.annotation.run_line import format_run

@@ -9,7 +9,7 @@ import pytest
 
 from collector.clock import ManualClock, SystemClock
 from collector.exporters.debug import DebugConfig, DebugExporter
-from collector.exporters.run_printout import RunPrintout, count_outcomes, counts_text
+from collector.printing import RunPrintout, count_outcomes, counts_text
 from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.graded_run import GradedRun
