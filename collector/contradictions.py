@@ -53,16 +53,11 @@ class Contradictions:
         self._clock = clock
         self._kept: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
         self._due: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
-        self._bytes = 0
+        self.kept_bytes = 0
         for outcome in (Outcome.PASS, Outcome.FAIL):
             metrics.verdicts_contradicted.add(0, outcome.value)
         for result in ("same", "contradicted", "not_kept", "not_graded"):
             metrics.late_traces_checked.add(0, result)
-
-    @property
-    def kept_bytes(self) -> int:
-        """What the kept spans take."""
-        return self._bytes
 
     def keep(self, trace: FinishedTrace, graded: GradedTrace) -> None:
         """Keep a graded trace for a while, if anything was said of it."""
@@ -73,10 +68,10 @@ class Contradictions:
             key = trace.trace_id, trace.tenant
             self._let_go(key)
             self._kept[key] = _Kept(replace(trace, receipt=None), verdicts, self._criteria(), size, now)
-            self._bytes += size
+            self.kept_bytes += size
         while self._kept:
             key, oldest = next(iter(self._kept.items()))
-            if self._bytes <= KEPT_BYTES and now - oldest.kept_at < KEPT_SECONDS:
+            if self.kept_bytes <= KEPT_BYTES and now - oldest.kept_at < KEPT_SECONDS:
                 break
             self._let_go(key)
 
@@ -122,7 +117,7 @@ class Contradictions:
     def _let_go(self, key: tuple[bytes, str]) -> None:
         kept = self._kept.pop(key, None)
         if kept is not None:
-            self._bytes -= kept.size
+            self.kept_bytes -= kept.size
 
 
 class _Kept:

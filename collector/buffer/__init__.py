@@ -1,9 +1,9 @@
 """Traces that are not finished yet, and when they are."""
 
+from collector.buffer.finish_clock import RecordClock
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.learned_waits import LearnedWaits
-from collector.buffer.record_clock import RecordClock
 from collector.buffer.trace_buffer import TraceBuffer, settled_spans
 
 __all__ = [

@@ -1,8 +1,4 @@
-"""The finish clock: seconds that pass only while the service could have received spans.
-
-Quiet means something only while senders get through. The clock therefore stands still while requests are
-refused, while the process is stopped or lags, and for 10 s after.
-"""
+"""The clocks of quiet time: seconds that pass only while the service could have received spans."""
 
 from collector.buffer.outages import SETTLE_SECONDS, Outage, Outages
 from collector.clock import Clock
@@ -16,8 +12,9 @@ OUTAGE_SECONDS = 5.0
 class FinishClock:
     """Counts receiving seconds; every reading moves it on, so it must be read at least once a second.
 
-    A gap is taken from whichever of the monotonic and the wall clock moved further, because the former
-    does not run while a machine is suspended.
+    Quiet means something only while senders get through. The clock stands still while requests are refused,
+    while the process is stopped or lags, and for 10 s after. A gap is taken from whichever of the monotonic
+    and the wall clock moved further, because the former does not run while a machine is suspended.
 
     Attributes:
         monotonic: the monotonic clock at the last reading.
@@ -25,17 +22,6 @@ class FinishClock:
         standstill_seconds: how long the clock has stood still, in total.
         outages: the gaps of more than 5 s, and whatever else was recorded there.
     """
-
-    __slots__ = (
-        "_clock",
-        "_is_read",
-        "_seconds",
-        "_stands_until",
-        "monotonic",
-        "outages",
-        "standstill_seconds",
-        "unix_nano",
-    )
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -73,6 +59,57 @@ class FinishClock:
         return self._seconds
 
     def stand_still(self) -> None:
-        """The service cannot receive now (it refuses, it replays): stand still for the next 10 s."""
+        """The service cannot receive now: stand still for the next 10 s."""
         self.now()
         self._stands_until = self.monotonic + SETTLE_SECONDS
+
+
+class RecordClock(FinishClock):
+    """The finish clock of a partition: the time of its records, as far as they are read.
+
+    Quiet means something only where all that was sent has been read. While records wait, time is that of the
+    last one read: a record from the future counts as one of now, and one older than another before it lets no
+    time pass. At the end of the partition the reader's own seconds count, from one poll to the next; a longer
+    gap adds nothing, nor do the 10 s after it, since what arrived meanwhile is still to be read.
+
+    Standstill and outages stay empty: lag and pauses are counted elsewhere, and what is late is read late.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self._origin_nano: int | None = None
+        self._is_at_end = False
+        self._polled = self.monotonic
+
+    def now(self) -> float:
+        """Seconds since the first record; never goes back."""
+        self.monotonic = self._clock.monotonic()
+        self.unix_nano = self._clock.unix_nano()
+        return self._seconds
+
+    def hear(self) -> None:
+        """The reader has polled, and has taken in all records that it got."""
+        now = self._clock.monotonic()
+        elapsed = now - self._polled
+        self._polled = now
+        if elapsed > MAX_GAP_SECONDS:
+            self._stands_until = now + SETTLE_SECONDS
+        elif self._is_at_end and now >= self._stands_until:
+            self._seconds += elapsed
+
+    def read(self, unix_nano: int) -> None:
+        """A record was read that was written at this time; others may wait behind it."""
+        self._is_at_end = False
+        unix_nano = min(unix_nano, self._clock.unix_nano())
+        if self._origin_nano is None:
+            self._origin_nano = unix_nano
+        self._seconds = max(self._seconds, (unix_nano - self._origin_nano) / 1e9)
+
+    def reach_end(self) -> None:
+        """All records were read; from now on own seconds count."""
+        self._is_at_end = True
+        self._polled = self._clock.monotonic()
+
+    def leave_end(self) -> None:
+        """Records may wait that are not read: own seconds do not count."""
+        self._is_at_end = False

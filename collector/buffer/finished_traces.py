@@ -24,9 +24,10 @@ class FinishedTraces:
 
     When the ids take more than `max_id_bytes`, those of the oldest traces are forgotten first; such a
     trace is still known, so its late spans are still late, but a repeat among them is not recognised.
+    `id_bytes` is about what the ids take.
     """
 
-    __slots__ = ("_id_bytes", "_ids", "_late_ids", "_max_id_bytes", "_max_traces", "_order", "_order_of_ids")
+    __slots__ = ("_ids", "_late_ids", "_max_id_bytes", "_max_traces", "_order", "_order_of_ids", "id_bytes")
 
     def __init__(self, max_traces: int = MAX_TRACES, max_id_bytes: int = MAX_ID_BYTES) -> None:
         self._max_traces = max_traces
@@ -35,18 +36,13 @@ class FinishedTraces:
         self._late_ids: dict[bytes, set[bytes]] = {}
         self._order: deque[bytes] = deque()
         self._order_of_ids: deque[bytes] = deque()  # the traces whose ids are kept: a tail of `_order`
-        self._id_bytes = 0
+        self.id_bytes = 0
 
     def __contains__(self, trace: bytes) -> bool:
         return trace in self._ids
 
     def __len__(self) -> int:
         return len(self._ids)
-
-    @property
-    def id_bytes(self) -> int:
-        """Bytes that the remembered span ids take, about."""
-        return self._id_bytes
 
     def add(self, trace: bytes, span_ids: Iterable[bytes], latest_end: int = 0) -> None:
         """Remember a trace that was finished, or what went on in one that is remembered.
@@ -63,7 +59,7 @@ class FinishedTraces:
             return
         ids = b"".join(sorted(span_ids))
         self._ids[trace] = end + ids
-        self._id_bytes += len(ids)
+        self.id_bytes += len(ids)
         self._order.append(trace)
         self._order_of_ids.append(trace)
         if len(self._order) > self._max_traces:
@@ -98,16 +94,16 @@ class FinishedTraces:
         if self.had(trace, span_id):
             return False
         self._late_ids.setdefault(trace, set()).add(span_id)
-        self._id_bytes += _LATE_ID_BYTES
+        self.id_bytes += _LATE_ID_BYTES
         self._enforce_id_bytes()
         return True
 
     def _enforce_id_bytes(self) -> None:
-        while self._id_bytes > self._max_id_bytes:
+        while self.id_bytes > self._max_id_bytes:
             self._forget_oldest_ids()
 
     def _forget_oldest_ids(self) -> None:
         trace = self._order_of_ids.popleft()
-        self._id_bytes -= max(len(self._ids[trace] or b"") - _END_BYTES, 0)
+        self.id_bytes -= max(len(self._ids[trace] or b"") - _END_BYTES, 0)
         self._ids[trace] = None
-        self._id_bytes -= _LATE_ID_BYTES * len(self._late_ids.pop(trace, ()))
+        self.id_bytes -= _LATE_ID_BYTES * len(self._late_ids.pop(trace, ()))

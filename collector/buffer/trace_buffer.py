@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
 from itertools import count, islice
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
-from collector.buffer.buffer_group import BufferGroup
 from collector.buffer.finish_clock import OUTAGE_SECONDS, FinishClock
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
@@ -21,6 +20,7 @@ from collector.buffer.learned_waits import GapWatch, LearnedWaits
 from collector.buffer.outages import Outage, Outages, RefusedSpans
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
+from collector.memory_limiter import MemoryLimiter
 from collector.telemetry import Metrics
 from collector.trace import (
     RECEIPT_BYTES,
@@ -40,6 +40,9 @@ under way while the set of replicas changed, so that some may have gone to anoth
 lie in several partitions."""
 
 
+SOFT_LIMIT = 0.8
+"""Part of the memory limit that buffers may fill by themselves before they finish traces early."""
+
 HEADS_AT_ONCE = 10_000
 """Heads of spans of one trace that are read at once: some 30 ms. The rest is read the next time."""
 
@@ -58,64 +61,6 @@ _CAN_GO_ON = frozenset(
 held again."""
 _LACKS_SPANS = frozenset({FinishReason.IDLE, FinishReason.ROOT_INCOMPLETE})
 """A trace that was quiet for long and still has no root, or misses parents, is but a part."""
-
-
-class MemoryLimiter(Protocol):
-    """The budget of bytes for held spans."""
-
-    @property
-    def limit(self) -> int:
-        """Bytes that may be held."""
-        ...
-
-    @property
-    def shared(self) -> int:
-        """Bytes of the limit that spans hold together; finishing traces lets go of them as well."""
-        ...
-
-    def try_acquire(self, count: int) -> bool:
-        """Take `count` bytes if they fit."""
-        ...
-
-    def take(self, count: int) -> None:
-        """Take `count` bytes whether they fit or not."""
-        ...
-
-    def release(self, count: int) -> None:
-        """Give back `count` bytes."""
-        ...
-
-
-class QuietClock(Protocol):
-    """Seconds that pass only while spans would come; see `collector.buffer.finish_clock.FinishClock`."""
-
-    @property
-    def monotonic(self) -> float:
-        """The monotonic clock at the last reading."""
-        ...
-
-    @property
-    def unix_nano(self) -> int:
-        """The wall clock at the last reading."""
-        ...
-
-    @property
-    def standstill_seconds(self) -> float:
-        """How long spans could not come, in total."""
-        ...
-
-    @property
-    def outages(self) -> Outages:
-        """When spans may have been lost."""
-        ...
-
-    def now(self) -> float:
-        """The seconds that have passed; never goes back."""
-        ...
-
-    def stand_still(self) -> None:
-        """Spans cannot come now, nor do they for some seconds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +126,11 @@ class TraceBuffer:
         clock: Clock,
         policy: FinishPolicy | None = None,
         finished_traces: FinishedTraces | None = None,
-        finish_clock: QuietClock | None = None,
+        finish_clock: FinishClock | None = None,
         streams: bool = False,
         has_receipts: bool = False,
         verdict_delay: float = 0.0,
-        group: BufferGroup | None = None,
+        group: "BufferGroup | None" = None,
         source: RecordSource | None = None,
         learned: LearnedWaits | None = None,
         settled_scopes: Callable[[Sequence[RawSpan]], Scopes | None] | None = None,
@@ -206,7 +151,7 @@ class TraceBuffer:
         self._max_lateness_nano = int(config.max_lateness * 1e9)
         self._limiter = limiter
         self._metrics = metrics
-        self.finish_clock: QuietClock = finish_clock or FinishClock(clock)
+        self.finish_clock: FinishClock = finish_clock or FinishClock(clock)
         self._refused = RefusedSpans(self.finish_clock.outages)
         self._reroutings = Outages()
         self._finished = FinishedTraces() if finished_traces is None else finished_traces
@@ -232,7 +177,7 @@ class TraceBuffer:
         group.buffers.append(self)
 
     def sibling(
-        self, source: RecordSource, finish_clock: QuietClock, finished_traces: FinishedTraces
+        self, source: RecordSource, finish_clock: FinishClock, finished_traces: FinishedTraces
     ) -> "TraceBuffer":
         """A buffer of the same settings and group for what is read from `source`."""
         return TraceBuffer(
@@ -726,6 +671,54 @@ class TraceBuffer:
         total = self.finish_clock.standstill_seconds
         self._metrics.finish_clock_standstill_seconds.add(total - self._counted_standstill)
         self._counted_standstill = total
+
+
+class BufferGroup:
+    """The buffers of a service, under one memory limit.
+
+    Attributes:
+        buffers: those that are in use.
+        held_bytes: bytes acquired for what they hold together.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.buffers: list[TraceBuffer] = []
+        self.held_bytes = 0
+        self._limit = limit_bytes
+        self._soft_limit = self._wanted_limit = int(limit_bytes * SOFT_LIMIT)
+
+    @property
+    def spans_held(self) -> int:
+        """Spans in all of them."""
+        return sum(buffer.spans_held for buffer in self.buffers)
+
+    @property
+    def excess_bytes(self) -> int:
+        """How much more is held than should be; negative while there is room."""
+        return self.held_bytes - self._wanted_limit
+
+    def share_of_excess(self, held_bytes: int) -> int:
+        """How much of the excess, which there is, a buffer is to let go of that holds so much of it all."""
+        return -(-self.excess_bytes * held_bytes // self.held_bytes)
+
+    def want_room(self, size: int) -> None:
+        """A request found no room: so much is to be free beside what is held, or as much as there can be."""
+        self._wanted_limit = max(0, min(self._wanted_limit, self._limit - size))
+
+    def relax(self) -> None:
+        """There is room: let the soft limit count again."""
+        self._wanted_limit = self._soft_limit
+
+    def publish(self, metrics: Metrics, clock: Clock) -> None:
+        """Let every scrape see what is held."""
+
+        def oldest() -> float:
+            arrivals = [buffer.oldest_arrival_unix_nano() for buffer in self.buffers]
+            return min((arrival for arrival in arrivals if arrival), default=clock.unix_nano()) / 1e9
+
+        metrics.spans_held.read_from(lambda: self.spans_held, "")
+        metrics.traces_held.read_from(lambda: sum(buffer.traces_held for buffer in self.buffers))
+        metrics.oldest_held_span.read_from(oldest)
 
 
 def settled_spans(batches: Iterable[SpanBatch]) -> list[RawSpan]:
