@@ -1,12 +1,13 @@
 """The series that agent runs count in: for each agent its label sets, evaluations, classes and tools.
 
 Every label value that comes from telemetry is bounded here, so that the number of series is; every series is
-shown at 0 before it counts; and series in which nothing was counted for long are taken away, so that their
-label values give back their slots.
+shown at 0 before it counts; and series that were idle for long expire, which frees the slots of their label
+values.
 """
 
+import math
 from collections.abc import Container, Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from collector.clock import Clock
 from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels, Metrics
@@ -46,12 +47,12 @@ HOLD_SECONDS = 15.0
 MAX_INTERVAL_SECONDS = 60.0
 """How often, at most, idle series are looked for."""
 
-InstrumentT = TypeVar("InstrumentT", Counter, Histogram)
-KeyT = TypeVar("KeyT")
-SeriesT = TypeVar("SeriesT", bound="CountedSeries")
-
 _OUTCOMES = tuple(Outcome)
 _TOKEN_TYPES = ("input", "output")
+
+_Member: TypeAlias = tuple[Counter | Histogram, Labels]
+KeyT = TypeVar("KeyT")
+SeriesT = TypeVar("SeriesT", bound="Series")
 
 
 class LabelValues:
@@ -98,113 +99,82 @@ class LabelValues:
         self._taken = {value for value in self._taken if value in values}
 
 
-class FirstSight(Generic[InstrumentT]):
-    """Shows the series of an instrument at 0 before they take their first increment.
+class NewSeries:
+    """Makes scrapes show every series at 0 before they show what it counts.
 
     Prometheus computes rates from differences: what a series held when it was scraped for the first time is
-    lost to every rate. So increments of a series that just appeared wait until a scrape has shown it at 0, or
-    for 15 s, so that a service nobody scrapes does not hold them for ever. They are held, never dropped.
+    missing from every rate. So a scrape shows a series that just appeared at 0, unless that was 15 s ago or
+    longer: a scrape that late has missed the moment.
 
-    A series that was taken away and comes back before a scrape missed it waits for the scrape, however long:
-    to whoever scrapes it never went away, and only its value of 0 says that it began anew.
+    A series that expired and reappears before a scrape could miss it is shown at 0 however late the scrape:
+    to Prometheus it never went away, and only its value of 0 shows that it began anew.
     """
 
-    def __init__(self, instrument: InstrumentT, clock: Clock) -> None:
-        self.instrument: InstrumentT = instrument
-        self.held: InstrumentT = instrument.twin()
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._waiting_since: dict[Labels, float] = {}
-        self._waiting_for_scrape: list[Labels] = []
-        self._gone: set[Labels] = set()
+        self._unseen: dict[int, Counter | Histogram] = {}
+        self._removed: set[tuple[str, Labels]] = set()
 
-    def appear(self, labels: Labels) -> None:
-        """Show the series at 0, if it is not there, and hold what it takes from now on."""
-        if labels in self.instrument.values:
+    def add(self, instrument: Counter | Histogram, labels: Labels) -> None:
+        """Let the series appear, if it is not there."""
+        if labels in instrument.values:
             return
-        self.instrument.begin(labels)
-        self.held.begin(labels)
-        if labels in self._gone:
-            self._waiting_for_scrape.append(labels)
-        else:
-            self._waiting_since[labels] = self._clock.monotonic()
+        instrument.begin(labels)
+        was_removed = (instrument.name, labels) in self._removed
+        instrument.unseen[labels] = math.inf if was_removed else self._clock.monotonic()
+        self._unseen[id(instrument)] = instrument
 
-    def open(self, labels: Labels) -> InstrumentT:
-        """What increments of the series go into now; it is there, and a new series appears."""
-        instrument, held = self.instrument, self.held
+    def remove(self, instrument: Counter | Histogram, labels: Labels) -> bool:
+        """Let the series disappear; whether it was there."""
         if labels not in instrument.values:
-            self.appear(labels)
-        return held if held.values and labels in held.values else instrument
-
-    def release(self, *, everything: bool) -> None:
-        """Apply what was held for 15 s, or everything."""
-        due = []
-        due_until = self._clock.monotonic() - HOLD_SECONDS
-        for labels, first_seen in self._waiting_since.items():
-            if first_seen > due_until and not everything:
-                break
-            due.append(labels)
-        for labels in due:
-            del self._waiting_since[labels]
-        if everything:
-            due += self._waiting_for_scrape
-            self._waiting_for_scrape.clear()
-        for labels in due:
-            self.instrument.take(self.held, labels)
-
-    def show(self) -> None:
-        """A scrape shows everything as it stands: which series are there, and which are gone."""
-        self._gone.clear()
-
-    def holds(self, labels: Labels) -> bool:
-        """Whether some of what the series counts may be held."""
-        return labels in self.held.values
-
-    def remove(self, labels: Labels) -> bool:
-        """Let a series disappear of which nothing is held; whether it was there."""
-        if labels not in self.instrument.values:
             return False
-        self.instrument.remove(*labels)
-        self._gone.add(labels)
+        instrument.remove(*labels)
+        self._removed.add((instrument.name, labels))
         return True
 
+    def before_scrape(self) -> None:
+        """A scrape is going to show which series there are, and which no longer."""
+        self._removed.clear()
+        latest = self._clock.monotonic() - HOLD_SECONDS
+        for instrument in self._unseen.values():
+            for labels in [labels for labels, since in instrument.unseen.items() if since <= latest]:
+                del instrument.unseen[labels]
 
-class CountedSeries:
-    """Series of a counter that come and go together, with their scores where they have some.
+    def after_scrape(self) -> None:
+        """Every series was shown: the next scrape shows what it counted."""
+        for instrument in self._unseen.values():
+            instrument.unseen.clear()
+        self._unseen.clear()
 
-    A series goes only if a scrape showed what it counts a whole expiry ago and shows the same now, and
-    nothing is held back for it: no increment is lost to whoever scrapes.
+
+class Series:
+    """Series that appear and expire together; the first is a counter.
+
+    They are idle only if a scrape showed what they count a whole expiry ago and shows the same now: no
+    increment is lost to Prometheus.
     """
 
-    __slots__ = ("_idle_since", "_total", "counted", "counter", "score", "scores")
+    __slots__ = ("_idle_since", "_new", "_total", "members")
 
-    def __init__(
-        self,
-        counter: FirstSight[Counter],
-        *counted: Labels,
-        scores: FirstSight[Histogram] | None = None,
-        score: Labels = (),
-    ) -> None:
-        self.counter = counter
-        self.counted = counted
-        self.scores = scores
-        self.score = score
+    def __init__(self, new: NewSeries, *members: _Member) -> None:
+        self._new = new
+        self.members = members
         self._total: float | None = None
         self._idle_since = 0.0
-        if scores is not None:
-            scores.appear(score)
-        for labels in counted:
-            counter.appear(labels)
+        for instrument, labels in members:
+            new.add(instrument, labels)
 
-    def count(self, amount: int = 1) -> None:
-        """Add to the first of the series."""
-        labels = self.counted[0]
-        self.counter.open(labels).values[labels] += amount
+    def count(self, amount: int = 1, position: int = 0) -> None:
+        """Add to one of the counters."""
+        counter, labels = self.members[position]
+        counter.values[labels] += amount  # type: ignore[assignment,operator]  # a counter, not a histogram
 
     def is_idle(self, now: float, seconds: float) -> bool:
-        """Whether nothing was counted for so long; to be asked when everything has been shown."""
+        """Whether nothing was counted for that long; to be queried after a scrape."""
+        counted = [(one, labels) for one, labels in self.members if isinstance(one, Counter)]
         total = None
-        if not any(map(self.counter.holds, self.counted)):
-            total = sum(self.counter.instrument.value(*labels) for labels in self.counted)
+        if not any(labels in counter.unseen for counter, labels in counted):
+            total = sum(counter.values[labels] for counter, labels in counted)
         if total is None or total != self._total:
             self._total = total
             self._idle_since = now
@@ -213,100 +183,89 @@ class CountedSeries:
 
     def remove(self) -> int:
         """Let the series disappear; the number of those that were there."""
-        removed = sum(map(self.counter.remove, self.counted))
-        return removed + (self.scores.remove(self.score) if self.scores is not None else 0)
+        return sum([self._new.remove(*member) for member in self.members])
 
 
-class Amounts(NamedTuple):
-    """What tokens and costs of runs are counted in."""
-
-    tokens: FirstSight[Histogram]
-    costs: FirstSight[Histogram]
-
-
-class EvaluationSeries(CountedSeries):
-    """The series of one evaluation for one label set: its scores, one for each outcome, those of classes."""
+class EvaluationSeries(Series):
+    """The series of one evaluation for one label set: one for each outcome, then its scores, and classes."""
 
     __slots__ = ("class_values", "classes")
 
     def __init__(
-        self, results: FirstSight[Counter], scores: FirstSight[Histogram], name: str, runs: "RunSeries"
+        self, new: NewSeries, results: Counter, scores: Histogram, name: str, runs: "RunSeries"
     ) -> None:
-        self.classes: dict[tuple[str, str], CountedSeries] = {}
+        self.classes: dict[tuple[str, str], Series] = {}
         self.class_values = LabelValues(MAX_CLASSES, MAX_CLASS_LENGTH)
-        outcomes = [(runs.agent, name, outcome.value, *runs.optional) for outcome in _OUTCOMES]
-        super().__init__(results, *outcomes, scores=scores, score=(runs.agent, name, *runs.optional))
+        outcomes = [(results, (runs.agent, name, outcome.value, *runs.optional)) for outcome in _OUTCOMES]
+        super().__init__(new, *outcomes, (scores, (runs.agent, name, *runs.optional)))
 
-    def count_result(self, outcome: Outcome) -> None:
-        """Count a result."""
-        labels = self.counted[_OUTCOMES.index(outcome)]
-        self.counter.open(labels).values[labels] += 1
-
-    def observe(self, exemplar: Exemplar) -> None:
-        """Count the score of a result, and name the span behind it."""
-        if self.scores is not None:
-            self.scores.open(self.score).observe_span(exemplar, self.score)
+    def count_result(self, outcome: Outcome, score: Exemplar | None) -> None:
+        """Count a result; its score, if it has one, names the span behind it."""
+        self.count(position=_OUTCOMES.index(outcome))
+        if score is not None:
+            scores, labels = self.members[-1]
+            scores.observe_span(score, labels)  # type: ignore[union-attr]  # a histogram
 
     def remove(self) -> int:
         """Let the series disappear, those of classes too; the number of those that were there."""
         return super().remove() + sum([pair.remove() for pair in self.classes.values()])
 
 
-class RunSeries(CountedSeries):
+class RunInstruments(NamedTuple):
+    """Where runs are counted."""
+
+    runs: Counter
+    seconds: Histogram
+    tokens: Histogram
+    cost: Histogram
+
+
+class RunSeries(Series):
     """The series of one label set: those of its runs, and those of its evaluations.
 
     Evaluations are keyed by whether they are in shadow, and by name. Tokens and costs have series from the
-    first run on that tells them: of most agents either all runs do or none.
+    first run on that reports them: of most agents either all runs do or none.
     """
 
-    __slots__ = ("_amounts", "_cost", "_tokens", "agent", "evaluations", "optional")
+    __slots__ = ("_instruments", "agent", "evaluations", "labels", "optional")
 
-    def __init__(
-        self,
-        runs: FirstSight[Counter],
-        durations: FirstSight[Histogram],
-        amounts: "Amounts",
-        agent: str,
-        optional: Labels,
-    ) -> None:
-        labels = (agent, *optional)
-        super().__init__(runs, labels, scores=durations, score=labels)
-        self._amounts = amounts
-        self._cost = labels
-        self._tokens = [(agent, kind, *optional) for kind in _TOKEN_TYPES]
+    def __init__(self, new: NewSeries, instruments: RunInstruments, agent: str, optional: Labels) -> None:
+        self.labels = (agent, *optional)
+        super().__init__(new, (instruments.runs, self.labels), (instruments.seconds, self.labels))
+        self._instruments = instruments
         self.agent = agent
         self.optional = optional
         self.evaluations: dict[tuple[bool, str], EvaluationSeries] = {}
 
     def observe_run(self, run: AgentRun, span_id: bytes, unix_nano: int) -> None:
-        """Count how long a run took, its tokens and its cost, as far as they are known, and name its span."""
-        seconds = run.duration_seconds
-        if seconds is not None and self.scores is not None:
+        """Count the duration, tokens and cost of a run as far as they are known, and name its span."""
+        if (seconds := run.duration_seconds) is not None:
             exemplar = Exemplar(seconds, run.trace_id, span_id, unix_nano)
-            self.scores.open(self.score).observe_span(exemplar, self.score)
-        usage = run.usage
-        if usage is None:
+            self._instruments.seconds.observe_span(exemplar, self.labels)
+        if (usage := run.usage) is None:
             return
-        tokens, costs = self._amounts
-        given, made = self._tokens
-        exemplar = Exemplar(usage.input_tokens, run.trace_id, span_id, unix_nano)
-        tokens.open(given).observe_span(exemplar, given)
-        tokens.open(made).observe(usage.output_tokens, *made)
-        cost = run.cost
-        if cost is not None:
-            costs.open(self._cost).observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), self._cost)
+        _, _, tokens, costs = self._instruments
+        given, generated = ((self.agent, kind, *self.optional) for kind in _TOKEN_TYPES)
+        self._new.add(tokens, given)
+        self._new.add(tokens, generated)
+        tokens.observe_span(Exemplar(usage.input_tokens, run.trace_id, span_id, unix_nano), given)
+        tokens.observe(usage.output_tokens, *generated)
+        if (cost := run.cost) is not None:
+            self._new.add(costs, self.labels)
+            costs.observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), self.labels)
 
     def remove(self) -> int:
         """Let the series disappear, those of tokens and costs too; the number of those that were there."""
-        tokens, costs = self._amounts
-        return super().remove() + sum(map(tokens.remove, self._tokens)) + costs.remove(self._cost)
+        tokens = [(self.agent, kind, *self.optional) for kind in _TOKEN_TYPES]
+        removed = sum([self._new.remove(self._instruments.tokens, labels) for labels in tokens])
+        return super().remove() + removed + self._new.remove(self._instruments.cost, self.labels)
 
 
 class AgentSeries:
     """The series of one agent, or of all that got no slot.
 
-    `lasting` are the keys of the evaluations whose series without optional labels stay for ever; they are
-    those of an agent that is named exactly in criteria.
+    `lasting` are the keys of the evaluations whose series without optional labels never expire: those of an
+    agent that is named exactly in criteria.
     """
 
     __slots__ = ("is_exact", "lasting", "name", "runs", "tool_values", "tools", "versions")
@@ -316,7 +275,7 @@ class AgentSeries:
         self.is_exact = False
         self.lasting: frozenset[tuple[bool, str]] = frozenset()
         self.runs: dict[Labels, RunSeries] = {}
-        self.tools: dict[tuple[str, str], CountedSeries] = {}
+        self.tools: dict[tuple[str, str], Series] = {}
         self.tool_values = LabelValues(MAX_TOOLS_PER_AGENT)
         self.versions = LabelValues(MAX_VERSIONS)
 
@@ -346,22 +305,17 @@ class KnownAgents:
         self._clock = clock
         self._expiry_seconds = expiry_seconds
         self._next_sweep = 0.0
-        self._runs = FirstSight(metrics.agent_runs, clock)
-        self._durations = FirstSight(metrics.run_duration_seconds, clock)
-        self._amounts = Amounts(FirstSight(metrics.run_tokens, clock), FirstSight(metrics.run_cost, clock))
-        self._scores = FirstSight(metrics.score, clock)
-        self._results = FirstSight(metrics.results, clock)
-        self._shadow_scores = FirstSight(metrics.shadow_score, clock)
-        self._shadow_results = FirstSight(metrics.shadow_results, clock)
-        self._classes = FirstSight(metrics.classifications, clock)
-        self._tool_calls = FirstSight(metrics.tool_calls, clock)
-        self._first_sights: tuple[FirstSight[Counter] | FirstSight[Histogram], ...] = (
-            *(self._runs, self._results, self._shadow_results, self._classes, self._tool_calls),
-            *(self._scores, self._shadow_scores, self._durations, *self._amounts),
+        self.new = NewSeries(clock)
+        self._instruments = RunInstruments(
+            metrics.agent_runs, metrics.run_duration_seconds, metrics.run_tokens, metrics.run_cost
         )
+        self._live = (metrics.results, metrics.score)
+        self._shadow = (metrics.shadow_results, metrics.shadow_score)
+        self._classes = metrics.classifications
+        self._tool_calls = metrics.tool_calls
 
     def reserve(self, names: Iterable[str]) -> None:
-        """Make `names` the agents that have a slot whatever the number of others."""
+        """Give the agents of these `names`, and of no others, a slot whatever the number of others."""
         self._names.reserve(names)
 
     def agent(self, name: str) -> tuple[AgentSeries, bool]:
@@ -370,8 +324,8 @@ class KnownAgents:
         found = self.agents.get(label)
         if found is not None:
             return found, False
-        made = self.agents[label] = AgentSeries(label)
-        return made, True
+        agent = self.agents[label] = AgentSeries(label)
+        return agent, True
 
     def series_of(self, agent: AgentSeries, run: AgentRun) -> RunSeries:
         """The series that `run` of `agent` counts in."""
@@ -388,18 +342,18 @@ class KnownAgents:
 
     def plain_series(self, agent: AgentSeries) -> RunSeries:
         """The series of `agent` without optional labels."""
-        return agent.runs.get(()) or self._made(agent, ())
+        return agent.runs.get(()) or self._add(agent, ())
 
     def evaluation_series(self, runs: RunSeries, name: str, *, in_shadow: bool) -> EvaluationSeries:
         """The series of an evaluation of `runs`."""
         found = runs.evaluations.get((in_shadow, name))
         if found is None:
-            results = self._shadow_results if in_shadow else self._results
-            scores = self._shadow_scores if in_shadow else self._scores
-            found = runs.evaluations[in_shadow, name] = EvaluationSeries(results, scores, name, runs)
+            instruments = self._shadow if in_shadow else self._live
+            found = EvaluationSeries(self.new, *instruments, name, runs)
+            runs.evaluations[in_shadow, name] = found
         return found
 
-    def tool_series(self, agent: AgentSeries, tool: str, status: str) -> CountedSeries:
+    def tool_series(self, agent: AgentSeries, tool: str, status: str) -> Series:
         """The series of calls of `tool` that ended in `status`."""
         values = agent.tool_values
         if tool in values or agent.is_exact:
@@ -412,13 +366,13 @@ class KnownAgents:
             label = OVERFLOW
         found = agent.tools.get((label, status))
         if found is None:
-            found = CountedSeries(self._tool_calls, (agent.name, label, status))
+            found = Series(self.new, (self._tool_calls, (agent.name, label, status)))
             agent.tools[label, status] = found
         return found
 
     def class_series(
         self, runs: RunSeries, series: EvaluationSeries, expected: str, predicted: str
-    ) -> CountedSeries:
+    ) -> Series:
         """The series of results of one evaluation with these classes."""
         found = series.classes.get((expected, predicted))
         if found is not None:
@@ -428,21 +382,11 @@ class KnownAgents:
             classes = series.class_values.value(expected), series.class_values.value(predicted)
         found = series.classes.get(classes)
         if found is None:
-            labels = (*series.score[:2], *classes, *runs.optional)
-            found = series.classes[classes] = CountedSeries(self._classes, labels)
+            _, (agent, name, *_) = series.members[0]
+            labels = (agent, name, *classes, *runs.optional)
+            found = series.classes[classes] = Series(self.new, (self._classes, labels))
             self._class_series += 1
         return found
-
-    def release(self, *, everything: bool) -> None:
-        """Apply what was held for 15 s, or everything."""
-        for first_sight in self._first_sights:
-            if first_sight.held.values:  # asked for every trace, and mostly nothing is held
-                first_sight.release(everything=everything)
-
-    def show(self) -> None:
-        """A scrape shows everything as it stands."""
-        for first_sight in self._first_sights:
-            first_sight.show()
 
     def sweep(self) -> int:
         """Take idle series away, if it is time to look for them; the number of those that were.
@@ -514,13 +458,11 @@ class KnownAgents:
             bounded = self._overflow
         elif bounded and bounded != self._overflow:
             self._label_sets += 1
-        return agent.runs.get(bounded) or self._made(agent, bounded)
+        return agent.runs.get(bounded) or self._add(agent, bounded)
 
-    def _made(self, agent: AgentSeries, optional: Labels) -> RunSeries:
-        made = agent.runs[optional] = RunSeries(
-            self._runs, self._durations, self._amounts, agent.name, optional
-        )
-        return made
+    def _add(self, agent: AgentSeries, optional: Labels) -> RunSeries:
+        runs = agent.runs[optional] = RunSeries(self.new, self._instruments, agent.name, optional)
+        return runs
 
 
 def _valid(name: str) -> str:

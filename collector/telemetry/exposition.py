@@ -7,7 +7,7 @@ things between them.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import isfinite
 from typing import Any
@@ -22,7 +22,16 @@ from prometheus_client import (
 from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.utils import floatToGoString
 
-from collector.telemetry.metrics import Counter, Exemplar, Gauge, Histogram, Instrument, Labels, Metrics
+from collector.telemetry.metrics import (
+    AnyInstrument,
+    Counter,
+    Exemplar,
+    Gauge,
+    Histogram,
+    Instrument,
+    Labels,
+    Metrics,
+)
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -110,15 +119,9 @@ def _quality(header: str, token: str) -> float:
     return best
 
 
-def _copied(
-    instrument: Counter | Gauge | Histogram,
-) -> tuple[list[Labels], Sequence[float] | Sequence[bytes]]:
-    if isinstance(instrument, Histogram):
-        return list(instrument.values), [row.tobytes() for row in instrument.values.values()]
-    values = instrument.values
-    if isinstance(instrument, Gauge) and instrument.functions:
-        values = values | {labels: function() for labels, function in instrument.functions.items()}
-    return list(values), list(values.values())
+def _copied(instrument: AnyInstrument) -> tuple[list[Labels], Sequence[float] | Sequence[bytes]]:
+    shown: Mapping[Labels, Any] = instrument.shown()
+    return list(shown), list(shown.values())
 
 
 class _Block:
@@ -137,7 +140,7 @@ class _Block:
 class _Writer:
     """Writes the series of one instrument in one format."""
 
-    def __init__(self, instrument: Counter | Gauge | Histogram, openmetrics: bool) -> None:
+    def __init__(self, instrument: AnyInstrument, openmetrics: bool) -> None:
         self._instrument = instrument
         self._header = _header(instrument, openmetrics)
         self._form = (
@@ -227,7 +230,8 @@ class _HistogramForm:
         numbers: list[object] = [None] * (2 * len(counts))
         numbers[0::2] = counts
         numbers[1::2] = self._no_suffixes
-        for bucket, exemplar in self._exemplars.get(labels, {}).items():
+        exemplars = self._exemplars.get(labels, {}) if counts[-1] else {}  # a new series is shown at 0
+        for bucket, exemplar in exemplars.items():
             numbers[2 * bucket + 1] = _suffix(exemplar)
         return head % (*numbers, counts[-1], repr(total) if isfinite(total) else _go_number(total))
 

@@ -5,8 +5,8 @@ Counting is adding to a plain number; everything that costs is left to the scrap
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from processors.model import FinishReason, NotEvaluatedReason, Outcome, SkipReason
 
@@ -44,7 +44,7 @@ class Instrument:
     Its unit is the end of its name: seconds, bytes, or none.
     """
 
-    __slots__ = ("help", "labels", "name", "optional_labels", "removals", "unit")
+    __slots__ = ("help", "labels", "name", "optional_labels", "removals", "unit", "unseen")
 
     type: ClassVar[str]
 
@@ -57,6 +57,8 @@ class Instrument:
         self.optional_labels = optional_labels
         self.unit = next((unit for unit in ("seconds", "bytes") if name.endswith(f"_{unit}")), "")
         self.removals = 0
+        self.unseen: dict[Labels, float] = {}
+        """Series that a scrape is to show at 0, and since when they are there."""
 
     def named_labels(self, labels: Labels) -> list[tuple[str, str]]:
         """The labels that the series with these values has, with their names."""
@@ -89,6 +91,10 @@ class Counter(Instrument):
         """The sum so far, 0 for a series never touched."""
         return self.values.get(labels, 0)
 
+    def shown(self) -> Mapping[Labels, float]:
+        """The value of each series as a scrape shows it."""
+        return self.values | dict.fromkeys(self.unseen, 0) if self.unseen else self.values
+
     def remove(self, *labels: str) -> None:
         """Let a series disappear, if it is there."""
         self.values.pop(labels, None)
@@ -96,14 +102,6 @@ class Counter(Instrument):
     def begin(self, labels: Labels) -> None:
         """Show a series at 0."""
         self.values[labels] = 0
-
-    def twin(self) -> "Counter":
-        """Another counter of the same labels, without any series."""
-        return Counter(self.name, self.help, self.labels)
-
-    def take(self, other: "Counter", labels: Labels) -> None:
-        """Add what `other` counted in a series, and remove it there."""
-        self.values[labels] += other.values.pop(labels)
 
 
 class Gauge(Instrument):
@@ -128,6 +126,10 @@ class Gauge(Instrument):
         """Let every scrape ask `function` for the value of a series."""
         self.functions[labels] = function
 
+    def shown(self) -> Mapping[Labels, float]:
+        """The value of each series as a scrape shows it."""
+        return self.values | {labels: function() for labels, function in self.functions.items()}
+
     def remove(self, *labels: str) -> None:
         """Let a series disappear, if it is there."""
         self.values.pop(labels, None)
@@ -146,7 +148,7 @@ class Histogram(Instrument):
     of the same buckets; it changes only together with the row.
     """
 
-    __slots__ = ("buckets", "exemplars", "values")
+    __slots__ = ("buckets", "exemplars", "row_bytes", "values")
 
     type = "histogram"
 
@@ -161,6 +163,7 @@ class Histogram(Instrument):
     ) -> None:
         super().__init__(name, help_text, labels, optional_labels=optional_labels)
         self.buckets = tuple(buckets)
+        self.row_bytes = 8 * (len(self.buckets) + 2)
         self.values: dict[Labels, array[float]] = {}
         self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
         if not self.labels:
@@ -195,8 +198,13 @@ class Histogram(Instrument):
         """The counts of a series (made at 0 if need be)."""
         row = self.values.get(labels)
         if row is None:
-            row = self.values[labels] = array("d", bytes(8 * (len(self.buckets) + 2)))
+            row = self.values[labels] = array("d", bytes(self.row_bytes))
         return row
+
+    def shown(self) -> Mapping[Labels, bytes]:
+        """The packed row of each series as a scrape shows it."""
+        unseen, zero = self.unseen, bytes(self.row_bytes)
+        return {labels: zero if labels in unseen else row.tobytes() for labels, row in self.values.items()}
 
     def remove(self, *labels: str) -> None:
         """Let a series disappear, if it is there."""
@@ -208,18 +216,8 @@ class Histogram(Instrument):
         """Show a series at 0."""
         self.row(*labels)
 
-    def twin(self) -> "Histogram":
-        """Another histogram of the same labels and buckets, without any series."""
-        return Histogram(self.name, self.help, self.buckets, self.labels)
 
-    def take(self, other: "Histogram", labels: Labels) -> None:
-        """Add what `other` counted in a series, and remove it there."""
-        row = self.values[labels]
-        for position, count in enumerate(other.values.pop(labels)):
-            row[position] += count
-        exemplars = other.exemplars.pop(labels, None)
-        if exemplars:
-            self.exemplars.setdefault(labels, {}).update(exemplars)
+AnyInstrument: TypeAlias = Counter | Gauge | Histogram
 
 
 class Metrics:
@@ -615,6 +613,6 @@ class Metrics:
         for reload in ("success", "failure"):
             self.criteria_reloads.add(0, reload)
 
-    def instruments(self) -> list[Counter | Gauge | Histogram]:
+    def instruments(self) -> list[AnyInstrument]:
         """All instruments in the order of the table."""
         return list(vars(self).values())

@@ -40,8 +40,8 @@ class ScoreSeries:
     Results in shadow are in series of their own and in no other. Muted results count as ever; when their mute
     ends is a series beside them, for alerts to leave them out until then.
 
-    `record` may leave increments of a new series out of `Metrics` for a while: whoever shows the metrics
-    calls `before_scrape` and `after_scrape` around it, and `flush` when nothing more is to come.
+    A scrape shows new series at 0: whatever shows the metrics calls `before_scrape` and `after_scrape` around
+    it.
 
     Args:
         metrics: Where everything is counted, made for the labels of `resource_attributes`.
@@ -101,28 +101,26 @@ class ScoreSeries:
                     if result.reason is not _NO_CRITERIA and result.stage is not _SHADOW:
                         self._metrics.backfill_results.add(1, result.outcome.value)
             return
-        self._known.release(everything=False)
         for graded, shown in zip(trace.graded_runs, trace.runs, strict=True):
             self._count_run(graded, shown)
         self._without_criteria.tell()
 
     def before_scrape(self) -> None:
-        """Apply what has been held for long enough; the scrape is to follow at once."""
-        self._known.release(everything=False)
-        self._known.show()
+        """A scrape is to follow at once."""
+        self._known.new.before_scrape()
         self._without_criteria.tell()
 
     def after_scrape(self) -> None:
-        """Take away what is idle, and apply what was held: everything has been shown as it stood."""
+        """Everything was shown as it stood: remove what is idle, show what new series count."""
         expired = self._known.sweep()
         if expired:
             self._metrics.series_expired.add(expired)
             self._remove_stale_gauges()
-        self._known.release(everything=True)
+        self.flush()
 
     def flush(self) -> None:
-        """Apply everything now, for the last look at the metrics."""
-        self._known.release(everything=True)
+        """Let the next scrape show every series as it counts, the last one before the process ends."""
+        self._known.new.after_scrape()
 
     def _apply_criteria(self, agent: AgentSeries) -> None:
         """Let the evaluations in force for `agent` be seen, and have their series if it is named exactly."""
@@ -188,11 +186,9 @@ class ScoreSeries:
             found = series.evaluations.get((in_shadow, result.name)) or known.evaluation_series(
                 series, result.name, in_shadow=in_shadow
             )
-            found.count_result(result.outcome)
-            if result.score is None:
-                continue
-            found.observe(Exemplar(result.score, run.trace_id, span_id, now))
-            if not in_shadow:
+            score = None if result.score is None else Exemplar(result.score, run.trace_id, span_id, now)
+            found.count_result(result.outcome, score)
+            if score is not None and not in_shadow:
                 self._count_failures(agent, result)
                 if result.evaluator in _DECLARED_CLASSES:
                     self._count_classes(series, found, result)

@@ -1,5 +1,6 @@
 """From graded traces to series: bounds, the first increment, and that nothing is lost."""
 
+from array import array
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -100,7 +101,7 @@ def test_a_series_that_was_there_from_the_start_counts_at_once(metrics: Metrics,
 
     series.record(graded(result(Outcome.FAIL, 0.25)))
 
-    assert 1 == metrics.results.value("weather_agent", "order", "fail")
+    assert 1 == metrics.results.shown()["weather_agent", "order", "fail"]
     assert 0.25 == metrics.score.values["weather_agent", "order"][-1]
 
 
@@ -109,15 +110,29 @@ def test_a_new_series_is_shown_at_zero_and_counts_after_the_scrape(
 ) -> None:
     series.record(graded(result(Outcome.PASS), result(Outcome.FAIL, 0.5)))
     series.before_scrape()
-    scraped = {outcome.value: metrics.results.value("weather_agent", "order", outcome) for outcome in Outcome}
-    scraped_scores = list(metrics.score.values["weather_agent", "order"])
+    results = metrics.results.shown()
+    scraped = {outcome.value: results["weather_agent", "order", outcome] for outcome in Outcome}
+    scraped_scores = list(array("d", metrics.score.shown()["weather_agent", "order"]))
     series.after_scrape()
 
     assert {"pass": 0, "fail": 0, "error": 0, "not_evaluated": 0} == scraped
     assert [0.0] * 14 == scraped_scores
-    assert 1 == metrics.results.value("weather_agent", "order", "pass")
-    assert 1 == metrics.results.value("weather_agent", "order", "fail")
+    assert 1 == metrics.results.shown()["weather_agent", "order", "pass"]
+    assert 1 == metrics.results.shown()["weather_agent", "order", "fail"]
     assert 1.5 == metrics.score.values["weather_agent", "order"][-1]
+
+
+def test_a_new_series_is_shown_without_an_exemplar_before_it_counts(
+    metrics: Metrics, series: ScoreSeries
+) -> None:
+    series.record(graded(result(Outcome.PASS)))
+    series.before_scrape()
+    first = rendered(MetricsRegistry(metrics).snapshot(), "application/openmetrics-text")
+    series.after_scrape()
+    second = rendered(MetricsRegistry(metrics).snapshot(), "application/openmetrics-text")
+
+    assert b"trace_id" not in first
+    assert b"trace_id" in second
 
 
 def test_without_a_scrape_a_new_series_counts_after_fifteen_seconds(
@@ -127,12 +142,12 @@ def test_without_a_scrape_a_new_series_counts_after_fifteen_seconds(
     clock.advance(14.9)
     series.record(graded(result()))
     series.before_scrape()
-    before = metrics.results.value("weather_agent", "order", "pass")
+    before = metrics.results.shown()["weather_agent", "order", "pass"]
     clock.advance(0.1)
     series.before_scrape()
 
     assert 0 == before
-    assert 2 == metrics.results.value("weather_agent", "order", "pass")
+    assert 2 == metrics.results.shown()["weather_agent", "order", "pass"]
 
 
 def test_a_series_waits_only_once(metrics: Metrics, series: ScoreSeries) -> None:
@@ -141,7 +156,7 @@ def test_a_series_waits_only_once(metrics: Metrics, series: ScoreSeries) -> None
 
     series.record(graded(result()))
 
-    assert 2 == metrics.results.value("weather_agent", "order", "pass")
+    assert 2 == metrics.results.shown()["weather_agent", "order", "pass"]
 
 
 def test_series_that_a_reload_adds_wait_like_any_new_one(metrics: Metrics, series: ScoreSeries) -> None:
@@ -149,11 +164,11 @@ def test_series_that_a_reload_adds_wait_like_any_new_one(metrics: Metrics, serie
     series.set_criteria(criteria_with({"weather_agent": ["order"], "travel_agent": ["order"]}))
 
     series.record(graded(result(), agent="travel_agent"))
-    waiting = metrics.results.value("travel_agent", "order", "pass")
+    waiting = metrics.results.shown()["travel_agent", "order", "pass"]
     series.after_scrape()
 
     assert 0 == waiting
-    assert 1 == metrics.results.value("travel_agent", "order", "pass")
+    assert 1 == metrics.results.shown()["travel_agent", "order", "pass"]
 
 
 def test_flush_applies_everything(metrics: Metrics, series: ScoreSeries) -> None:
@@ -161,8 +176,8 @@ def test_flush_applies_everything(metrics: Metrics, series: ScoreSeries) -> None
 
     series.flush()
 
-    assert 1 == metrics.results.value("weather_agent", "order", "pass")
-    assert 1 == metrics.tool_calls.value("weather_agent", "get_forecast", "ok")
+    assert 1 == metrics.results.shown()["weather_agent", "order", "pass"]
+    assert 1 == metrics.tool_calls.shown()["weather_agent", "get_forecast", "ok"]
 
 
 def test_only_pass_and_fail_enter_the_scores(metrics: Metrics, series: ScoreSeries) -> None:
@@ -323,7 +338,7 @@ def test_every_count_arrives_and_no_series_is_first_scraped_above_zero_within_th
     for step in steps:
         if step == "scrape":
             series.before_scrape()
-            for labels, value in metrics.results.values.items():
+            for labels, value in metrics.results.shown().items():
                 if labels not in seen and clock.monotonic() - recorded_since_hold[labels] < 15:
                     assert 0 == value
                 seen.add(labels)
@@ -339,7 +354,7 @@ def test_every_count_arrives_and_no_series_is_first_scraped_above_zero_within_th
     series.flush()
 
     counted = {
-        (agent, outcome): value for (agent, _, outcome), value in metrics.results.values.items() if value
+        (agent, outcome): value for (agent, _, outcome), value in metrics.results.shown().items() if value
     }
     assert expected == counted
 
@@ -364,9 +379,9 @@ def test_results_in_shadow_are_in_series_of_their_own_and_in_no_other(
 def test_a_new_series_in_shadow_is_shown_at_zero_first(metrics: Metrics, series: ScoreSeries) -> None:
     series.record(graded(replace(result(Outcome.PASS), stage=Stage.SHADOW)))
 
-    assert 0 == metrics.shadow_results.value("weather_agent", "order", "pass")
+    assert 0 == metrics.shadow_results.shown()["weather_agent", "order", "pass"]
     series.after_scrape()
-    assert 1 == metrics.shadow_results.value("weather_agent", "order", "pass")
+    assert 1 == metrics.shadow_results.shown()["weather_agent", "order", "pass"]
     assert 1 == metrics.shadow_score.row("weather_agent", "order")[-1]
 
 

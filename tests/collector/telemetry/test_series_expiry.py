@@ -54,7 +54,7 @@ class Scraped:
     def scrape(self) -> dict[tuple[str, ...], float]:
         """The results that a scrape shows."""
         self.series.before_scrape()
-        shown = dict(self.metrics.results.values)
+        shown = dict(self.metrics.results.shown())
         self.series.after_scrape()
         return shown
 
