@@ -19,7 +19,6 @@ from collector.commands.command import (
 from collector.tools.alerting import (
     DASHBOARD_BASE,
     RUNBOOK_BASE,
-    AlertLinks,
     BaselinesFile,
     ModelT,
     ObjectivesFile,
@@ -112,15 +111,16 @@ def _inputs(options: argparse.Namespace, surroundings: Surroundings) -> RuleInpu
     if options.prometheus is not None:
         now = surroundings.clock.unix_nano() / 1e9
         measured = volume_on_server(PrometheusApi(options.prometheus), now)
-    coverage = criteria_coverage(criteria)
+    unconditional, quiet = criteria_coverage(criteria) if criteria is not None else ([], {})
     return RuleInputs(
         objectives=objectives[0] if objectives else ObjectivesFile(),
         baselines=baselines[0] if baselines else None,
         volume=volume[0].volume() if volume else measured,
-        unconditional=coverage.unconditional,
-        quiet=coverage.quiet,
+        unconditional=unconditional,
+        quiet=quiet,
         scale=options.time_scale,
-        links=AlertLinks(options.runbook_base, options.dashboard_base),
+        runbook_base=options.runbook_base,
+        dashboard_base=options.dashboard_base,
     )
 
 

@@ -14,7 +14,6 @@ from collector.tools.alerting.objectives import (
 from collector.tools.alerting.rules import (
     DASHBOARD_BASE,
     RUNBOOK_BASE,
-    AlertLinks,
     RuleInputs,
     never_firing,
     rules_text,
@@ -23,7 +22,7 @@ from collector.tools.alerting.selectors import quoted
 from collector.tools.alerting.windows import TimeScale, volume_on_server
 
 __all__ = [
-    "DASHBOARD_BASE", "RUNBOOK_BASE", "AlertLinks", "BaselinesFile", "ModelT", "ObjectivesFile",
+    "DASHBOARD_BASE", "RUNBOOK_BASE", "BaselinesFile", "ModelT", "ObjectivesFile",
     "PinnedScore", "RuleInputs", "TimeScale", "Volume", "VolumeFile", "criteria_coverage", "never_firing",
     "objective_problems", "quoted", "read_data_file", "rules_text", "volume_on_server",
 ]  # fmt: skip

@@ -3,8 +3,8 @@
 `ObjectivesFile` is the shape of what `tracegrade rules --objectives` reads, and of its JSON schema.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from collector.text_file import read_text_file
 from collector.tools.alerting.selectors import NamePattern, Pair
-from processors.criteria import CriteriaSet, Evaluation
+from processors.criteria import CriteriaSet
 from processors.documents import (
     LocatedYaml,
     Problem,
@@ -58,30 +58,10 @@ class Thresholds(StrictModel):
     min_results: int = Field(
         default=20, ge=1, description="Fewer results in a window are not enough data for any alert on shares."
     )
-    score_drop: Share = Field(
-        default=0.1,
-        description="How much lower a mean score must be: than the baseline, than in the same hour last "
-        "week, than that of the version before.",
-    )
-    standard_errors: float = Field(
-        default=3.0,
-        ge=0,
-        le=10,
-        description="By how many standard errors a mean score must be lower as well, so that chance in few "
-        "results alerts nobody. 0 asks for none.",
-    )
-    failures_in_a_row: int = Field(
-        default=5, ge=2, description="So many failures without a pass alert at any volume."
-    )
     not_evaluated: Share = Field(
         default=0.2, description="How much the share of runs that could not be evaluated may rise."
     )
     errors: Share = Field(default=0.05, description="The share of runs in which the evaluator may break.")
-    rate_change: Share = Field(
-        default=0.2,
-        description="How much the share of failures of an advisory evaluation, or of one in shadow, may rise "
-        "above that of the same hour last week.",
-    )
     growth: float = Field(
         default=0.5,
         gt=0,
@@ -89,20 +69,6 @@ class Thresholds(StrictModel):
         description="By which share the mean duration, tokens or cost of an agent's runs may grow above that "
         "of the same hour last week; 1 is twice as much.",
     )
-    fleet_share: Share = Field(
-        default=0.05, description="More than this share of the active agents regressing is one cause."
-    )
-    fleet_agents: int = Field(
-        default=10, ge=2, description="So many agents are needed for one cause at least."
-    )
-    occupancy: Share = Field(
-        default=0.8, description="The share of the memory limit that held spans and queues may take."
-    )
-
-    @property
-    def half_occupancy(self) -> float:
-        """The share of the memory limit that one queue may take."""
-        return self.occupancy / 2
 
 
 class ObjectivesFile(StrictModel):
@@ -234,30 +200,23 @@ def read_data_file(path: Path, model: type[ModelT]) -> tuple[ModelT, LocatedYaml
     return content, document
 
 
-@dataclass(frozen=True, slots=True)
-class CriteriaCoverage:
-    """The evaluations of agents named exactly.
+def criteria_coverage(criteria: CriteriaSet) -> tuple[list[Pair], dict[Pair, str]]:
+    """Two groups of the evaluations of agents that `criteria` name exactly.
 
-    `unconditional` give a result for every run of their agent. `quiet` never alert but on a change of their
-    rate, with the reason.
+    Those that give a result for every run of their agent, and those that alert on nothing but a change of
+    their rate, with the reason.
     """
-
-    unconditional: Sequence[Pair] = ()
-    quiet: Mapping[Pair, str] = field(default_factory=dict)
-
-
-def criteria_coverage(criteria: CriteriaSet | None) -> CriteriaCoverage:
-    """What is known of `criteria`; nothing without them."""
     unconditional: list[Pair] = []
     quiet: dict[Pair, str] = {}
-    for agent in criteria.exact_names() if criteria else ():
-        for evaluation in criteria.evaluations_for(agent) if criteria else ():
-            reason = _why_quiet(evaluation)
-            if reason:
-                quiet[agent, evaluation.name] = reason
+    for agent in criteria.exact_names():
+        for evaluation in criteria.evaluations_for(agent):
+            if evaluation.stage is Stage.SHADOW:
+                quiet[agent, evaluation.name] = "in shadow"
+            elif evaluation.severity is Severity.ADVISORY:
+                quiet[agent, evaluation.name] = "advisory"
             elif evaluation.when is None and evaluation.sample >= 1:
                 unconditional.append((agent, evaluation.name))
-    return CriteriaCoverage(unconditional, quiet)
+    return unconditional, quiet
 
 
 def objective_problems(
@@ -277,12 +236,6 @@ def objective_problems(
                 message = f"no criteria give this evaluation to the agent{did_you_mean(evaluation, known)}"
                 problems.append(document.problem((*path, "evaluations", evaluation), message))
     return problems
-
-
-def _why_quiet(evaluation: Evaluation) -> str:
-    if evaluation.stage is Stage.SHADOW:
-        return "in shadow"
-    return "advisory" if evaluation.severity is Severity.ADVISORY else ""
 
 
 def _evaluation_names(agent: NamePattern, criteria: CriteriaSet) -> list[str]:

@@ -1,11 +1,12 @@
-"""Makes the rule file out of `rules.yaml` beside this file, and says what it cannot alert on.
+"""Renders the rule file from `rules.yaml` in this folder, and reports what it cannot alert on.
 
-Everything that is the same whatever the arguments stands there. Here is what depends on names that users
-wrote: these must not meet what is filled in there.
+Everything that does not depend on the arguments is there. Here is what depends on names that users wrote:
+these must not meet what is filled in there.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from string import Template
 from textwrap import dedent, indent
@@ -21,7 +22,7 @@ from collector.tools.alerting.objectives import (
     Volume,
 )
 from collector.tools.alerting.selectors import Pair, pair_matchers, pattern_matchers, quoted
-from collector.tools.alerting.windows import WINDOWS, Blanks, TimeScale, hours, window_for
+from collector.tools.alerting.windows import WINDOWS, TimeScale, hours, window_for
 
 RUNBOOK_BASE = "https://github.com/tracegrade/tracegrade/blob/main/docs/runbooks.md"
 DASHBOARD_BASE = "http://localhost:3000"
@@ -69,20 +70,13 @@ _Several = dict[str, list[dict[str, str]]]
 """What the names in `each` of `rules.yaml` stand for: variables, for each of which there is an alert."""
 
 
-@dataclass(frozen=True, slots=True)
-class AlertLinks:
-    """Where runbooks and dashboards are. Texts may hold Prometheus templates."""
-
-    runbook_base: str = RUNBOOK_BASE
-    dashboard_base: str = DASHBOARD_BASE
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleInputs:
     """What rules are made from.
 
     `volume` is in results an hour. `unconditional` are the evaluations that give a result for every run of
-    their agent, as far as criteria tell; `quiet` those that never alert, with the reason.
+    their agent, as far as criteria show; `quiet` those that never alert, with the reason. The bases are the
+    URLs of runbooks and dashboards.
     """
 
     objectives: ObjectivesFile = field(default_factory=ObjectivesFile)
@@ -91,7 +85,8 @@ class RuleInputs:
     unconditional: Sequence[Pair] = ()
     quiet: Mapping[Pair, str] = field(default_factory=dict)
     scale: TimeScale = field(default_factory=TimeScale)
-    links: AlertLinks = field(default_factory=AlertLinks)
+    runbook_base: str = RUNBOOK_BASE
+    dashboard_base: str = DASHBOARD_BASE
 
 
 def rules_text(inputs: RuleInputs) -> str:
@@ -107,7 +102,7 @@ def rules_text(inputs: RuleInputs) -> str:
     of_agents = [
         *template.series("agents"),
         *(template.series("sums") if longer else []),
-        *(rule for window in longer for rule in _means(window, by_window[window], template.blanks)),
+        *(rule for window in longer for rule in _means(window, by_window[window], inputs.scale)),
         *template.series("evaluations"),
         *_objectives(objectives),
         *_unconditional(inputs.unconditional),
@@ -164,18 +159,18 @@ class _RuleTemplate:
     """`rules.yaml`, filled in as `inputs` say."""
 
     def __init__(self, inputs: RuleInputs) -> None:
-        self.blanks = Blanks(inputs.scale, inputs.objectives.thresholds)
-        self._real_time = Blanks(TimeScale(), inputs.objectives.thresholds)
-        self._links = inputs.links
+        self._inputs = inputs
         self._content: dict[str, Any] = yaml.safe_load(
             Path(__file__).with_name("rules.yaml").read_text("utf-8")
         )
 
     def series(self, part: str, variables: Mapping[str, str] | None = None) -> list[_Rule]:
         """The recording rules of a part."""
-        fill = self._filler(variables or {}, self.blanks)
         return [
-            {"record": fill(record), "expr": fill(expression)}
+            {
+                "record": self._filled(record, variables or {}),
+                "expr": self._filled(expression, variables or {}),
+            }
             for record, expression in self._content["series"][part].items()
         ]
 
@@ -189,13 +184,14 @@ class _RuleTemplate:
         return rules
 
     def _alert(self, row: Mapping[str, Any], own: Mapping[str, str]) -> _Rule:
-        fill = self._filler(own, self._real_time if row["about"] in _OF_THE_SERVICE else self.blanks)
+        scale = TimeScale() if row["about"] in _OF_THE_SERVICE else self._inputs.scale
+        fill = partial(self._filled, variables=own, scale=scale)
         dashboard = self._content["dashboards"][row["about"]]
         query = "&".join(
             f"var-{name}={{{{ $labels.{label} | urlquery }}}}"
             for name, label in dashboard["variables"].items()
         )
-        base = self._links.dashboard_base.rstrip("/")
+        base = self._inputs.dashboard_base.rstrip("/")
         return {
             "alert": row["alert"],
             "expr": fill(row["expr"] if "expr" in row else self._condition(row, own)),
@@ -204,7 +200,7 @@ class _RuleTemplate:
             "annotations": {
                 "summary": fill(row["summary"]),
                 "description": fill(row["description"]),
-                "runbook_url": f"{self._links.runbook_base}#{row['alert'].lower()}",
+                "runbook_url": f"{self._inputs.runbook_base}#{row['alert'].lower()}",
                 "dashboard_url": f"{base}/d/tracegrade-{dashboard['uid']}?{query}",
             },
         }
@@ -228,9 +224,9 @@ class _RuleTemplate:
             f'  {_ROUTING}{{severity{matches}"{severities}"}}'
         )
 
-    def _filler(self, variables: Mapping[str, str], blanks: Blanks) -> Callable[[str], str]:
-        known = {**self._content["names"], **variables}
-        return lambda text: blanks.fill(_promql(Template(text).safe_substitute(known)))
+    def _filled(self, text: str, variables: Mapping[str, str], scale: TimeScale | None = None) -> str:
+        filled = _promql(Template(text).safe_substitute({**self._content["names"], **variables}))
+        return (scale or self._inputs.scale).fill(filled, self._inputs.objectives.thresholds)
 
 
 def _promql(text: str) -> str:
@@ -238,9 +234,9 @@ def _promql(text: str) -> str:
     return "\n".join(line.rstrip() for line in dedent(text).splitlines() if line.strip())
 
 
-def _means(window: str, pairs: Iterable[Pair], blanks: Blanks) -> list[_Rule]:
+def _means(window: str, pairs: Iterable[Pair], scale: TimeScale) -> list[_Rule]:
     """Means over a longer window, for the pairs alone that need them."""
-    span = blanks.fill(f"[<{window}>:<1h>]")
+    span = f"[{scale.scaled(window)}:{scale.scaled('1h')}]"
     selections = [f"{{{matchers}}}{span}" for matchers in pair_matchers(pairs)]
     counts = [f"sum_over_time({_COUNT}1h{selection})" for selection in selections]
     means = [

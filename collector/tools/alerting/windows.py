@@ -1,9 +1,11 @@
-"""Windows of rules: the dial that shortens all of them together, and which one fits a volume of results."""
+"""Windows of rules: the scale that shortens all of them together, and which one fits a volume of results."""
 
 import math
 import re
+from dataclasses import dataclass
 from fractions import Fraction
 
+from collector.config_fields import parse_duration
 from collector.tools.alerting.objectives import Thresholds, Volume
 from collector.tools.prometheus_api import PrometheusApi
 
@@ -11,11 +13,10 @@ WINDOWS = ("1h", "6h", "1d", "3d", "7d")
 """From which a window for mean scores is chosen. The first is looked at for everyone."""
 
 _MARGIN = 2
-"""Traffic has quiet hours: a window must expect so many times the results that an alert needs."""
+"""Traffic has quiet hours: a window must expect this many times the results that an alert needs."""
 
 _UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
-_PART = re.compile(r"([0-9]+)(ms|[dhms])")
-_PLACE = re.compile(r"<([a-z_]+|[0-9][0-9a-z+]*)(?:-([0-9a-z]+))?(?::([.0-9a-z]+))?>")
+_BLANK = re.compile(r"<([a-z_]+|[0-9][0-9a-z+]*)(?:-([0-9a-z]+))?(:seconds)?>")
 _EXPECTED = "expected a fraction such as 1/600, above 0 and at most 1"
 
 _BY = "by (gen_ai_agent_name, gen_ai_evaluation_name)"
@@ -23,13 +24,11 @@ _VERDICTS = 'gen_ai_evaluation_results_total{gen_ai_evaluation_score_label=~"pas
 _OVERFLOW = "__overflow__"
 
 
+@dataclass(frozen=True, slots=True)
 class TimeScale:
-    """Durations of rules, each multiplied by one factor."""
+    """Durations of rules, each multiplied by one factor, above 0 and at most 1."""
 
-    def __init__(self, factor: Fraction = Fraction(1)) -> None:
-        if not 0 < factor <= 1:
-            raise ValueError(f"{_EXPECTED}, got {factor}")
-        self.factor = factor
+    factor: Fraction = Fraction(1)
 
     @staticmethod
     def parse(text: str) -> "TimeScale":
@@ -39,15 +38,17 @@ class TimeScale:
             ValueError: it names none; the message says what was expected.
         """
         try:
-            return TimeScale(Fraction(text))
+            factor = Fraction(text)
         except (ValueError, ZeroDivisionError):
-            raise ValueError(f"{_EXPECTED}, got {text!r}") from None
+            factor = Fraction(0)
+        if not 0 < factor <= 1:
+            raise ValueError(f"{_EXPECTED}, got {text!r}")
+        return TimeScale(factor)
 
     def scaled(self, *durations: str, less: str = "0s") -> str:
-        """The sum of `durations`, without `less`, at this scale as Prometheus writes it.
+        """The sum of `durations`, minus `less`, at this scale as Prometheus writes it.
 
-        `7d` and `1h` at 1 are `7d1h`. A duration is days, hours, minutes, seconds and milliseconds in that
-        order, such as `1h30m`. The result is a whole number of milliseconds, never less than one.
+        `7d` and `1h` at 1 are `7d1h`. The result is a whole number of milliseconds, never less than one.
         """
         left = max(1, round((sum(map(_milliseconds, durations)) - _milliseconds(less)) * self.factor))
         text = ""
@@ -60,39 +61,29 @@ class TimeScale:
         """`duration` at this scale as a number of seconds, for comparisons of times."""
         return f"{float(_milliseconds(duration) * self.factor / 1000):g}"
 
+    def fill(self, text: str, thresholds: Thresholds) -> str:
+        """`text` with its blanks filled in. It must contain nothing that users wrote.
 
-class Blanks:
-    """Fills in what rules leave open: durations at a scale, and thresholds.
+        `<5m>` is a duration, `<7d+6h-1h>` a sum of durations minus another, `<5m:seconds>` a number of
+        seconds; `<min_results>` is a threshold by its name.
+        """
 
-    `<5m>` is a duration, `<7d+6h-1h>` a sum of some without another, `<5m:seconds>` one in seconds;
-    `<min_results>` is a threshold by its name, `<fleet_share:.4g>` one in a format of its own.
-    """
+        def value(blank: re.Match[str]) -> str:
+            name, less, in_seconds = blank.groups()
+            if not name[0].isdigit():
+                return f"{getattr(thresholds, name):g}"
+            return self.seconds(name) if in_seconds else self.scaled(*name.split("+"), less=less or "0s")
 
-    def __init__(self, scale: TimeScale, thresholds: Thresholds) -> None:
-        self._scale = scale
-        self._thresholds = thresholds
-
-    def fill(self, text: str) -> str:
-        """`text` with everything filled in. It must hold nothing that users wrote."""
-        return _PLACE.sub(self._value, text)
-
-    def _value(self, place: re.Match[str]) -> str:
-        name, less, form = place.groups()
-        if name[0].isdigit():
-            if form == "seconds":
-                return self._scale.seconds(name)
-            return self._scale.scaled(*name.split("+"), less=less or "0s")
-        value = getattr(self._thresholds, name)
-        return format(value, form or ("g" if isinstance(value, float) else "d"))
+        return _BLANK.sub(value, text)
 
 
 def hours(duration: str) -> float:
-    """How many hours `duration`, written as for `TimeScale.scaled`, has at scale 1."""
+    """How many hours `duration` has at scale 1."""
     return _milliseconds(duration) / _UNITS["h"]
 
 
 def volume_on_server(server: PrometheusApi, unix_seconds: float) -> Volume:
-    """The mean of the last seven days, or of the part of them in which an evaluation was there.
+    """The mean of the last seven days, or of the part of them in which an evaluation was present.
 
     Agents without series of their own are left out.
 
@@ -100,8 +91,8 @@ def volume_on_server(server: PrometheusApi, unix_seconds: float) -> Volume:
         PrometheusError: the server gives no usable answer.
     """
     results = server.by_evaluation(f"sum {_BY} (increase({_VERDICTS}[7d]))", unix_seconds)
-    there = f"count_over_time((group {_BY} ({_VERDICTS}))[7d:1h])"
-    present = server.by_evaluation(there, unix_seconds)
+    hourly = f"count_over_time((group {_BY} ({_VERDICTS}))[7d:1h])"
+    present = server.by_evaluation(hourly, unix_seconds)
     return {
         pair: count / max(1.0, min(present.get(pair, 1.0), 168.0))
         for pair, count in results.items()
@@ -118,7 +109,4 @@ def window_for(results_an_hour: float, min_results: int) -> str | None:
 
 
 def _milliseconds(duration: str) -> int:
-    parts = _PART.findall(duration)
-    if "".join(number + unit for number, unit in parts) != duration or not parts:
-        raise ValueError(f"no duration of Prometheus: {duration!r}")
-    return sum(int(number) * _UNITS[unit] for number, unit in parts)
+    return round(parse_duration(duration) * 1000)

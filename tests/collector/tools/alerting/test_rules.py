@@ -177,16 +177,18 @@ def test_only_scores_of_enough_results_are_pinned() -> None:
 
 def test_thresholds_are_those_of_the_file() -> None:
     file = ObjectivesFile.model_validate(
-        {"thresholds": {"min_results": 7, "score_drop": 0.03, "standard_errors": 2, "failures_in_a_row": 9}}
+        {"thresholds": {"min_results": 7, "not_evaluated": 0.03, "errors": 0.125, "growth": 2}}
     )
 
     (regression, *_) = alerts(RuleInputs(objectives=file), "AgentEvaluationScoreRegression")
-    (in_a_row,) = alerts(RuleInputs(objectives=file), "AgentEvaluationFailingInARow")
+    (not_evaluated,) = alerts(RuleInputs(objectives=file), "AgentEvaluationsNotEvaluated")
+    (errors,) = alerts(RuleInputs(objectives=file), "AgentEvaluationErrors")
+    (growth, *_) = alerts(RuleInputs(objectives=file), "AgentRunRegression")
 
-    assert "> 0.03\n" in regression["expr"]
-    assert "> 2 * sqrt" in regression["expr"]
     assert 2 == regression["expr"].count(">= 7\n")
-    assert ">= 9\n" in in_a_row["expr"]
+    assert 2 == not_evaluated["expr"].count("> 0.03\n")
+    assert "> 0.125\n" in errors["expr"]
+    assert "> 1 + 2)" in growth["expr"]
 
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)

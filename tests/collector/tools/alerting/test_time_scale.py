@@ -35,7 +35,7 @@ def test_what_is_no_scale_is_refused(text: str) -> None:
 
 
 def test_what_is_no_duration_is_refused() -> None:
-    with pytest.raises(ValueError, match="no duration"):
+    with pytest.raises(ValueError, match="expected a duration"):
         hours("1week")
 
 
