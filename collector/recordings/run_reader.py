@@ -4,9 +4,10 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Literal, TypeVar, get_args
+
+from msgspec.structs import replace
 
 from processors.annotation import (
     AGENT_KEYS,

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, overload
 
+from msgspec import structs
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
@@ -139,7 +140,7 @@ class ContentRules:
         """The conversation; none of it in `none`."""
         if self.mode == "none":
             return ()
-        return [replace(message, content=self.text(message.content)) for message in messages]
+        return [structs.replace(message, content=self.text(message.content)) for message in messages]
 
     def named(self, name: str | None) -> str | None:
         """A name or an id that telemetry told."""
@@ -156,7 +157,7 @@ class ContentRules:
         """A call with what may be shown of it."""
         arguments = self.value(call.arguments, call.arguments_text, call.arguments_state)
         result = self.value(call.result, call.result_text, call.result_state)
-        return replace(
+        return structs.replace(
             call,
             name=self.redacted(call.name),
             call_id=self.named(call.call_id),
@@ -176,7 +177,7 @@ class ContentRules:
         return ToolError(type=self.text(error.type), message=self.text(error.message))
 
     def _result(self, result: EvaluationResult, secrets: "_Secrets") -> EvaluationResult:
-        return replace(
+        return structs.replace(
             result,
             explanation=self.text(secrets.without_heads(result.explanation)),
             details=LateMapping(lambda: self.members(secrets.without_heads_in(result.details))),
@@ -281,7 +282,9 @@ class _ShownContent:
     @late
     def model_calls(self) -> Sequence[ModelCall]:
         """The requests to models: no content but their models' names, which may hold what a pattern hides."""
-        return tuple(replace(call, model=self._rules.named(call.model)) for call in self._run.model_calls)
+        return tuple(
+            structs.replace(call, model=self._rules.named(call.model)) for call in self._run.model_calls
+        )
 
     @late
     def models(self) -> Sequence[str]:

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Annotated, Final, Literal, cast
 
+from msgspec.structs import replace
 from pydantic import BeforeValidator, Field
 
 from processors.comparison import ToolSelectionConfig, comparable_arguments, without_invented

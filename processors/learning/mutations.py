@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TypeAlias
 
+from msgspec import structs
+
 from processors.comparison import leaves
 from processors.learning.observed_run import ObservedRun, observe
 from processors.model import (
@@ -63,7 +65,7 @@ def broken_runs(
 
 def _numbered(calls: list[ToolCall]) -> list[ToolCall]:
     """`calls` without the numbers of calls that they try again, which are no longer right."""
-    return [call if call.retry_of is None else replace(call, retry_of=None) for call in calls]
+    return [call if call.retry_of is None else structs.replace(call, retry_of=None) for call in calls]
 
 
 def _left_out(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall]:
@@ -71,7 +73,7 @@ def _left_out(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[Tool
 
 
 def _doubled(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall]:
-    again = replace(calls[at], call_id=None, span_id=None, parallel_group=None)
+    again = structs.replace(calls[at], call_id=None, span_id=None, parallel_group=None)
     return [*calls[: at + 1], again, *calls[at + 1 :]]
 
 
@@ -82,7 +84,7 @@ def _swapped(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolC
     group = one.parallel_group
     if one.name == other.name or (group is not None and group == other.parallel_group):
         return None
-    first, second = replace(other, parallel_group=None), replace(one, parallel_group=None)
+    first, second = structs.replace(other, parallel_group=None), structs.replace(one, parallel_group=None)
     return [*calls[:at], first, second, *calls[at + 2 :]]
 
 
@@ -91,11 +93,11 @@ def _another_tool(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[
     others = [tool for tool in tools if canonical_tool_name(tool) != name]
     if not others:
         return None
-    return [*calls[:at], replace(calls[at], name=others[at % len(others)]), *calls[at + 1 :]]
+    return [*calls[:at], structs.replace(calls[at], name=others[at % len(others)]), *calls[at + 1 :]]
 
 
 def _forbidden(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall]:
-    return [*calls[:at], replace(calls[at], name=FORBIDDEN_TOOL), *calls[at:]]
+    return [*calls[:at], structs.replace(calls[at], name=FORBIDDEN_TOOL), *calls[at:]]
 
 
 def _changed_arguments(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall] | None:
@@ -112,7 +114,7 @@ def _changed_arguments(calls: list[ToolCall], at: int, tools: Sequence[str]) -> 
         return None
     place, value = places[at % len(places)]
     changed = _with(arguments, place, _other_value(value))
-    call = replace(calls[at], arguments=changed, arguments_text=json_text(changed))
+    call = structs.replace(calls[at], arguments=changed, arguments_text=json_text(changed))
     return [*calls[:at], call, *calls[at + 1 :]]
 
 
@@ -120,7 +122,7 @@ def _ignored_error(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list
     """A call that worked fails, and the run goes on as if it had not."""
     if calls[at].error is not None:
         return None
-    failed = replace(
+    failed = structs.replace(
         calls[at],
         error=ToolError(type="TimeoutError", message="the service did not answer"),
         result=None,

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
 
+from msgspec import Struct
+
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
 from processors.model.model_usage import ModelCall, TokenUsage, seconds_between
-from processors.model.value_types import late, positional_value_type, value_type
+from processors.model.value_types import late
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
 """Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was
@@ -61,16 +63,14 @@ EVALUATED_CATEGORIES: frozenset[CallCategory] = frozenset(
 """Categories that evaluators see without being asked for them by name."""
 
 
-@value_type
-class ToolError:
+class ToolError(Struct, frozen=True, kw_only=True):
     """Why a call or run failed; `type` is a class or code, `message` a text for people, both maybe empty."""
 
     type: str
     message: str
 
 
-@positional_value_type
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One execution of one tool.
 
     `arguments` and `result` are decoded values and mean something only while their state is `PRESENT`
@@ -123,8 +123,7 @@ class ToolCall:
         return seconds_between(self.start_unix_nano, self.end_unix_nano)
 
 
-@value_type
-class Message:
+class Message(Struct, frozen=True, kw_only=True):
     """One message of the conversation; `turn` counts from 0."""
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -132,8 +131,7 @@ class Message:
     turn: int = 0
 
 
-@value_type
-class AgentIdentity:
+class AgentIdentity(Struct, frozen=True, kw_only=True):
     """Who ran. `name` is what criteria are keyed by."""
 
     name: str

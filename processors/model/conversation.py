@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from processors.model.agent_run import AgentRun, IncompleteReason, ToolCall, ValueState
 from processors.model.tool_name import canonical_tool_name

@@ -1,12 +1,12 @@
 """Scores, outcomes and results of evaluations."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
 
 from processors.model.conversation import RunReference
 from processors.model.json_values import JsonValue
-from processors.model.value_types import positional_value_type
 
 
 class Outcome(StrEnum):
@@ -59,8 +59,7 @@ class SkipReason(StrEnum):
     SAMPLE = "sample"
 
 
-@positional_value_type
-class Score:
+class Score(Struct, frozen=True):
     """What an evaluator found: a value in [0, 1] and the details from which a reader can recompute it.
 
     `details` is the evaluator's justification object. `lines` are the `key: text` pieces from which
@@ -68,12 +67,11 @@ class Score:
     """
 
     value: float
-    details: Mapping[str, JsonValue] = field(default_factory=dict)
+    details: Mapping[str, JsonValue] = {}
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NotEvaluated:
+class NotEvaluated(Struct, frozen=True):
     """The evaluator's answer when the run does not hold what it needs; `text` says what was missing."""
 
     reason: NotEvaluatedReason
@@ -95,8 +93,7 @@ class NotEvaluated:
         return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, text)
 
 
-@positional_value_type
-class EvaluationResult:
+class EvaluationResult(Struct, frozen=True, omit_defaults=True):
     """One evaluation of one agent run.
 
     `score` is set for `PASS` and `FAIL` only, `reason` for `NOT_EVALUATED` only, `error_type` (the class
@@ -111,7 +108,7 @@ class EvaluationResult:
     outcome: Outcome
     score: float | None = None
     explanation: str = ""
-    details: Mapping[str, JsonValue] = field(default_factory=dict)
+    details: Mapping[str, JsonValue] = {}
     reason: NotEvaluatedReason | None = None
     error_type: str | None = None
     pass_threshold: float = 1.0

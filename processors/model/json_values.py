@@ -2,12 +2,15 @@
 
 import json
 import math
-from typing import NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import orjson
 
-JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
-"""What a JSON document can hold; integers stay exact, objects keep the order of their keys."""
+if TYPE_CHECKING:
+    JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
+    """What a JSON document can hold; integers stay exact, objects keep the order of their keys."""
+else:
+    JsonValue = Any  # msgspec reads the types of fields, and knows no recursive alias
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 

@@ -4,15 +4,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import translate
 
-from processors.model.value_types import positional_value_type, value_type
+from msgspec import Struct
 
 _MILLION = 1_000_000
 _MAX_KNOWN = 1024
 """Names of models whose price is remembered."""
 
 
-@positional_value_type
-class TokenUsage:
+class TokenUsage(Struct, frozen=True):
     """Tokens of one model call, or of all of a run. The last three are parts of the first two."""
 
     input_tokens: int
@@ -32,8 +31,7 @@ class TokenUsage:
         return self.input_tokens + self.output_tokens
 
 
-@value_type
-class ModelCall:
+class ModelCall(Struct, frozen=True, kw_only=True):
     """One request to a model, however many spans tell of it."""
 
     model: str | None = None
@@ -47,8 +45,7 @@ class ModelCall:
     """Whether the call ended in an error; one that tells no usage used nothing."""
 
 
-@value_type
-class ModelPrice:
+class ModelPrice(Struct, frozen=True, kw_only=True):
     """What a million tokens of one model cost, in whatever currency the table is."""
 
     input: float

@@ -8,8 +8,9 @@ is the call; the others fill in what it leaves out, and an error that any of the
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from processors.model import (
     ABSENT,

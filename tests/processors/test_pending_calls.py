@@ -1,11 +1,11 @@
 """Calls that wait for somebody, or that somebody refused: neither executed nor failed, and one over runs."""
 
 import json
-from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from collector.recordings.run_reader import run_from_json
 from processors.annotation.run_line import run_to_json

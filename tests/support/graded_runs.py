@@ -1,9 +1,9 @@
 """Graded runs made by hand, and strategies for any run that a line can hold."""
 
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from collector.trace import GradedTrace
 from processors.annotation.run_line import incomplete_reason_of

@@ -10,10 +10,12 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import process_time
 from typing import Any
+
+from msgspec.structs import replace
 
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, ToolCall, ToolError

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from msgspec import structs
+
 from collector.clock import ManualClock
 from collector.configuration import default_file
 from collector.page import PageConfig, PageServer
@@ -69,7 +71,7 @@ def _at(graded: GradedRun, number: int, count: int) -> GradedRun:
     """The run at a time of its own, each call of it a fifth of a second long."""
     start = _NOON - (count - number) * 3400 * _SECOND
     calls = [
-        replace(
+        structs.replace(
             call,
             start_unix_nano=start + (index + 1) * _SECOND * 2 // 5,
             end_unix_nano=start + (index + 1) * _SECOND * 2 // 5 + _SECOND // 5,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from collector.clock import ManualClock, SystemClock
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
@@ -105,7 +106,9 @@ def test_a_verdict_on_a_call_is_of_the_calls_span_and_one_without_a_score_has_no
 def test_the_id_is_that_of_the_verdict_whoever_tells_it_and_however_it_ends() -> None:
     (once,) = scores_of(results=[PASSED])
     (again,) = scores_of(
-        results=[replace(PASSED, score=0.0, explanation="other", criteria_hash="x")], instance="j", at=99
+        results=[structs.replace(PASSED, score=0.0, explanation="other", criteria_hash="x")],
+        instance="j",
+        at=99,
     )
 
     assert once.id == again.id
@@ -114,8 +117,8 @@ def test_the_id_is_that_of_the_verdict_whoever_tells_it_and_however_it_ends() ->
 @pytest.mark.parametrize(
     "other",
     [
-        {"results": [replace(PASSED, name="other")]},
-        {"results": [replace(PASSED, tool_call_id="c2")]},
+        {"results": [structs.replace(PASSED, name="other")]},
+        {"results": [structs.replace(PASSED, tool_call_id="c2")]},
         {"run": replace(KNOWN_RUN, agent=AgentIdentity(name="other"))},
         {"run": replace(KNOWN_RUN, tenant="south")},
         {"run": replace(KNOWN_RUN, trace_id=bytes(16))},

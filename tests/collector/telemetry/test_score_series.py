@@ -3,11 +3,11 @@
 from array import array
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from collector.clock import ManualClock
 from collector.telemetry.agent_series import (

@@ -1,10 +1,9 @@
 """Idle series go, what was counted is never lost to whoever scrapes, and freed names are free for others."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from collector.clock import ManualClock
 from collector.telemetry.agent_series import MAX_AGENTS, MAX_TOOLS_PER_AGENT, MAX_VERSIONS, OVERFLOW

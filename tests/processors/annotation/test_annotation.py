@@ -1,7 +1,6 @@
 """Results become events; nothing else of a span changes."""
 
-from dataclasses import replace
-
+from msgspec.structs import replace
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.annotation.span_event import EVENT_NAME, append_results, count_results

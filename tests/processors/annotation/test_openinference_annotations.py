@@ -1,8 +1,8 @@
 """Results as evaluation attributes of OpenInference: flat, numbered, beside what the span has already."""
 
 import json
-from dataclasses import replace
 
+from msgspec.structs import replace
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.annotation.span_event import append_results

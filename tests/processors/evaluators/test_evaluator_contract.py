@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from docs.generate.evaluators import example_file, graded_example
 from processors.criteria.agent_criteria import Evaluation
@@ -184,7 +185,9 @@ def test_a_call_that_turns_out_to_be_executed_moves_no_score_out_of_what_was_att
     @given(evaluator=kinds.evaluators(), run=agent_runs(), data=st.data())
     def check(evaluator: Evaluator, run: AgentRun, data: st.DataObject) -> None:
         early = [
-            replace(call, executed=False, error=None, result=None, result_text=None, result_state=_ABSENT)
+            structs.replace(
+                call, executed=False, error=None, result=None, result_text=None, result_state=_ABSENT
+            )
             if data.draw(st.booleans())
             else call
             for call in run.tool_calls
@@ -287,7 +290,7 @@ def test_what_says_that_it_quotes_nothing_quotes_nothing(kind: type[Evaluator]) 
 
 def _with_secrets(call: ToolCall) -> list[ToolCall]:
     """The call with content that must not be shown, ended well and ended in an error, twice each."""
-    known = replace(
+    known = structs.replace(
         call,
         arguments={"a": _SECRET},
         arguments_text=f'{{"a": "{_SECRET}"}}',
@@ -296,5 +299,5 @@ def _with_secrets(call: ToolCall) -> list[ToolCall]:
         result_text=f'{{"error": "{_SECRET}"}}',
         result_state=ValueState.PRESENT,
     )
-    failed = replace(known, error=ToolError(type="", message=_SECRET))
+    failed = structs.replace(known, error=ToolError(type="", message=_SECRET))
     return [known, failed, known, failed]

@@ -1,9 +1,9 @@
 """Arguments against schemas, against earlier results, and against all that the agent was told."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState

@@ -2,6 +2,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from pydantic import ValidationError
 
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
@@ -158,7 +159,7 @@ def test_an_error_whose_admission_cannot_be_read_is_neither_hidden_nor_admitted(
 
 
 def test_a_result_that_was_not_captured_leaves_the_content_checks_out() -> None:
-    hidden = replace(call({"open": 37}), result_state=ValueState.TRUNCATED)
+    hidden = structs.replace(call({"open": 37}), result_state=ValueState.TRUNCATED)
 
     score = graded(answered("There are 73 open tickets.", hidden))
 
@@ -317,7 +318,7 @@ def test_without_advisory_checks_the_score_is_the_same_and_nothing_else_is_repor
 
 
 def test_what_a_framework_says_of_a_tool_that_does_not_exist_is_no_error_to_admit() -> None:
-    refused = replace(call(name="refund_order", error="no such tool", order="A-18"), executed=False)
+    refused = structs.replace(call(name="refund_order", error="no such tool", order="A-18"), executed=False)
     refund = call({"refunded": True}, name="refund_payment", order="A-18")
     run = answered("Order A-18 was refunded.", refused, refund, user="Refund order A-18")
 

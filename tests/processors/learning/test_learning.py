@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from collector.recordings.run_reader import run_from_json
 from processors.criteria import Evaluation, read_criteria
@@ -76,7 +77,7 @@ def broken_by_hand(run: AgentRun, rng: random.Random) -> Iterator[AgentRun]:
     yield replace(run, tool_calls=[*calls[:at], ToolCall(name="delete_everything"), *calls[at:]])
     one, other = rng.choice([pair for pair in pairwise(names) if pair not in UNORDERED])
     # All calls of the later tool go before the first one of the earlier.
-    moved = [replace(call, parallel_group=None) for call in calls if call.name == other]
+    moved = [structs.replace(call, parallel_group=None) for call in calls if call.name == other]
     rest = [call for call in calls if call.name != other]
     first = next(index for index, call in enumerate(rest) if call.name == one)
     while first and rest[first].parallel_group is not None and rest[first - 1].parallel_group is not None:
