@@ -1,13 +1,16 @@
-"""Where a graded trace leaves: its spans to every queue, its runs and verdicts to whoever takes them."""
+"""Where a graded trace leaves: its spans to every queue, its runs and verdicts to the exporters of these."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Protocol
 
+from collector.exporters.counts import ResultForm
 from collector.exporters.dead_letters import DeadLetters
 from collector.exporters.delivery import Delivery
-from collector.exporters.exporter import ResultExporter
+from collector.exporters.exporter import ResultExporter, SpanExporter
+from collector.exporters.sending_queue import SendingQueue
 from collector.memory_limiter import MemoryLimiter
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics
@@ -20,30 +23,26 @@ class SpanQueue(Protocol):
 
     name: str
     is_required: bool
-    queued_bytes: int
+
+    @property
+    def queued_bytes(self) -> int:
+        """Encoded size of what is held."""
+        ...
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
-        """Start sending; raises `StartupError`."""
+        """Start sending."""
         ...
 
     def enqueue(self, delivery: Delivery) -> None:
-        """Take a delivery, and call its `let_go` once when all its spans are forwarded or dropped."""
+        """Take a delivery, and call its `done` once all its spans are forwarded or dropped."""
         ...
 
-    def shed(self, bytes_wanted: int) -> int:
+    def shed(self, wanted_bytes: int) -> int:
         """Drop what may be dropped for want of memory; the held bytes of what was."""
         ...
 
     async def shutdown(self, deadline: float) -> None:
         """Flush until `deadline`, then drop."""
-        ...
-
-
-class ResultQueue(SpanQueue, Protocol):
-    """A queue of results in a form of their own before one exporter; never a required one."""
-
-    def turn_away(self, count: int) -> None:
-        """Count results for which there is no room."""
         ...
 
 
@@ -54,10 +53,11 @@ class FanOut:
     if there is no queue); while they wait, so does what results added to them, and what waiting takes.
     Queues that are not required shed their oldest when the limiter runs full.
 
-    Log records and spans of verdicts go to `log_queues` and `evaluation_span_queues`; `score_queues` get the
-    log records as well, whose exporters make scores of them. Their bytes are taken
-    from the limiter here; where there is no room for them they are dropped, so no span waits for a verdict
-    that nobody takes.
+    Results in a form of their own go to `result_queues`; those of scores get the log records, whose exporters
+    make scores of them. Their bytes are taken from the limiter here; where there is no room for them they are
+    dropped, so no span waits for a verdict.
+
+    `exporters` are those behind the queues. They may share one, so it is opened and closed here.
     """
 
     def __init__(
@@ -66,22 +66,15 @@ class FanOut:
         result_exporters: Sequence[ResultExporter],
         limiter: MemoryLimiter,
         *,
-        log_queues: Sequence[ResultQueue] = (),
-        evaluation_span_queues: Sequence[ResultQueue] = (),
-        score_queues: Sequence[ResultQueue] = (),
+        result_queues: Mapping[ResultForm, Sequence[SendingQueue]] | None = None,
+        exporters: Sequence[SpanExporter] = (),
         dead_letters: DeadLetters | None = None,
     ) -> None:
         self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
-        self.log_queues = tuple(log_queues)
-        self.evaluation_span_queues = tuple(evaluation_span_queues)
-        self.score_queues = tuple(score_queues)
-        self._all_queues: tuple[SpanQueue, ...] = (
-            *self.queues,
-            *self.log_queues,
-            *self.evaluation_span_queues,
-            *self.score_queues,
-        )
+        self._result_queues = result_queues or {}
+        self._all_queues: list[SpanQueue] = [*queues, *chain.from_iterable(self._result_queues.values())]
+        self._exporters = tuple(exporters)
         self._dead_letters = dead_letters
         self._limiter = limiter
         self._release = limiter.release
@@ -101,15 +94,17 @@ class FanOut:
             await self._dead_letters.start(tasks)
         for results in self.result_exporters:
             await results.start()
+        for exporter in self._exporters:
+            await exporter.start()
         for queue in self._all_queues:
             await queue.start(tasks)
 
     def export(self, trace: GradedTrace, held: int, receipt: Receipt | None = None) -> None:
         """Send a trace on its way; `held` is what was acquired for its spans, wherever these are now.
 
-        `receipt`, if given, takes note of every exporter and form, and of none that it does not expect.
+        `receipt`, if given, is notified of every exporter and form that it expects.
         """
-        self._deliver(trace.spans, held, self.queues, receipt)
+        self._deliver(trace.spans, held, receipt)
         if trace.runs:
             for results in self.result_exporters:
                 name = results.name
@@ -118,22 +113,21 @@ class FanOut:
                 elif receipt.expects(name):
                     results.export_results(trace, partial(receipt.delivered, name))
         if trace.log_records:
-            self._send_results(trace.log_records, self.log_queues, receipt, "#log")
-            self._send_results(trace.log_records, self.score_queues, receipt, "#score")
+            self._send_results("log", trace.log_records, receipt)
+            self._send_results("score", trace.log_records, receipt)
         if trace.evaluation_spans:
-            self._send_results(trace.evaluation_spans, self.evaluation_span_queues, receipt, "#span")
+            self._send_results("span", trace.evaluation_spans, receipt)
         if receipt is not None:
             receipt.seal()
 
     def forward(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None = None) -> None:
         """Hand spans to every queue; `held` bytes are given back when the last is done with them."""
-        self._deliver(spans, held, self.queues, receipt)
+        self._deliver(spans, held, receipt)
         if receipt is not None:
             receipt.seal()
 
-    def _deliver(
-        self, spans: Sequence[RawSpan], held: int, queues: Sequence[SpanQueue], receipt: Receipt | None
-    ) -> None:
+    def _deliver(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None) -> None:
+        queues: Sequence[SpanQueue] = self.queues
         required = self._required
         if receipt is not None:
             queues = [queue for queue in queues if receipt.expects(queue.name)]
@@ -151,11 +145,11 @@ class FanOut:
         for queue in queues:
             queue.enqueue(delivery)
 
-    def _send_results(
-        self, results: Sequence[RawSpan], queues: Sequence[ResultQueue], receipt: Receipt | None, form: str
-    ) -> None:
+    def _send_results(self, form: ResultForm, results: Sequence[RawSpan], receipt: Receipt | None) -> None:
+        suffix = f"#{form}"
+        queues = self._result_queues.get(form, ())
         if receipt is not None:
-            queues = [queue for queue in queues if receipt.expects(queue.name + form)]
+            queues = [queue for queue in queues if receipt.expects(queue.name + suffix)]
         if not queues:
             return
         held = held_bytes(results)
@@ -163,7 +157,7 @@ class FanOut:
             for queue in queues:
                 queue.turn_away(len(results))
                 if receipt is not None:
-                    receipt.delivered(queue.name + form)
+                    receipt.delivered(queue.name + suffix)
             return
         delivery = Delivery(
             results,
@@ -172,16 +166,21 @@ class FanOut:
             holders=len(queues),
             required_holders=0,
             receipt=receipt,
-            form=form,
+            form=suffix,
         )
         for queue in queues:
             queue.enqueue(delivery)
 
     async def shutdown(self, deadline: float) -> None:
-        """Flush all of them side by side until `deadline`."""
-        closing = [queue.shutdown(deadline) for queue in self._all_queues]
-        closing += [results.shutdown(deadline) for results in self.result_exporters]
-        outcomes = await asyncio.gather(*closing, return_exceptions=True)
+        """Flush all side by side until `deadline`, then close the exporters behind the queues."""
+        outcomes = await asyncio.gather(
+            *(queue.shutdown(deadline) for queue in self._all_queues),
+            *(results.shutdown(deadline) for results in self.result_exporters),
+            return_exceptions=True,
+        )
+        outcomes += await asyncio.gather(
+            *(exporter.shutdown(deadline) for exporter in self._exporters), return_exceptions=True
+        )
         if self._dead_letters is not None:
             await self._dead_letters.shutdown(deadline)
         for outcome in outcomes:
@@ -190,16 +189,16 @@ class FanOut:
 
 
 class DiscardingQueue:
-    """Takes deliveries as a `SendingQueue` does and counts their spans as forwarded at once.
+    """Counts spans as forwarded at once.
 
     It stands for the console when `debug` is the only exporter, so that the accounting adds up.
     """
 
+    is_required = True
+    queued_bytes = 0
+
     def __init__(self, name: str, metrics: Metrics) -> None:
         self.name = name
-        self.is_required = True
-        self.held_spans = 0
-        self.queued_bytes = 0
         self._metrics = metrics
         metrics.spans_forwarded.add(0, name)
         metrics.spans_held.set(0, name)
@@ -208,11 +207,11 @@ class DiscardingQueue:
         """Nothing to open."""
 
     def enqueue(self, delivery: Delivery) -> None:
-        """Let the spans go."""
+        """Count the spans."""
         self._metrics.spans_forwarded.add(len(delivery.spans), self.name)
-        delivery.let_go(self.name, required=True)
+        delivery.done(self.name, required=True)
 
-    def shed(self, bytes_wanted: int) -> int:
+    def shed(self, wanted_bytes: int) -> int:
         """Nothing is held, nothing can be shed."""
         return 0
 

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import TypeAlias
 
 from pydantic import BaseModel
 
@@ -17,11 +18,14 @@ from collector.exporters.assembly import exporter_types
 from collector.exporters.dead_letters import PRIVATE, locked, told_of
 from collector.exporters.exporter import ExporterContext, ExportResponse, LogExporter, SpanExporter
 from collector.exporters.json_lines_file import JsonLinesFile
+from collector.exporters.retry import BackOff
 from collector.exporters.score_exporter import ScoreExporterConfig
-from collector.exporters.span_exporter_config import BackOff, RetryConfig, SpanExporterConfig
+from collector.exporters.span_exporter_config import RetryConfig, SpanExporterConfig
 from collector.otlp import json_to_request, logs_json_to_request, split_request
 
 _SHUTDOWN_SECONDS = 5.0
+
+_Config: TypeAlias = SpanExporterConfig | ScoreExporterConfig
 
 
 @dataclass(slots=True)
@@ -52,14 +56,13 @@ async def redrive_file(
     if component.kind == "results":
         raise ValueError(f'"{name}" takes neither spans nor log records')
     exporter = component.create(name, config, context)
-    settings = config.for_queue() if isinstance(config, ScoreExporterConfig) else config
-    if not isinstance(settings, SpanExporterConfig):
+    if not isinstance(config, SpanExporterConfig | ScoreExporterConfig):
         raise TypeError(f"{type(config)} is no configuration of such an exporter")
     aside = path.with_name(path.name + ".redriving")
     await exporter.start()
     try:
         _move_aside(path, aside)
-        outcome, kept = await _send_all(aside, exporter, settings, context.clock, patience_seconds)
+        outcome, kept = await _send_all(aside, exporter, config, context.clock, patience_seconds)
         if kept:
             file = JsonLinesFile(path, mode=PRIVATE)
             file.append(b"".join(kept))
@@ -82,7 +85,7 @@ def _move_aside(path: Path, aside: Path) -> None:
 
 
 async def _send_all(
-    path: Path, exporter: SpanExporter, config: SpanExporterConfig, clock: Clock, patience_seconds: float
+    path: Path, exporter: SpanExporter, config: _Config, clock: Clock, patience_seconds: float
 ) -> tuple[Redriven, list[bytes]]:
     outcome = Redriven()
     kept: list[bytes] = []
@@ -112,7 +115,7 @@ async def _send_all(
 
 
 async def _send(
-    line: bytes, exporter: SpanExporter, config: SpanExporterConfig, clock: Clock, patience_seconds: float
+    line: bytes, exporter: SpanExporter, config: _Config, clock: Clock, patience_seconds: float
 ) -> ExportResponse:
     """Send one line until it is taken or refused, or patience ends."""
     is_log = told_of(line).get("kind") == "log_records" or line.startswith(b'{"resourceLogs"')

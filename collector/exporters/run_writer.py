@@ -18,7 +18,8 @@ from pydantic import Field
 from collector.clock import ends_within
 from collector.errors import RetryableExportError
 from collector.exporters.exporter import ExporterContext
-from collector.exporters.span_exporter_config import BackOff, RetryConfig
+from collector.exporters.retry import BackOff
+from collector.exporters.span_exporter_config import RetryConfig
 from collector.telemetry import RateLimitedLogger
 from collector.trace import GradedTrace
 from processors.annotation import format_run

@@ -9,7 +9,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import aiohttp
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -33,7 +33,6 @@ from collector.exporters.span_exporter_config import (
     BatchConfig,
     RetryConfig,
     SendingQueueConfig,
-    SpanExporterConfig,
 )
 from processors.documents import StrictModel
 from processors.model import JsonObject, JsonValue, json_text, parse_json, time_text
@@ -81,15 +80,10 @@ class ScoreExporterConfig(StrictModel):
             raise ValueError(f'expected a URL such as "https://backend.example", got {text!r}')
         return text
 
-    def for_queue(self) -> SpanExporterConfig:
-        """The settings of the queue before the exporter."""
-        return _OfScores(
-            delivery="best_effort", sending_queue=self.sending_queue, retry_on_failure=self.retry_on_failure
-        )
-
-
-class _OfScores(SpanExporterConfig):
-    """What a queue of scores is told."""
+    @property
+    def delivery(self) -> Literal["best_effort"]:
+        """No sender waits for scores."""
+        return "best_effort"
 
     @property
     def takes_spans(self) -> bool:

@@ -1,15 +1,11 @@
 """What every exporter of spans can be told beside its own keys: delivery, queue, retries."""
 
-from random import Random
 from typing import Literal, TypeAlias
 
 from pydantic import Field
 
 from collector.config_fields import Duration, PositiveDuration
 from processors.documents import StrictModel
-
-MAX_RETRY_AFTER_SECONDS = 300.0
-"""A backend's own delay counts up to this: a wrong clock over there must not stop deliveries for days."""
 
 
 class RetryConfig(StrictModel):
@@ -25,27 +21,6 @@ class RetryConfig(StrictModel):
     """Upper bound of the interval."""
     max_elapsed_time: Duration = 0.0
     """From the first attempt of a request until its spans are dropped; 0: never given up."""
-
-
-class BackOff:
-    """The waits of one request, one after the other."""
-
-    __slots__ = ("_config", "_interval", "_random")
-
-    def __init__(self, config: RetryConfig, random: Random) -> None:
-        self._config = config
-        self._random = random
-        self._interval = min(config.initial_interval, config.max_interval)
-
-    def next_wait(self, retry_after_seconds: float | None = None) -> float:
-        """Seconds until the next attempt; the backend's own delay wins where it gave one."""
-        config = self._config
-        interval = self._interval
-        self._interval = min(interval * config.multiplier, config.max_interval)
-        if retry_after_seconds is not None:
-            return min(max(retry_after_seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
-        spread = config.randomization_factor
-        return interval * self._random.uniform(1 - spread, 1 + spread)
 
 
 Signal: TypeAlias = Literal["traces", "logs"]
@@ -97,8 +72,3 @@ class SpanExporterConfig(StrictModel):
     def takes_log_records(self) -> bool:
         """Whether log records go there; then the exporter is a `LogExporter`."""
         return False
-
-    def for_results(self) -> "SpanExporterConfig":
-        """The settings of a queue of results: no sender waits for one, and one request leaves at a time."""
-        queue = self.sending_queue.model_copy(update={"num_consumers": 1})
-        return self.model_copy(update={"delivery": "best_effort", "sending_queue": queue})

@@ -145,7 +145,7 @@ async def test_a_backend_that_comes_late_gets_every_span_once(tmp_path: Path, ki
     try:
         async with ServiceProcess(tmp_path, {"exporters": {kind: exporter}}, CRITERIA) as service:
             await _send(service, BODIES)
-            await service.until(lambda: any("does not take spans" in line for line in service.log))
+            await service.until(lambda: any("Spans cannot be delivered now" in line for line in service.log))
             is_down = False
             await service.until(lambda: len(span_ids(backend.requests)) == _span_count(BODIES))
             metrics = await service.metrics()

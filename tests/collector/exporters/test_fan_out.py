@@ -8,13 +8,9 @@ from collector.clock import ManualClock
 from collector.exporters.assembly import exporter_types
 from collector.exporters.delivery import Delivery, encoded_size
 from collector.exporters.fan_out import DiscardingQueue, FanOut
+from collector.exporters.retry import MAX_RETRY_AFTER_SECONDS, BackOff
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.span_exporter_config import (
-    MAX_RETRY_AFTER_SECONDS,
-    BackOff,
-    RetryConfig,
-    SpanExporterConfig,
-)
+from collector.exporters.span_exporter_config import RetryConfig, SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
 from collector.telemetry.metrics import Metrics
@@ -55,9 +51,9 @@ def test_the_last_holder_gives_the_bytes_back_once() -> None:
     released: list[int] = []
     delivery = Delivery(make_spans(1, 2), 500, released.append, holders=2, required_holders=1)
 
-    delivery.let_go("one", required=True)
+    delivery.done("one", required=True)
     after_first = (list(released), delivery.is_required)
-    delivery.let_go("other", required=False)
+    delivery.done("other", required=False)
 
     assert ([], False) == after_first
     assert [500] == released

@@ -10,13 +10,13 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.clock import ManualClock, SystemClock
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
-from collector.exporters.assembly import SharedExporter, build_fan_out, exporter_types
-from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, LogExporter
+from collector.exporters.assembly import build_fan_out, exporter_types
+from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, LogExporter, LogSink
 from collector.exporters.fan_out import FanOut
 from collector.exporters.file import FileConfig, FileExporter
 from collector.exporters.otlp_grpc import OtlpGrpcConfig, OtlpGrpcExporter
 from collector.exporters.otlp_http import OtlpHttpConfig, OtlpHttpExporter
-from collector.exporters.sending_queue import ResultCounts, SendingQueue
+from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
@@ -60,13 +60,13 @@ class _Rig:
         self.limiter = MemoryLimiter(limit_bytes)
         self.exporter = _LoggingExporter()
         config = SpanExporterConfig()
-        shared = SharedExporter(self.exporter)
-        self.queue = SendingQueue(shared.for_spans(), config, metrics=self.metrics, clock=self.clock)
-        counts = ResultCounts(self.metrics, self.exporter.name, "log")
+        self.queue = SendingQueue(self.exporter, config, metrics=self.metrics, clock=self.clock)
         self.logs = SendingQueue(
-            shared.for_logs(), config.for_results(), metrics=self.metrics, clock=self.clock, counts=counts
+            LogSink(self.exporter), config, metrics=self.metrics, clock=self.clock, form="log"
         )
-        self.fan_out = FanOut([self.queue], [], self.limiter, log_queues=[self.logs])
+        self.fan_out = FanOut(
+            [self.queue], [], self.limiter, result_queues={"log": [self.logs]}, exporters=[self.exporter]
+        )
 
     def grade(self, records: list[RawSpan]) -> None:
         self.fan_out.export(GradedTrace(trace_id=RUN.trace_id, spans=(), log_records=records), 0)
@@ -175,7 +175,7 @@ async def test_what_is_held_at_the_deadline_is_dropped_and_counted() -> None:
 
 async def test_an_exporter_without_log_records_cannot_be_asked_for_them() -> None:
     with pytest.raises(TypeError, match="otlp/memory takes no log records"):
-        SharedExporter(MemoryExporter()).for_logs()
+        LogSink(MemoryExporter())
 
 
 @pytest.mark.parametrize("backend_type", [GrpcBackend, HttpBackend])

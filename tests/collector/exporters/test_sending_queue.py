@@ -331,7 +331,6 @@ async def test_shutdown_sends_what_waits_without_the_flush_timeout() -> None:
     await rig.queue.shutdown(rig.clock.monotonic() + 5)
 
     assert 3 == rig.forwarded
-    assert 1 == rig.exporter.shutdowns
 
 
 async def test_shutdown_wakes_a_request_that_backs_off() -> None:
@@ -405,9 +404,9 @@ async def test_a_best_effort_queue_sheds_its_oldest_traces_first() -> None:
         rig.enqueue(trace, 4)
     one = held_bytes(make_spans(1, 4))
 
-    let_go = rig.queue.shed(one + 1)
+    freed = rig.queue.shed(one + 1)
 
-    assert 2 * one == let_go
+    assert 2 * one == freed
     assert 8 == rig.dropped("queue_full")
     await rig.queue.start()
     await rig.close()

@@ -1,0 +1,155 @@
+"""What one exporter still has to deliver, in order of arrival. It never waits and knows no exporter."""
+
+import logging
+from collections import deque
+
+from collector.clock import Clock
+from collector.exporters.counts import QueueCounts
+from collector.exporters.delivery import Delivery
+from collector.exporters.request import ExportRequest, QueuedTrace
+from collector.telemetry import RateLimitedLogger
+
+_logger = logging.getLogger(__name__)
+
+
+class DeliveryQueue:
+    """Holds deliveries until each of their spans is forwarded or dropped."""
+
+    def __init__(self, name: str, counts: QueueCounts, clock: Clock, *, is_required: bool) -> None:
+        self.name = name
+        self.is_required = is_required
+        self.counts = counts
+        self.waiting_spans = 0
+        self.waiting_bytes = 0
+        self._held: dict[QueuedTrace, None] = {}  # in order of arrival
+        self._waiting: deque[QueuedTrace] = deque()
+        self._is_closed = False
+        self._log = RateLimitedLogger(_logger, clock)
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether there may be something to take."""
+        return bool(self._waiting)
+
+    def put(self, delivery: Delivery) -> None:
+        """Hold a delivery; a closed queue drops it at once."""
+        trace = QueuedTrace(delivery)
+        self._held[trace] = None
+        self._waiting.append(trace)
+        self.waiting_spans += trace.waiting_spans
+        self.waiting_bytes += trace.waiting_bytes
+        self.counts.held += trace.waiting_spans
+        self.counts.queued_bytes += trace.waiting_bytes
+        if self._is_closed and not delivery.is_stored_elsewhere:
+            self._drop(trace, trace.unsettled_spans, "shutdown")
+            self._log.warning(
+                "late",
+                f"{self.counts.items.capitalize()} arrived after the shutdown and were dropped.",
+                exporter=self.name,
+            )
+
+    def take(self, max_spans: int, max_bytes: int) -> ExportRequest:
+        """The oldest spans as a request of at most that size; a single larger span travels alone.
+
+        Traces stay whole as long as they fit.
+        """
+        request = ExportRequest()
+        size = 0
+        while self._waiting:
+            trace = self._waiting[0]
+            if not trace.is_given_up:
+                fits = (
+                    request.span_count + trace.waiting_spans <= max_spans
+                    and size + trace.waiting_bytes <= max_bytes
+                )
+                if not fits and request.span_count:
+                    break
+                count = trace.waiting_spans if fits else trace.spans_that_fit(max_spans, max_bytes)
+                waiting_bytes = trace.waiting_bytes
+                request.add(trace, trace.take(count))
+                size += waiting_bytes
+                self.waiting_spans -= count
+                self.waiting_bytes -= waiting_bytes - trace.waiting_bytes
+                if trace.waiting_spans:
+                    break
+            self._waiting.popleft()
+        return request
+
+    def shed(self, wanted_bytes: int) -> int:
+        """Drop the oldest traces, as `queue_full`, until `wanted_bytes` of held bytes are released.
+
+        Traces on the wire stay. It ends early at a trace that a required exporter still holds, since
+        dropping that one (and, queues having one order, the ones after it) would free nothing.
+
+        Returns:
+            The held bytes of the dropped traces; 0 for a required queue.
+        """
+        if self.is_required:
+            return 0
+        freed = span_count = 0
+        dropped: list[QueuedTrace] = []
+        for trace in self._held:
+            if freed >= wanted_bytes or trace.delivery.is_required:
+                break
+            if not trace.requests_on_wire:
+                dropped.append(trace)
+                freed += trace.delivery.held_bytes
+        for trace in dropped:
+            span_count += trace.unsettled_spans
+            self.waiting_spans -= trace.waiting_spans
+            self.waiting_bytes -= trace.waiting_bytes
+            trace.give_up()
+            self._drop(trace, trace.unsettled_spans, "queue_full")
+        while self._waiting and self._waiting[0].is_given_up:
+            self._waiting.popleft()
+        if span_count:
+            self._log.warning(
+                "queue_full",
+                f"The memory limit is reached; the oldest {self.counts.items} of a best-effort queue are "
+                "dropped.",
+                exporter=self.name,
+                **{self.counts.items: span_count},
+            )
+        return freed
+
+    def forward(self, request: ExportRequest, rejected: int) -> None:
+        """The backend took a request but for `rejected` of its spans."""
+        for trace, spans in request.shares:
+            self._settle(trace, len(spans))
+        self.counts.forward(request.span_count - rejected)
+        if rejected:
+            self.counts.drop(rejected, "partial_success")
+
+    def drop(self, request: ExportRequest, reason: str) -> None:
+        """A request will not be delivered."""
+        for trace, spans in request.shares:
+            self._drop(trace, len(spans), reason)
+
+    def close(self) -> tuple[int, int]:
+        """Drop everything, as `shutdown`, but what is stored elsewhere: the next process finds it there.
+
+        Returns:
+            The spans that are stored elsewhere, and those that are lost.
+        """
+        self._is_closed = True
+        stored = lost = 0
+        self._waiting.clear()
+        self.waiting_spans = self.waiting_bytes = 0
+        for trace in list(self._held):
+            if trace.delivery.is_stored_elsewhere:
+                stored += trace.unsettled_spans
+            else:
+                lost += trace.unsettled_spans
+                self._drop(trace, trace.unsettled_spans, "shutdown")
+        return stored, lost
+
+    def _drop(self, trace: QueuedTrace, span_count: int, reason: str) -> None:
+        self._settle(trace, span_count)
+        self.counts.drop(span_count, reason)
+
+    def _settle(self, trace: QueuedTrace, span_count: int) -> None:
+        trace.unsettled_spans -= span_count
+        if not trace.unsettled_spans:
+            del self._held[trace]
+            self.counts.queued_bytes -= trace.delivery.size
+            trace.delivery.done(self.name, required=self.is_required)

@@ -1,0 +1,187 @@
+"""Sends a request until the backend has answered it; by default it never gives up."""
+
+import asyncio
+import logging
+from random import Random
+
+from collector.clock import Clock, ends_within
+from collector.errors import ExportError, PermanentExportError, RetryableExportError
+from collector.exporters.exporter import ExportResponse, Sink
+from collector.exporters.queue import DeliveryQueue
+from collector.exporters.request import ExportRequest
+from collector.exporters.span_exporter_config import RetryConfig
+from collector.telemetry import RateLimitedLogger
+
+MAX_RETRY_AFTER_SECONDS = 300.0
+"""A backend's own delay counts up to this: a wrong clock over there must not stop deliveries for days."""
+_OUTAGE_SECONDS = 5.0
+"""Without any answer for so long, the next one ends an outage."""
+
+_logger = logging.getLogger(__name__)
+
+
+class BackOff:
+    """The waits of one request, one after the other."""
+
+    __slots__ = ("_config", "_interval", "_random")
+
+    def __init__(self, config: RetryConfig, random: Random) -> None:
+        self._config = config
+        self._random = random
+        self._interval = min(config.initial_interval, config.max_interval)
+
+    def next_wait(self, retry_after_seconds: float | None = None) -> float:
+        """Seconds until the next attempt; the backend's own delay wins where it gave one."""
+        config = self._config
+        interval = self._interval
+        self._interval = min(interval * config.multiplier, config.max_interval)
+        if retry_after_seconds is not None:
+            return min(max(retry_after_seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
+        spread = config.randomization_factor
+        return interval * self._random.uniform(1 - spread, 1 + spread)
+
+
+class Retry:
+    """Attempts requests, several at a time, and settles in `queue` what became of them."""
+
+    def __init__(
+        self, queue: DeliveryQueue, sink: Sink, config: RetryConfig, clock: Clock, random: Random
+    ) -> None:
+        self._queue = queue
+        self._counts = queue.counts
+        self._sink = sink
+        self._config = config
+        self._clock = clock
+        self._random = random
+        self._backing_off: list[ExportRequest] = []
+        self._failing_since: float | None = None
+        self._closing = asyncio.Event()
+        self._deadline = 0.0
+        self._worth_trying = asyncio.Event()
+        """An outage is over, or the queue closes; another event each time."""
+        self._log = RateLimitedLogger(_logger, clock)
+
+    def close(self, deadline: float) -> None:
+        """Try now what backs off, and again until `deadline`."""
+        self._deadline = deadline
+        self._closing.set()
+        self._worth_trying.set()
+
+    def discard_given_up(self) -> None:
+        """Free the memory of dropped traces now, not after the back-off."""
+        for request in self._backing_off:
+            request.discard_given_up()
+
+    async def send(self, request: ExportRequest) -> None:
+        """Return once every span in `request` is forwarded or dropped.
+
+        Raises:
+            PermanentExportError: the backend refused it for good; nothing of it is settled.
+        """
+        started = self._clock.monotonic()
+        back_off = BackOff(self._config, self._random)
+        while True:
+            request.discard_given_up()
+            if not request.span_count:
+                return
+            try:
+                response = await self._attempt(request)
+            except PermanentExportError:
+                self._counts.attempt("refused")
+                self._note_answer()
+                raise
+            except ExportError as error:
+                failure = error
+            else:
+                self._settle(request, response)
+                self._note_answer()
+                return
+            self._counts.attempt("retry")
+            is_closing = self._closing.is_set()
+            retry_after = getattr(failure, "retry_after_seconds", None)
+            wait = back_off.next_wait(retry_after)
+            now = self._clock.monotonic()
+            if self._failing_since is None:
+                self._failing_since = now
+            limit = self._config.max_elapsed_time
+            if limit and now + wait - started > limit:
+                self._queue.drop(request, "max_elapsed_time")
+                self._log_failure("gave_up", "could not be delivered in time and are dropped", failure)
+                return
+            self._log_failure("failing", "cannot be delivered now; they are held and sent again", failure)
+            self._backing_off.append(request)
+            try:
+                if is_closing:
+                    # The last waits are cut so that there is an attempt left before the deadline.
+                    await self._clock.sleep(min(wait, max((self._deadline - now) / 2, 0.1)))
+                else:
+                    wakes = self._worth_trying if retry_after is None else self._closing
+                    await ends_within(wait, wakes.wait(), self._clock)
+            finally:
+                self._backing_off.remove(request)
+            if self._closing.is_set() and not is_closing:
+                back_off = BackOff(self._config, self._random)
+
+    async def _attempt(self, request: ExportRequest) -> ExportResponse:
+        request.mark_on_wire(1)
+        try:
+            return await self._sink.export(request.encode(), request.span_count)
+        except ExportError:
+            raise
+        except Exception as error:  # one request: whatever an exporter does, its spans are not lost
+            self._log.exception(
+                "exporter_failed", "An exporter failed unexpectedly.", exporter=self._sink.name
+            )
+            raise RetryableExportError(f"{type(error).__name__}: {error}") from error
+        finally:
+            request.mark_on_wire(-1)
+
+    def _settle(self, request: ExportRequest, response: ExportResponse) -> None:
+        rejected = min(max(response.rejected_spans, 0), request.span_count)
+        self._queue.forward(request, rejected)
+        self._counts.attempt("partial_success" if rejected else "success")
+        if rejected or response.message:
+            items = self._counts.items
+            self._log.warning(
+                "partial_success",
+                f"A backend accepted a request but not all of its {items}."
+                if rejected
+                else "A backend sent a warning.",
+                exporter=self._sink.name,
+                endpoint=self._sink.endpoint,
+                error=response.message,
+                **{f"rejected_{items}": rejected},
+            )
+
+    def _note_answer(self) -> None:
+        """After an outage all requests are tried at once, except where the backend itself named a time.
+
+        One request among others that fails again and again is no outage.
+        """
+        if self._failing_since is None:
+            return
+        seconds = self._clock.monotonic() - self._failing_since
+        self._failing_since = None
+        if seconds >= _OUTAGE_SECONDS:
+            self._worth_trying.set()
+            self._worth_trying = asyncio.Event()
+        self._log.info(
+            "recovered",
+            "A backend answers again.",
+            exporter=self._sink.name,
+            endpoint=self._sink.endpoint,
+            seconds=round(seconds, 1),
+            **{f"queued_{self._counts.items}": self._counts.held},
+        )
+
+    def _log_failure(self, reason: str, outcome: str, failure: ExportError) -> None:
+        items = self._counts.items
+        self._log.warning(
+            reason,
+            f"{items.capitalize()} {outcome}.",
+            exporter=self._sink.name,
+            endpoint=self._sink.endpoint,
+            error=str(failure),
+            queued_bytes=self._counts.queued_bytes,
+            **{f"queued_{items}": self._counts.held},
+        )
