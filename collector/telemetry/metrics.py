@@ -6,7 +6,7 @@ Counting is adding to a plain number; everything that costs is left to the scrap
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from processors.model import FinishReason, NotEvaluatedReason, Outcome, SkipReason
 
@@ -44,9 +44,10 @@ class Instrument:
     Its unit is the end of its name: seconds, bytes, or none.
     """
 
-    __slots__ = ("help", "labels", "name", "optional_labels", "removals", "unit", "unseen")
+    __slots__ = ("help", "labels", "name", "optional_labels", "removals", "unit", "unseen", "values")
 
     type: ClassVar[str]
+    values: dict[Labels, Any]
 
     def __init__(
         self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
@@ -56,9 +57,10 @@ class Instrument:
         self.labels = labels + optional_labels
         self.optional_labels = optional_labels
         self.unit = next((unit for unit in ("seconds", "bytes") if name.endswith(f"_{unit}")), "")
+        self.values = {}
         self.removals = 0
         self.unseen: dict[Labels, float] = {}
-        """Series that a scrape is to show at 0, and since when they are there."""
+        """Series that a scrape is to show at 0, and since when they exist."""
 
     def named_labels(self, labels: Labels) -> list[tuple[str, str]]:
         """The labels that the series with these values has, with their names."""
@@ -73,15 +75,17 @@ class Instrument:
 class Counter(Instrument):
     """A sum that only grows. Label values are given in the order of `labels`."""
 
-    __slots__ = ("values",)
+    __slots__ = ()
 
     type = "counter"
+    values: dict[Labels, float]
 
     def __init__(
         self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
     ) -> None:
         super().__init__(name, help_text, labels, optional_labels=optional_labels)
-        self.values: dict[Labels, float] = {} if self.labels else {(): 0}
+        if not self.labels:
+            self.begin(())
 
     def add(self, amount: float, *labels: str) -> None:
         """Add `amount`, not negative; 0 makes the series appear."""
@@ -96,7 +100,7 @@ class Counter(Instrument):
         return self.values | dict.fromkeys(self.unseen, 0) if self.unseen else self.values
 
     def remove(self, *labels: str) -> None:
-        """Let a series disappear, if it is there."""
+        """Remove a series if it exists."""
         self.values.pop(labels, None)
 
     def begin(self, labels: Labels) -> None:
@@ -107,15 +111,15 @@ class Counter(Instrument):
 class Gauge(Instrument):
     """A value that is set, or read from a function at the time of a scrape."""
 
-    __slots__ = ("functions", "values")
+    __slots__ = ("functions",)
 
     type = "gauge"
+    values: dict[Labels, float]
 
     def __init__(
         self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
     ) -> None:
         super().__init__(name, help_text, labels, optional_labels=optional_labels)
-        self.values: dict[Labels, float] = {}
         self.functions: dict[Labels, Callable[[], float]] = {}
 
     def set(self, value: float, *labels: str) -> None:
@@ -123,7 +127,7 @@ class Gauge(Instrument):
         self.values[labels] = value
 
     def read_from(self, function: Callable[[], float], *labels: str) -> None:
-        """Let every scrape ask `function` for the value of a series."""
+        """Let every scrape call `function` for the value of a series."""
         self.functions[labels] = function
 
     def shown(self) -> Mapping[Labels, float]:
@@ -131,7 +135,7 @@ class Gauge(Instrument):
         return self.values | {labels: function() for labels, function in self.functions.items()}
 
     def remove(self, *labels: str) -> None:
-        """Let a series disappear, if it is there."""
+        """Remove a series if it exists."""
         self.values.pop(labels, None)
         self.functions.pop(labels, None)
 
@@ -148,9 +152,10 @@ class Histogram(Instrument):
     of the same buckets; it changes only together with the row.
     """
 
-    __slots__ = ("buckets", "exemplars", "row_bytes", "values")
+    __slots__ = ("buckets", "exemplars", "row_bytes")
 
     type = "histogram"
+    values: "dict[Labels, array[float]]"
 
     def __init__(
         self,
@@ -164,7 +169,6 @@ class Histogram(Instrument):
         super().__init__(name, help_text, labels, optional_labels=optional_labels)
         self.buckets = tuple(buckets)
         self.row_bytes = 8 * (len(self.buckets) + 2)
-        self.values: dict[Labels, array[float]] = {}
         self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
         if not self.labels:
             self.row()
@@ -178,8 +182,7 @@ class Histogram(Instrument):
     def observe_span(self, exemplar: Exemplar, labels: Labels) -> None:
         """Count the value of `exemplar`, and name the span behind it.
 
-        An exemplar whose ids are not 16 and 8 bytes (or no span id) is counted without a name: a scrape must
-        never fail.
+        Without ids of 16 and 8 bytes (or no span id) it is counted without a name: a scrape must never fail.
         """
         value, trace_id, span_id, _ = exemplar
         row = self.values.get(labels)
@@ -195,7 +198,7 @@ class Histogram(Instrument):
             last[bucket] = exemplar
 
     def row(self, *labels: str) -> "array[float]":
-        """The counts of a series (made at 0 if need be)."""
+        """The counts of a series, which is created at 0 if it does not exist."""
         row = self.values.get(labels)
         if row is None:
             row = self.values[labels] = array("d", bytes(self.row_bytes))
@@ -207,7 +210,7 @@ class Histogram(Instrument):
         return {labels: zero if labels in unseen else row.tobytes() for labels, row in self.values.items()}
 
     def remove(self, *labels: str) -> None:
-        """Let a series disappear, if it is there."""
+        """Remove a series if it exists."""
         if self.values.pop(labels, None) is not None:
             self.removals += 1
         self.exemplars.pop(labels, None)
@@ -229,119 +232,123 @@ class Metrics:
 
     def __init__(self, resource_labels: Labels = ()) -> None:
         run_labels = (_AGENT_VERSION, *resource_labels)
-        self.spans_received = Counter("tracegrade_spans_received", "Spans admitted, duplicates included.")
+        self.spans_received = Counter("tracegrade_spans_received", "Spans accepted, including duplicates.")
         self.spans_refused = Counter(
             "tracegrade_spans_refused",
-            "Spans of refused requests (as far as they could be counted) and spans with invalid ids.",
+            "Spans with invalid ids, and spans of refused requests as far as they could be counted.",
             ("reason",),
         )
         self.requests = Counter(
-            "tracegrade_requests",
-            "Export requests answered, by transport and status code.",
-            ("transport", "code"),
+            "tracegrade_requests", "Export requests, by transport and status code.", ("transport", "code")
         )
         self.spans_forwarded = Counter(
-            "tracegrade_spans_forwarded", "Spans that an exporter delivered.", ("exporter",)
+            "tracegrade_spans_forwarded", "Spans delivered by an exporter.", ("exporter",)
         )
         self.spans_dropped = Counter(
             "tracegrade_spans_dropped",
-            "Spans not delivered; exporter is empty before the fan-out.",
+            "Spans not delivered. The exporter label is empty for spans dropped before the fan-out.",
             ("reason", "exporter"),
         )
         self.spans_held = Gauge(
-            "tracegrade_spans_held", "Spans in the buffer (exporter empty) and in each queue.", ("exporter",)
+            "tracegrade_spans_held",
+            "Spans in the trace buffer (empty exporter label) and in the queue of each exporter.",
+            ("exporter",),
         )
         self.spans_awaiting_verdict = Gauge(
             "tracegrade_spans_awaiting_verdict",
-            "Spans kept for grading. Where spans are forwarded as they come these are in no other count.",
+            "Spans retained for grading. In stream mode they are already forwarded and in no other count.",
         )
         self.spans_revoked = Counter(
             "tracegrade_spans_revoked",
-            "Spans let go of ungraded because another member of the Kafka group reads their partition: it "
-            "has them, and counts them as received.",
+            "Spans released ungraded because another member of the Kafka consumer group took over their "
+            "partition and counts them as received.",
         )
-        self.late_spans = Counter("tracegrade_late_spans", "Spans that came after their trace was finished.")
+        self.late_spans = Counter("tracegrade_late_spans", "Spans that arrived after their trace finished.")
         self.traces_continued = Counter(
             "tracegrade_traces_continued",
-            "Finished traces that are what went on in a trace after a part of it was graded.",
+            "Finished traces that continue a trace of which an earlier part was already graded.",
         )
         self.verdicts_contradicted = Counter(
             "tracegrade_verdicts_contradicted",
-            "Verdicts that would have been others with spans that came late, by what was said; checked where "
-            "root_grace is auto, for late spans within half a minute.",
+            "Verdicts that late spans would have changed, by the outcome that was reported. Checked where "
+            "root_grace is auto, for spans up to half a minute late.",
             ("outcome",),
         )
         self.late_traces_checked = Counter(
             "tracegrade_late_traces_checked",
-            "Graded traces with late spans, by what grading them again came to; not_kept: their spans were "
-            "not there any more, or nothing was said of them.",
+            "Graded traces with late spans, by the result of grading them again. not_kept: their spans were "
+            "no longer available, or no verdict had been reported.",
             ("result",),
         )
         self.learned_root_grace = Gauge(
             "tracegrade_learned_root_grace_seconds",
-            "How long a trace of the service must be quiet after its root, where root_grace is auto and "
-            "enough was seen.",
+            "How long a trace of the service must be quiet after its root span, where root_grace is auto and "
+            "enough traces were observed.",
             ("service_name",),
         )
         self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
         self.traces_interrupted = Counter(
             "tracegrade_traces_interrupted",
-            "Finished traces of which spans may have been lost on our side: their runs are judged only where "
-            "no further span could change the verdict.",
+            "Finished traces whose spans this service may have lost in part. Their runs get a verdict only "
+            "where no further span could change it.",
             ("reason",),
         )
         self.traces_orphaned = Counter(
             "tracegrade_traces_orphaned",
-            "Traces interrupted by a change of the peers that fell quiet without their root, or with parents "
-            "missing: the rest went to another replica. The other part may look whole and is not in it.",
+            "Traces interrupted by a change of replicas that went quiet without their root or other parent "
+            "spans: another replica has the rest. The other part may look complete and is not counted.",
         )
         self.cluster_peers = Gauge(
-            "tracegrade_cluster_peers", "Replicas in the last good answer for `cluster.peers_dns`, or listed."
+            "tracegrade_cluster_peers",
+            "Replicas in the last valid answer for `cluster.peers_dns`, or configured replicas.",
         )
         self.cluster_changes = Counter(
             "tracegrade_cluster_changes",
-            "Changes of the set of replicas: change interrupts traces under way, flap no longer does.",
+            "Changes of the set of replicas. change: traces in progress are interrupted; flap: they are not.",
             ("kind",),
         )
         self.cluster_resolve_problems = Counter(
             "tracegrade_cluster_resolve_problems",
-            "Lookups of `cluster.peers_dns` that left the set as it was (failed, empty, truncated), or "
-            "whose answer may be cached for longer than `cluster.name_ttl`, or for as long as "
+            "Lookups of `cluster.peers_dns` that left the set unchanged (failed, empty, truncated), or whose "
+            "answer may be cached longer than `cluster.name_ttl` or at least as long as "
             "`cluster.resolver_interval` (long_ttl).",
             ("reason",),
         )
-        self.traces_held = Gauge("tracegrade_traces_held", "Traces in the buffer.")
+        self.traces_held = Gauge("tracegrade_traces_held", "Traces in the trace buffer.")
         self.held_bytes = Gauge(
             "tracegrade_held_bytes",
-            "Bytes of held spans with their resources and scopes, and of results that wait, queues included.",
+            "Bytes of held spans with their resources and scopes, and of queued results and spans.",
         )
-        self.held_bytes_limit = Gauge("tracegrade_held_limit_bytes", "The memory limit.")
+        self.held_bytes_limit = Gauge("tracegrade_held_limit_bytes", "Memory limit for held bytes.")
         self.hold_seconds = Histogram(
-            "tracegrade_hold_seconds", "Time from a trace's first span to its finish.", _SECONDS
+            "tracegrade_hold_seconds", "Time from the first span of a trace until it finished.", _SECONDS
         )
         self.oldest_held_span = Gauge(
             "tracegrade_oldest_held_span_timestamp_seconds",
-            "Unix time at which the oldest span in the buffer came; that of the scrape while there is none.",
+            "Unix time at which the oldest span in the trace buffer arrived; the current time if it is "
+            "empty.",
         )
         self.finish_clock_standstill_seconds = Counter(
             "tracegrade_finish_clock_standstill_seconds",
-            "Time during which the finish clock stood still because the service could not receive.",
+            "Time for which the finish clock was stopped because the service could not receive spans.",
         )
         self.evaluation_seconds = Histogram(
-            "tracegrade_evaluation_seconds", "Time to rebuild and grade one trace.", _EVALUATION_SECONDS
+            "tracegrade_evaluation_seconds",
+            "Time to reconstruct and grade the runs of one trace.",
+            _EVALUATION_SECONDS,
         )
         self.verdict_delay_seconds = Histogram(
             "tracegrade_verdict_delay_seconds",
-            "Time from the end of an agent run, by the sender's clock, to its verdict; backfill left out.",
+            "Time from the end of an agent run, by the sender's clock, to its verdict. Excludes backfill.",
             _SECONDS,
         )
         self.event_loop_lag_seconds = Histogram(
             "tracegrade_event_loop_lag_seconds",
-            "How late a timer of the event loop fired; one sample every 250 ms.",
+            "Delay of an event loop timer, sampled every 250 ms.",
             _LAG_SECONDS,
         )
         self.traces_failed = Counter(
-            "tracegrade_traces_failed", "Traces that could not be evaluated and left unchanged."
+            "tracegrade_traces_failed", "Traces that could not be evaluated and were forwarded unchanged."
         )
         self.evaluations_skipped = Counter(
             "tracegrade_evaluations_skipped", "Evaluations that did not apply to a run.", ("reason",)
@@ -351,60 +358,60 @@ class Metrics:
         )
         self.worker_failures = Counter(
             "tracegrade_worker_failures",
-            "Processes that grade or run custom evaluators, and were ended or did not start, by reason.",
+            "Grading and custom evaluator processes that failed to start or had to be terminated, by reason.",
             ("reason",),
         )
         self.foreign_results = Counter(
-            "tracegrade_foreign_results", "Evaluation events already on spans that came in."
+            "tracegrade_foreign_results", "Evaluation events that received spans already had."
         )
         self.backfill_results = Counter(
             "tracegrade_backfill_results",
-            "Results of traces that came too late for the live series.",
-            ("gen_ai_evaluation_score_label",),
+            "Results of traces that arrived too late for the live series.",
+            (_OUTCOME,),
         )
         self.agent_runs = Counter(
             "tracegrade_agent_runs",
-            "Agent runs seen, graded or not; backfill left out.",
+            "Agent runs, graded or not. Excludes backfill.",
             (_AGENT,),
             optional_labels=run_labels,
         )
         self.run_duration_seconds = Histogram(
             "tracegrade_agent_run_duration_seconds",
-            "How long agent runs took whose spans all came; backfill left out.",
+            "Duration of agent runs whose spans all arrived. Excludes backfill.",
             _RUN_SECONDS,
             (_AGENT,),
             optional_labels=run_labels,
         )
         self.run_tokens = Histogram(
             "tracegrade_agent_run_tokens",
-            "Tokens of the model calls of an agent run, input and output apart, for runs whose telemetry "
-            "tells them and whose spans all came; backfill left out.",
+            "Input and output tokens of the model calls of an agent run, for runs whose telemetry reports "
+            "them and whose spans all arrived. Excludes backfill.",
             _TOKENS,
             (_AGENT, "gen_ai_token_type"),
             optional_labels=run_labels,
         )
         self.run_cost = Histogram(
             "tracegrade_agent_run_cost",
-            "What an agent run cost by the configured prices, in their currency, where tokens and prices are "
-            "known and all spans came; backfill left out.",
+            "Cost of an agent run in the currency of the configured prices, where tokens and prices are "
+            "known and all spans arrived. Excludes backfill.",
             _COSTS,
             (_AGENT,),
             optional_labels=run_labels,
         )
         self.tool_calls = Counter(
-            "tracegrade_tool_calls", "Tool calls seen in agent runs.", (_AGENT, "gen_ai_tool_name", "status")
+            "tracegrade_tool_calls", "Tool calls of agent runs.", (_AGENT, "gen_ai_tool_name", "status")
         )
-        self.queue_bytes = Gauge("tracegrade_queue_bytes", "Bytes waiting in a sending queue.", ("exporter",))
+        self.queue_bytes = Gauge("tracegrade_queue_bytes", "Bytes in a sending queue.", ("exporter",))
         self.bytes_in_flight = Gauge(
-            "tracegrade_in_flight_bytes", "Bytes of messages that are being received, in several pieces each."
+            "tracegrade_in_flight_bytes", "Bytes of messages being received that arrive in several pieces."
         )
         self.bytes_in_flight_limit = Gauge(
-            "tracegrade_in_flight_limit_bytes", "What these may have together before senders wait."
+            "tracegrade_in_flight_limit_bytes", "Limit for bytes in flight, beyond which senders wait."
         )
         self.dead_letters = Counter(
             "tracegrade_dead_letters",
-            "Spans, spans of verdicts and log records that a backend refused for good, by what became of "
-            "them in the file of dead letters: kept, full or failed (not kept), expired (removed unsent).",
+            "Spans, evaluation spans and log records permanently rejected by a backend, by what happened in "
+            "the dead letter file: kept, full or failed (not written), expired (removed unsent).",
             ("exporter", "outcome"),
         )
         self.export_attempts = Counter(
@@ -412,148 +419,149 @@ class Metrics:
         )
         self.results_exported = Counter(
             "tracegrade_results_exported",
-            "Log records and scores (one for each result) and spans of verdicts (one for each graded run) "
-            "that an exporter delivered, by form.",
+            "Log records and scores (one per result) and evaluation spans (one per graded run) delivered by "
+            "an exporter, by form.",
             ("exporter", "form"),
         )
         self.results_held = Gauge(
             "tracegrade_results_held",
-            "Log records, scores and spans of verdicts that wait in a queue, by form.",
+            "Log records, scores and evaluation spans waiting in a queue, by form.",
             ("exporter", "form"),
         )
         self.results_dropped = Counter(
             "tracegrade_results_dropped",
-            "Graded runs, log records, scores and spans of verdicts that an exporter could not write or "
+            "Graded runs, log records, scores and evaluation spans that an exporter could not write or "
             "deliver.",
             ("reason", "exporter"),
         )
         self.spans_recovered = Counter(
             "tracegrade_spans_recovered",
-            "Spans that a process before had acknowledged and this one found in the journal; exporter is "
-            "empty for those that no exporter had got.",
+            "Spans that an earlier process acknowledged and that were recovered from the journal. The "
+            "exporter label is empty for spans that no exporter had delivered.",
             ("exporter",),
         )
         self.spans_sent_again = Counter(
             "tracegrade_spans_sent_again",
-            "Spans that were on their way to an exporter at a crash: they go there again, and it may have "
-            "got them before.",
+            "Spans that were being exported during a crash. They are sent again; the backend may already "
+            "have them.",
             ("exporter",),
         )
         self.kafka_records = Counter(
             "tracegrade_kafka_records",
-            "Records read from Kafka: admitted, delivered_before (read again after a hand-over), malformed "
-            "or oversized (left out for good).",
+            "Records read from Kafka: admitted, delivered_before (read again after a rebalance), malformed "
+            "or oversized (skipped permanently).",
             ("outcome",),
         )
         self.kafka_untrusted_keys = Counter(
             "tracegrade_kafka_untrusted_keys",
-            "Records whose key is not the id of their one trace: missing or foreign. Their traces may lie in "
-            "several partitions and are interrupted.",
+            "Records whose key is missing or is not the id of their only trace (foreign). Their traces may "
+            "be spread over several partitions and are interrupted.",
             ("reason",),
         )
         self.kafka_lag = Gauge(
-            "tracegrade_kafka_lag_records", "Records of a partition that are not read yet.", ("partition",)
+            "tracegrade_kafka_lag_records", "Unread records of a partition.", ("partition",)
         )
         self.kafka_uncommitted = Gauge(
             "tracegrade_kafka_uncommitted_records",
-            "Records of a partition from the first that is not delivered to the last that was read.",
+            "Records of a partition from the first undelivered one to the last one read.",
             ("partition",),
         )
         self.kafka_partitions = Gauge(
             "tracegrade_kafka_partitions",
-            "Partitions that this process reads (assigned), and those of them that it does not read now "
-            "because exporters do not keep up (paused).",
+            "Partitions assigned to this process, and those of them that are paused because exporters fall "
+            "behind.",
             ("state",),
         )
         self.kafka_rebalances = Counter(
             "tracegrade_kafka_rebalances",
-            "Partitions that were assigned to this process, revoked from it, or lost to another one because "
-            "it was not heard of.",
+            "Partitions assigned to this process, revoked from it, or lost because it did not respond in "
+            "time.",
             ("kind",),
         )
-        self.kafka_commits = Counter(
-            "tracegrade_kafka_commits", "Commits of offsets, by outcome.", ("outcome",)
-        )
+        self.kafka_commits = Counter("tracegrade_kafka_commits", "Offset commits, by outcome.", ("outcome",))
         self.kafka_offsets_out_of_range = Counter(
             "tracegrade_kafka_offsets_out_of_range",
-            "Times that records were gone from Kafka before they were read: their spans are lost.",
+            "How often Kafka deleted records before they were read. Their spans are lost.",
         )
         self.kafka_errors = Counter(
-            "tracegrade_kafka_errors", "Errors that the Kafka client told of, by name.", ("error",)
+            "tracegrade_kafka_errors", "Errors reported by the Kafka client, by error name.", ("error",)
         )
         self.journal_bytes = Gauge(
-            "tracegrade_journal_bytes", "What journalled spans take on disk, about. Absent without a journal."
+            "tracegrade_journal_bytes",
+            "Approximate disk space used by journalled spans. Absent without a journal.",
         )
         self.journal_limit_bytes = Gauge(
-            "tracegrade_journal_limit_bytes", "What they may take. Absent without a journal."
+            "tracegrade_journal_limit_bytes", "Limit for journalled spans. Absent without a journal."
         )
         self.journal_commit_seconds = Histogram(
             "tracegrade_journal_commit_seconds",
-            "Time until the disk had what a group of requests brought.",
+            "Time until a group of requests was written to disk.",
             _LAG_SECONDS,
         )
         self.journal_failures = Counter(
-            "tracegrade_journal_failures", "Transactions of the journal that failed, by reason.", ("reason",)
+            "tracegrade_journal_failures", "Failed journal transactions, by reason.", ("reason",)
         )
         self.store_bytes = Gauge(
             "tracegrade_store_bytes",
-            "What the runs of the store take, indices included. Absent without a store.",
+            "Space used by stored runs, including indices. Absent without a run store.",
         )
         self.store_limit_bytes = Gauge(
-            "tracegrade_store_limit_bytes", "What they may take: the oldest go first. Absent without a store."
+            "tracegrade_store_limit_bytes",
+            "Limit for stored runs, beyond which the oldest are removed. Absent without a run store.",
         )
         self.store_runs = Counter(
             "tracegrade_store_runs",
-            "Runs that were written to the store, and that were removed from it for their age or for room.",
+            "Runs written to the run store, and runs removed from it because of their age or to make room.",
             ("outcome",),
         )
         self.store_failures = Counter(
             "tracegrade_store_failures",
-            "Times that the disk failed the store: until it is well, runs are graded and not kept.",
+            "Failed writes to the run store. Runs are still graded but not stored until the disk recovers.",
         )
         self.traces_quarantined = Counter(
             "tracegrade_traces_quarantined",
-            "Traces over which processes crashed again and again: forwarded ungraded.",
+            "Traces that made processes crash repeatedly and were forwarded ungraded.",
         )
         self.criteria_reloads = Counter(
             "tracegrade_criteria_reloads", "Reloads of criteria files, by outcome.", ("outcome",)
         )
         self.criteria_last_reload_successful = Gauge(
             "tracegrade_criteria_last_reload_successful",
-            "1 while every criteria file in force is the one on disk.",
+            "1 while every criteria file is in force as it is on disk.",
         )
         self.criteria_file_stale = Gauge(
             "tracegrade_criteria_file_stale",
-            "1 while a criteria file counts with its last good version, not with what is on disk, else 0.",
+            "1 while the last valid version of a criteria file is in force instead of the one on disk, else "
+            "0.",
             ("file",),
         )
         self.criteria_info = Gauge(
             "tracegrade_criteria_info", "1 for the criteria in force.", ("criteria_hash",)
         )
-        self.build_info = Gauge("tracegrade_build_info", "1, with the version.", ("version",))
+        self.build_info = Gauge("tracegrade_build_info", "1, labelled with the version.", ("version",))
         self.accounting_error = Gauge(
             "tracegrade_accounting_error_spans",
-            "Received minus forwarded, dropped and held: always 0.",
+            "Spans received minus spans forwarded, dropped and held: always 0.",
             ("exporter",),
         )
         self.self_checks = Counter(
             "tracegrade_self_checks",
-            "Self-checks, by outcome: traces sent through a listener and graded as they must be, or not.",
+            "Self-checks, by outcome: whether traces sent through a listener were graded as expected.",
             ("outcome",),
         )
         self.self_check_last_success = Gauge(
             "tracegrade_self_check_last_success_timestamp_seconds",
-            "Unix time of the last successful self-check, 0 before the first; absent without self-checks.",
+            "Unix time of the last successful self-check, 0 before the first. Absent without self-checks.",
         )
         self.evaluation_info = Gauge(
             "tracegrade_evaluation_info",
-            "1 for each live evaluation in force of an agent that is known.",
+            "1 for each live evaluation in force of a known agent.",
             (_AGENT, _EVALUATION, "evaluator", "evaluator_version", "criteria_hash", "severity"),
             optional_labels=("owner", "contact"),
         )
         self.agents_without_criteria = Gauge(
             "tracegrade_agents_without_criteria",
-            "1 for each agent that is known, seen or named in criteria, to which no evaluation applies.",
+            "1 for each agent, observed or named in criteria, to which no evaluation applies.",
             (_AGENT,),
         )
         self.score = Histogram(
@@ -565,20 +573,20 @@ class Metrics:
         )
         self.results = Counter(
             "gen_ai_evaluation_results",
-            "Results of evaluations, by outcome.",
+            "Evaluation results, by outcome.",
             (_AGENT, _EVALUATION, _OUTCOME),
             optional_labels=run_labels,
         )
         self.shadow_score = Histogram(
             "tracegrade_shadow_evaluation_score",
-            "Scores of evaluations in shadow; they are in no other series.",
+            "Scores of shadow evaluations, which are in no other series.",
             _SCORES,
             (_AGENT, _EVALUATION),
             optional_labels=run_labels,
         )
         self.shadow_results = Counter(
             "tracegrade_shadow_evaluation_results",
-            "Results of evaluations in shadow, by outcome; they are in no other series.",
+            "Results of shadow evaluations, by outcome, which are in no other series.",
             (_AGENT, _EVALUATION, _OUTCOME),
             optional_labels=run_labels,
         )
@@ -590,17 +598,17 @@ class Metrics:
         )
         self.consecutive_failures = Gauge(
             "tracegrade_consecutive_failures",
-            "Live results that failed since the last one that passed, over all versions of the agent.",
+            "Failed live results since the last one that passed, over all versions of the agent.",
             (_AGENT, _EVALUATION),
         )
         self.muted_until = Gauge(
             "tracegrade_evaluation_muted_until_timestamp_seconds",
-            "Unix time at which the mute of an evaluation ends; alerts leave it out until then.",
+            "Unix time until which an evaluation is muted and alerts exclude it.",
             (_AGENT, _EVALUATION),
         )
         self.series_expired = Counter(
             "tracegrade_series_expired",
-            "Series taken away because nothing was counted in them for long; a histogram is one.",
+            "Series removed because they were idle for long. A histogram counts as one.",
         )
         for reason in FinishReason:
             self.traces_finished.add(0, reason.value)
