@@ -10,8 +10,7 @@ from processors.shapes.attribute_reading import (
     flattened_list,
 )
 from processors.shapes.chat_envelope import first_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect, by_kind
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, by_kind
 from processors.shapes.messages import read_messages
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
@@ -102,12 +101,6 @@ def _is_request(span: Span) -> bool:
     return _REQUEST_TYPE in span.attributes and span.name.startswith("tool_call.")
 
 
-DIALECT: Final = MappedDialect(
-    name="agentops",
-    rank=60,
-    keys=(_KIND, _RECEIVER, _REQUEST_TYPE),
-    role=_role,
-    tool=_tool,
-    agent=_agent,
-    conversation=_conversation,
+DIALECT: Final = Dialect(
+    "agentops", (_KIND, _RECEIVER, _REQUEST_TYPE), _role, _tool, _agent, _conversation, rank=60
 )

@@ -13,8 +13,7 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import first_text, flattened_value
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect, by_kind
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, by_kind
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.shapes.result_envelope import open_result
 from processors.spans import Attributes, Span
@@ -91,11 +90,11 @@ def _result(attributes: Attributes) -> DecodedValue:
     return decode_result(json_text(made[_RESULT]))
 
 
-DIALECT: Final = MappedDialect(
-    name="honeyhive",
-    rank=60,
-    keys=(_KIND,),
+DIALECT: Final = Dialect(
+    "honeyhive",
+    (_KIND,),
     role=by_kind((_KIND,), {"tool": SpanRole.TOOL, "model": SpanRole.MODEL}),
     tool=_tool,
     agent=_agent,
+    rank=60,
 )

@@ -5,9 +5,11 @@ from typing import Final
 from processors.model import ABSENT, DecodedValue, ValueState, value_of
 from processors.shapes.attribute_reading import first_arguments, first_text
 from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import (
-    MappedDialect,
+from processors.shapes.dialect import (
+    AgentReading,
+    Dialect,
+    SpanRole,
+    ToolReading,
     model_messages,
     tool_fields,
     whole_name,
@@ -64,12 +66,12 @@ def _arguments(attributes: Attributes) -> DecodedValue:
     return value_of({key: member for key, member in value.items() if key != _RECEIVER})
 
 
-DIALECT: Final = MappedDialect(
-    name="judgment",
-    rank=60,
-    keys=(_KIND,),
-    role=_role,
-    tool=_tool,
-    agent=_agent,
+DIALECT: Final = Dialect(
+    "judgment",
+    (_KIND,),
+    _role,
+    _tool,
+    _agent,
     conversation=model_messages((_INPUT,), (_OUTPUT,), role=_role),
+    rank=60,
 )

@@ -6,8 +6,7 @@ from typing import Final
 from processors.model import DecodedValue, text_value
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import AgentReading, SpanRole
-from processors.shapes.mapped_dialect import MappedDialect, by_kind, model_messages, tool_fields
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, by_kind, model_messages, tool_fields
 from processors.shapes.placeholder_names import name_of_chain
 from processors.spans import Span
 
@@ -59,12 +58,12 @@ def _answer(span: Span) -> DecodedValue:
     return text_value(told) if isinstance(told, str) and _kind_and_name(span)[0] else answer
 
 
-DIALECT: Final = MappedDialect(
-    name="laminar",
-    rank=60,
-    keys=(_TYPE, *_INPUT),
-    role=_role,
+DIALECT: Final = Dialect(
+    "laminar",
+    (_TYPE, *_INPUT),
+    _role,
     tool=tool_fields(inferred_name=lambda span: _kind_and_name(span)[1], arguments=_INPUT, result=_OUTPUT),
     agent=_agent,
     conversation=model_messages(_INPUT, _OUTPUT, role=_role),
+    rank=60,
 )

@@ -12,7 +12,7 @@ from processors.frameworks.langgraph import (
 from processors.model import ABSENT, ToolError
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.chat_envelope import first_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import read_messages
 from processors.shapes.model_response import read_model_response
 from processors.shapes.placeholder_names import (
@@ -42,60 +42,58 @@ _ROLES = {
 }
 
 
-class _Langfuse:
-    name: Final = "langfuse"
-    rank: Final = 60
-    keys: Final = (_TYPE,)
+def _role(span: Span) -> SpanRole | None:
+    kind = span.attributes.text(_TYPE)
+    if kind is None:
+        return None
+    role = _ROLES.get(kind.lower())
+    if role is not None and role is not SpanRole.AGENT:
+        return role
+    if _run_in_graph(span) is not None:
+        return SpanRole.AGENT
+    # The callback takes every chain for an agent whose name has the word in it.
+    is_step = _GRAPH_NODE in span.attributes or is_chain_part(span.name)
+    return SpanRole.OTHER if role is None or is_step else role
 
-    def role(self, span: Span) -> SpanRole | None:
-        kind = span.attributes.text(_TYPE)
-        if kind is None:
-            return None
-        role = _ROLES.get(kind.lower())
-        if role is not None and role is not SpanRole.AGENT:
-            return role
-        if _run_in_graph(span) is not None:
-            return SpanRole.AGENT
-        # The callback takes every chain for an agent whose name has the word in it.
-        is_step = _GRAPH_NODE in span.attributes or is_chain_part(span.name)
-        return SpanRole.OTHER if role is None or is_step else role
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, (_OUTPUT,))
-        error = opened.error
-        if attributes.get("langfuse.observation.level") == "ERROR":
-            error = ToolError(type="", message=attributes.text("langfuse.observation.status_message") or "")
-        return ToolReading(
-            inferred_name=span.name,
-            category=transfer_or_function(span.name),
-            call_id=opened.call_id,
-            arguments=arguments_of_recorded_call(first_arguments(attributes, (_INPUT,))),
-            result=opened.result,
-            error=error,
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = first_result(attributes, (_OUTPUT,))
+    error = opened.error
+    if attributes.get("langfuse.observation.level") == "ERROR":
+        error = ToolError(type="", message=attributes.text("langfuse.observation.status_message") or "")
+    return ToolReading(
+        inferred_name=span.name,
+        category=transfer_or_function(span.name),
+        call_id=opened.call_id,
+        arguments=arguments_of_recorded_call(first_arguments(attributes, (_INPUT,))),
+        result=opened.result,
+        error=error,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        in_graph = _run_in_graph(span)
-        is_agent = self.role(span) is SpanRole.AGENT
-        return AgentReading(
-            name=in_graph if in_graph is not None else span.name if is_agent else "",
-            inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
-            session=first_text(attributes, ("session.id", "langfuse.session.id"))
-            or _told(attributes, _GRAPH_SESSIONS),
-            input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
-            output=first_output(attributes, (_OUTPUT,)),
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if self.role(span) is not SpanRole.MODEL:
-            return Conversation()
-        return Conversation(
-            lambda: read_messages(attributes.get(_INPUT), "user"),
-            lambda: read_model_response(attributes.get(_OUTPUT)),
-        )
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    in_graph = _run_in_graph(span)
+    is_agent = _role(span) is SpanRole.AGENT
+    return AgentReading(
+        name=in_graph if in_graph is not None else span.name if is_agent else "",
+        inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
+        session=first_text(attributes, ("session.id", "langfuse.session.id"))
+        or _told(attributes, _GRAPH_SESSIONS),
+        input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
+        output=first_output(attributes, (_OUTPUT,)),
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _role(span) is not SpanRole.MODEL:
+        return Conversation()
+    return Conversation(
+        lambda: read_messages(attributes.get(_INPUT), "user"),
+        lambda: read_model_response(attributes.get(_OUTPUT)),
+    )
 
 
 def _run_in_graph(span: Span) -> str | None:
@@ -127,4 +125,4 @@ def _told(attributes: Attributes, keys: tuple[str, ...]) -> str:
     return told[1:-1] if len(told) > 1 and told[0] == told[-1] == '"' else told
 
 
-DIALECT = _Langfuse()
+DIALECT: Final = Dialect("langfuse", (_TYPE,), _role, _tool, _agent, _conversation, rank=60)

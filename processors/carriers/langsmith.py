@@ -15,7 +15,7 @@ from processors.frameworks.langgraph import (
 from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import read_messages
 from processors.shapes.model_response import read_model_response
 from processors.shapes.placeholder_names import (
@@ -41,62 +41,58 @@ _NOTHING = "{}"
 _ROLES = {"tool": SpanRole.TOOL, "llm": SpanRole.MODEL, "agent": SpanRole.AGENT, "chain": SpanRole.WORKFLOW}
 
 
-class _LangSmith:
-    name: Final = "langsmith"
-    rank: Final = 5
-    keys: Final = (_KIND,)
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    kind = attributes.text(_KIND)
+    if kind is None:
+        return None
+    if kind == "chain":
+        if _run_in_graph(span) is not None:
+            return SpanRole.AGENT
+        if is_chain_part(span.name) or _GRAPH_NODE in attributes:
+            return SpanRole.OTHER
+    return _ROLES.get(kind, SpanRole.OTHER)
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        kind = attributes.text(_KIND)
-        if kind is None:
-            return None
-        if kind == "chain":
-            if _run_in_graph(span) is not None:
-                return SpanRole.AGENT
-            if is_chain_part(span.name) or _GRAPH_NODE in attributes:
-                return SpanRole.OTHER
-        return _ROLES.get(kind, SpanRole.OTHER)
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = OpenedResult(ABSENT)
-        if _is_told(attributes, _OUTPUTS):
-            opened = open_result(decode_result(_recorded(attributes, _OUTPUTS)), OUTPUT)
-        arguments, is_text_of_object = _arguments(attributes)
-        return ToolReading(
-            name=first_text(attributes, ("gen_ai.tool.name",)),
-            inferred_name=span.name,
-            call_id=first_text(attributes, ("gen_ai.tool.call.id",)) or opened.call_id,
-            category=transfer_or_function(span.name),
-            arguments=arguments,
-            arguments_are_doubtful=is_text_of_object,
-            result=opened.result,
-            error=opened.error,
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = OpenedResult(ABSENT)
+    if _is_told(attributes, _OUTPUTS):
+        opened = open_result(decode_result(_recorded(attributes, _OUTPUTS)), OUTPUT)
+    arguments, is_text_of_object = _arguments(attributes)
+    return ToolReading(
+        name=first_text(attributes, ("gen_ai.tool.name",)),
+        inferred_name=span.name,
+        call_id=first_text(attributes, ("gen_ai.tool.call.id",)) or opened.call_id,
+        category=transfer_or_function(span.name),
+        arguments=arguments,
+        arguments_are_doubtful=is_text_of_object,
+        result=opened.result,
+        error=opened.error,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        in_graph = _run_in_graph(span)
-        name = first_text(attributes, (_AGENT_NAME,)) if in_graph is None else in_graph
-        return AgentReading(
-            name=name,
-            inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
-            session=first_text(attributes, _SESSIONS),
-            input=decode_input(_recorded(attributes, _INPUTS)) if _is_told(attributes, _INPUTS) else ABSENT,
-            output=decode_output(_recorded(attributes, _OUTPUTS))
-            if _is_told(attributes, _OUTPUTS)
-            else ABSENT,
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if attributes.get(_KIND) != "llm":
-            return Conversation()
-        return Conversation(
-            lambda: read_messages(_recorded(attributes, _INPUTS), "user"),
-            lambda: read_model_response(_recorded(attributes, _OUTPUTS)),
-        )
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    in_graph = _run_in_graph(span)
+    name = first_text(attributes, (_AGENT_NAME,)) if in_graph is None else in_graph
+    return AgentReading(
+        name=name,
+        inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
+        session=first_text(attributes, _SESSIONS),
+        input=decode_input(_recorded(attributes, _INPUTS)) if _is_told(attributes, _INPUTS) else ABSENT,
+        output=decode_output(_recorded(attributes, _OUTPUTS)) if _is_told(attributes, _OUTPUTS) else ABSENT,
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if attributes.get(_KIND) != "llm":
+        return Conversation()
+    return Conversation(
+        lambda: read_messages(_recorded(attributes, _INPUTS), "user"),
+        lambda: read_model_response(_recorded(attributes, _OUTPUTS)),
+    )
 
 
 def _run_in_graph(span: Span) -> str | None:
@@ -151,4 +147,4 @@ def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
     return decoded, False
 
 
-DIALECT = _LangSmith()
+DIALECT: Final = Dialect("langsmith", (_KIND,), _role, _tool, _agent, _conversation, rank=5)

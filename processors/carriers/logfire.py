@@ -4,7 +4,7 @@ from typing import Final
 
 from processors.model import ABSENT, CallCategory, ToolError, decode_arguments, decode_result
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import read_messages
 from processors.shapes.model_response import read_model_response
 from processors.shapes.span_event_messages import read_recorded_events
@@ -26,52 +26,50 @@ _PROTOCOL_VIEW = "MCP server handle request: tools/call"
 _HANDOFFS = ("Handoff: {from_agent} → {to_agent}", "Handoff: {from_agent!r} → {to_agent!r}")
 
 
-class _Logfire:
-    name: Final = "logfire"
-    rank: Final = 8
-    keys: Final = (_TEMPLATE, _SPAN_TYPE)
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if attributes.get(_SPAN_TYPE) == "pending_span":
+        return SpanRole.OTHER
+    template = attributes.text(_TEMPLATE) or ""
+    is_call = template in _HANDOFFS or _is_protocol_call(template)
+    return SpanRole.TOOL if is_call else _ROLES.get(template)
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if attributes.get(_SPAN_TYPE) == "pending_span":
-            return SpanRole.OTHER
-        template = attributes.text(_TEMPLATE) or ""
-        is_call = template in _HANDOFFS or _is_protocol_call(template)
-        return SpanRole.TOOL if is_call else _ROLES.get(template)
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        template = attributes.text(_TEMPLATE) or ""
-        if _is_protocol_call(template):
-            return _protocol_call(attributes, is_servers_view=template == _PROTOCOL_VIEW)
-        if template in _HANDOFFS:
-            to_agent = first_text(attributes, ("to_agent",))
-            return ToolReading(name=f"handoff to {to_agent}".rstrip(), category=CallCategory.HANDOFF)
-        opened = first_result(attributes, ("output",))
-        return ToolReading(
-            name=first_text(attributes, ("name",)),
-            call_id=opened.call_id,
-            arguments=first_arguments(attributes, ("input",)),
-            result=opened.result,
-            error=opened.error or _error(attributes),
-            is_synthetic=attributes.get(_SPAN_TYPE) == "pending_span",
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    template = attributes.text(_TEMPLATE) or ""
+    if _is_protocol_call(template):
+        return _protocol_call(attributes, is_servers_view=template == _PROTOCOL_VIEW)
+    if template in _HANDOFFS:
+        to_agent = first_text(attributes, ("to_agent",))
+        return ToolReading(name=f"handoff to {to_agent}".rstrip(), category=CallCategory.HANDOFF)
+    opened = first_result(attributes, ("output",))
+    return ToolReading(
+        name=first_text(attributes, ("name",)),
+        call_id=opened.call_id,
+        arguments=first_arguments(attributes, ("input",)),
+        result=opened.result,
+        error=opened.error or _error(attributes),
+        is_synthetic=attributes.get(_SPAN_TYPE) == "pending_span",
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        if self.role(span) is not SpanRole.AGENT:
-            return AgentReading()
-        return AgentReading(name=first_text(span.attributes, ("name",)))
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if self.role(span) is not SpanRole.MODEL:
-            return Conversation()
-        if "events" in attributes:
-            return read_recorded_events(attributes.get("events"))
-        return Conversation(
-            lambda: read_messages(attributes.get("input"), "user"),
-            lambda: read_model_response(attributes.get("output")),
-        )
+def _agent(span: Span) -> AgentReading:
+    if _role(span) is not SpanRole.AGENT:
+        return AgentReading()
+    return AgentReading(name=first_text(span.attributes, ("name",)))
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _role(span) is not SpanRole.MODEL:
+        return Conversation()
+    if "events" in attributes:
+        return read_recorded_events(attributes.get("events"))
+    return Conversation(
+        lambda: read_messages(attributes.get("input"), "user"),
+        lambda: read_model_response(attributes.get("output")),
+    )
 
 
 def _is_protocol_call(template: str) -> bool:
@@ -110,4 +108,4 @@ def _error(attributes: Attributes) -> ToolError | None:
     return ToolError(type="", message=message if isinstance(message, str) else "")
 
 
-DIALECT = _Logfire()
+DIALECT: Final = Dialect("logfire", (_TEMPLATE, _SPAN_TYPE), _role, _tool, _agent, _conversation, rank=8)

@@ -31,7 +31,7 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.chat_envelope import decode_output, first_input
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import read_messages
 from processors.shapes.model_response import read_model_response
 from processors.shapes.placeholder_names import (
@@ -69,78 +69,76 @@ _ROLES = {
 }
 
 
-class _MLflow:
-    name: Final = "mlflow"
-    rank: Final = 60
-    keys: Final = (_TYPE, _METADATA)
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    kind = attributes.text(_TYPE)
+    if kind is None:
+        if _is_graph(attributes) and _agent_of_graph(attributes):
+            return SpanRole.AGENT
+        is_outermost = attributes.get(_OPERATION) == "CHAIN" and _is_outermost_graph(attributes)
+        return SpanRole.WORKFLOW if is_outermost else None
+    role = _ROLES.get(kind.strip('"'))
+    if role is SpanRole.MODEL and span.name.endswith(REQUEST_PREPARATION):
+        return SpanRole.OTHER
+    if role is None:
+        if span.name.endswith(AGENT_STEP):
+            return SpanRole.STEP
+        if span.name == _HANDOFF and _receiver(attributes):
+            return SpanRole.TOOL
+        if _is_agent_workflow(span):
+            return SpanRole.AGENT
+        if _run_in_graph(span) is not None:
+            return SpanRole.AGENT
+        return SpanRole.WORKFLOW if _is_outermost_graph(attributes) else SpanRole.OTHER
+    return SpanRole.WORKFLOW if role is SpanRole.AGENT and _only_holds_runs(span) else role
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        kind = attributes.text(_TYPE)
-        if kind is None:
-            if _is_graph(attributes) and _agent_of_graph(attributes):
-                return SpanRole.AGENT
-            is_outermost = attributes.get(_OPERATION) == "CHAIN" and _is_outermost_graph(attributes)
-            return SpanRole.WORKFLOW if is_outermost else None
-        role = _ROLES.get(kind.strip('"'))
-        if role is SpanRole.MODEL and span.name.endswith(REQUEST_PREPARATION):
-            return SpanRole.OTHER
-        if role is None:
-            if span.name.endswith(AGENT_STEP):
-                return SpanRole.STEP
-            if span.name == _HANDOFF and _receiver(attributes):
-                return SpanRole.TOOL
-            if _is_agent_workflow(span):
-                return SpanRole.AGENT
-            if _run_in_graph(span) is not None:
-                return SpanRole.AGENT
-            return SpanRole.WORKFLOW if _is_outermost_graph(attributes) else SpanRole.OTHER
-        return SpanRole.WORKFLOW if role is SpanRole.AGENT and _only_holds_runs(span) else role
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        if span.name == _HANDOFF:
-            receiver = _receiver(attributes)
-            if receiver:
-                return ToolReading(name=f"handoff to {receiver}", category=CallCategory.HANDOFF)
-        opened = first_result(attributes, (_OUTPUTS,))
-        name = _name_of_shown_tool(attributes)
-        return ToolReading(
-            name=name,
-            inferred_name=span.name,
-            call_id=opened.call_id,
-            arguments=_arguments(attributes),
-            result=opened.result,
-            error=opened.error,
-            category=CallCategory.HANDOFF if _is_handoff(name, span.name) else CallCategory.FUNCTION,
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    if span.name == _HANDOFF:
+        receiver = _receiver(attributes)
+        if receiver:
+            return ToolReading(name=f"handoff to {receiver}", category=CallCategory.HANDOFF)
+    opened = first_result(attributes, (_OUTPUTS,))
+    name = _name_of_shown_tool(attributes)
+    return ToolReading(
+        name=name,
+        inferred_name=span.name,
+        call_id=opened.call_id,
+        arguments=_arguments(attributes),
+        result=opened.result,
+        error=opened.error,
+        category=CallCategory.HANDOFF if _is_handoff(name, span.name) else CallCategory.FUNCTION,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        if _TYPE not in attributes:
-            return AgentReading(name=_agent_of_graph(attributes), session=_session(attributes))
-        role = self.role(span)
-        if role is SpanRole.STEP:
-            return AgentReading(name=_agent_of_step(attributes))
-        in_graph = _run_in_graph(span)
-        is_nameless = in_graph is not None or span.name in GENERIC_CHAIN_NAMES or _is_agent_workflow(span)
-        name = span.name if role is SpanRole.AGENT and not _is_agent_workflow(span) else ""
-        return AgentReading(
-            name=name if in_graph is None else in_graph,
-            inferred_name="" if is_nameless else span.name,
-            session=_session(attributes),
-            input=first_input(attributes, (_INPUTS,)),
-            output=_made(attributes),
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if self.role(span) is not SpanRole.MODEL:
-            return Conversation()
-        return Conversation(
-            lambda: read_messages(attributes.get(_INPUTS), "user"),
-            lambda: read_model_response(_answered(attributes)),
-        )
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    if _TYPE not in attributes:
+        return AgentReading(name=_agent_of_graph(attributes), session=_session(attributes))
+    role = _role(span)
+    if role is SpanRole.STEP:
+        return AgentReading(name=_agent_of_step(attributes))
+    in_graph = _run_in_graph(span)
+    is_nameless = in_graph is not None or span.name in GENERIC_CHAIN_NAMES or _is_agent_workflow(span)
+    name = span.name if role is SpanRole.AGENT and not _is_agent_workflow(span) else ""
+    return AgentReading(
+        name=name if in_graph is None else in_graph,
+        inferred_name="" if is_nameless else span.name,
+        session=_session(attributes),
+        input=first_input(attributes, (_INPUTS,)),
+        output=_made(attributes),
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _role(span) is not SpanRole.MODEL:
+        return Conversation()
+    return Conversation(
+        lambda: read_messages(attributes.get(_INPUTS), "user"),
+        lambda: read_model_response(_answered(attributes)),
+    )
 
 
 def _only_holds_runs(span: Span) -> bool:
@@ -258,4 +256,4 @@ def _session(attributes: Attributes) -> str:
     return told[0] if told else ""
 
 
-DIALECT = _MLflow()
+DIALECT: Final = Dialect("mlflow", (_TYPE, _METADATA), _role, _tool, _agent, _conversation, rank=60)

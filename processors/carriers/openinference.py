@@ -53,7 +53,7 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import (
     CallResponse,
     ChatMessage,
@@ -117,116 +117,119 @@ class _DelegatedWork(NamedTuple):
     asked: str
 
 
-class _OpenInference:
-    name: Final = "openinference"
-    rank: Final = 50
-    keys: Final = (_KIND,)
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if _OTHER_STEP in attributes or _OLDER_STEP in attributes or _ACTIVITY in attributes:
+        return None  # a convention of its own that adds the kind
+    kind = attributes.get(_KIND)
+    if kind == "TOOL" or attributes.text("tool.name"):
+        return SpanRole.TOOL
+    if kind in _JUDGES:
+        return SpanRole.JUDGE
+    if kind == "LLM":
+        if span.name.endswith(REQUEST_PREPARATION):
+            return SpanRole.OTHER
+        return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
+    if kind in ("AGENT", "CHAIN"):
+        if kind == "CHAIN" and span.envelope.scope_name == _COMPONENTS_SCOPE:
+            return _COMPONENT_ROLES.get(span.name, SpanRole.OTHER)
+        if _run_in_graph(span) is not None:
+            return SpanRole.AGENT
+        if kind == "AGENT":
+            is_step = is_chain_part(span.name) or _metadata_mentions(span, (GRAPH_NODE,))
+            return SpanRole.OTHER if is_step or "metadata.path" in attributes else SpanRole.AGENT
+        if _is_agent_workflow(span):
+            return SpanRole.AGENT
+        if span.name.endswith(AGENT_STEP):
+            return SpanRole.STEP
+        if _is_outermost_graph(span):
+            return SpanRole.WORKFLOW
+    return SpanRole.OTHER
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if _OTHER_STEP in attributes or _OLDER_STEP in attributes or _ACTIVITY in attributes:
-            return None  # a convention of its own that adds the kind
-        kind = attributes.get(_KIND)
-        if kind == "TOOL" or attributes.text("tool.name"):
-            return SpanRole.TOOL
-        if kind in _JUDGES:
-            return SpanRole.JUDGE
-        if kind == "LLM":
-            if span.name.endswith(REQUEST_PREPARATION):
-                return SpanRole.OTHER
-            return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else SpanRole.MODEL
-        if kind in ("AGENT", "CHAIN"):
-            if kind == "CHAIN" and span.envelope.scope_name == _COMPONENTS_SCOPE:
-                return _COMPONENT_ROLES.get(span.name, SpanRole.OTHER)
-            if _run_in_graph(span) is not None:
-                return SpanRole.AGENT
-            if kind == "AGENT":
-                is_step = is_chain_part(span.name) or _metadata_mentions(span, (GRAPH_NODE,))
-                return SpanRole.OTHER if is_step or "metadata.path" in attributes else SpanRole.AGENT
-            if _is_agent_workflow(span):
-                return SpanRole.AGENT
-            if span.name.endswith(AGENT_STEP):
-                return SpanRole.STEP
-            if _is_outermost_graph(span):
-                return SpanRole.WORKFLOW
-        return SpanRole.OTHER
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        name = first_text(attributes, ("tool.name",))
-        opened = first_result(attributes, ("output.value",), _RESULT_ENVELOPES)
-        arguments = _arguments(span)
-        return ToolReading(
-            name=name,
-            inferred_name="" if name else span.name.removesuffix(".__call__"),
-            call_id=first_text(attributes, _call_id_keys(attributes)) or opened.call_id,
-            arguments=arguments,
-            arguments_are_doubtful=_names_may_be_lost(span),
-            result=opened.result,
-            error=opened.error,
-            category=_category(span, name),
-            agent_name=first_text(attributes, ("tool.agent_role",)),
-            is_synthetic=_is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
-            runs_agent=_delegated_work(name, arguments.value) is not None,
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    name = first_text(attributes, ("tool.name",))
+    opened = first_result(attributes, ("output.value",), _RESULT_ENVELOPES)
+    arguments = _arguments(span)
+    return ToolReading(
+        name=name,
+        inferred_name="" if name else span.name.removesuffix(".__call__"),
+        call_id=first_text(attributes, _call_id_keys(attributes)) or opened.call_id,
+        arguments=arguments,
+        arguments_are_doubtful=_names_may_be_lost(span),
+        result=opened.result,
+        error=opened.error,
+        category=_category(span, name),
+        agent_name=first_text(attributes, ("tool.agent_role",)),
+        is_synthetic=_is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
+        runs_agent=_delegated_work(name, arguments.value) is not None,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        name = first_text(attributes, ("agent.name", "graph.node.name", "graph.node.id"))
-        if not name:
-            in_graph = _run_in_graph(span)
-            name = _graph_agent(span) if in_graph is None else in_graph
-        called = first_text(attributes, ("tool.name",))
-        given_to = _delegated_work(called, _arguments(span).value) if called else None
-        name = name if given_to is None else given_to.agent
-        if span.name == f"{_SUB_AGENT_SPAN}{name}":  # called as the tool that started it
-            return AgentReading(inferred_name=name)
-        if not name and span.name.endswith(AGENT_STEP):
-            given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
-            name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
-        metadata = _metadata(span) if "metadata" in attributes else {}
-        session = first_text(attributes, ("session.id",))
-        for key in ("session_id", "conversation_id", "thread_id"):
-            value = metadata.get(key)
-            if not session and isinstance(value, str):
-                session = value
-        return AgentReading(
-            name=name,
-            inferred_name="" if name else _name_in_span_name(span),
-            id=first_text(attributes, ("agno.agent.id", "agentId")),
-            session=session,
-            input=self._asked(span) if given_to is None else text_value(given_to.asked or None),
-            output=ABSENT if _answers_with_error(span) else _recorded_output(attributes),
-            hides_calls=_may_hide_calls(span),
-            needs_no_turns=_INSTRUMENTATION not in span.envelope.scope_name,
-        )
 
-    def _asked(self, span: Span) -> DecodedValue:
-        if span.attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
-            return last_content(self.conversation(span).input, "user")
-        return _recorded_input(span.attributes)
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    name = first_text(attributes, ("agent.name", "graph.node.name", "graph.node.id"))
+    if not name:
+        in_graph = _run_in_graph(span)
+        name = _graph_agent(span) if in_graph is None else in_graph
+    called = first_text(attributes, ("tool.name",))
+    given_to = _delegated_work(called, _arguments(span).value) if called else None
+    name = name if given_to is None else given_to.agent
+    if span.name == f"{_SUB_AGENT_SPAN}{name}":  # called as the tool that started it
+        return AgentReading(inferred_name=name)
+    if not name and span.name.endswith(AGENT_STEP):
+        given, made = attributes.text("input.value") or "", attributes.text("output.value") or ""
+        name = agent_in_printed_step(given) or agent_in_printed_step(made)  # long ones are cut off
+    metadata = _metadata(span) if "metadata" in attributes else {}
+    session = first_text(attributes, ("session.id",))
+    for key in ("session_id", "conversation_id", "thread_id"):
+        value = metadata.get(key)
+        if not session and isinstance(value, str):
+            session = value
+    return AgentReading(
+        name=name,
+        inferred_name="" if name else _name_in_span_name(span),
+        id=first_text(attributes, ("agno.agent.id", "agentId")),
+        session=session,
+        input=_asked(span) if given_to is None else text_value(given_to.asked or None),
+        output=ABSENT if _answers_with_error(span) else _recorded_output(attributes),
+        hides_calls=_may_hide_calls(span),
+        needs_no_turns=_INSTRUMENTATION not in span.envelope.scope_name,
+    )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if span.envelope.scope_name == _COMPONENTS_SCOPE:
-            return _conversation_of_component(span)
-        if attributes.get(_KIND) != "LLM":
-            return Conversation(read_output=lambda: _requests_of_node(span)).offering(
-                lambda: read_tool_definitions(_named_tools(attributes))
-            )
+
+def _asked(span: Span) -> DecodedValue:
+    if span.attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
+        return last_content(_conversation(span).input, "user")
+    return _recorded_input(span.attributes)
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if span.envelope.scope_name == _COMPONENTS_SCOPE:
+        return _conversation_of_component(span)
+    if attributes.get(_KIND) != "LLM":
         return Conversation(
-            lambda: read_messages(flattened_list(attributes, "llm.input_messages."), "user"),
-            lambda: () if _answers_with_error(span) else _answered(attributes),
-        ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+            read_output=lambda: _requests_of_node(span),
+            read_tools=lambda: read_tool_definitions(_named_tools(attributes)),
+        )
+    return Conversation(
+        lambda: read_messages(flattened_list(attributes, "llm.input_messages."), "user"),
+        lambda: () if _answers_with_error(span) else _answered(attributes),
+        lambda: read_tool_definitions(_listed_tools(attributes)),
+    )
 
-    def tells_usage(self, span: Span) -> bool:
-        return span.attributes.get(_KIND) == "CHAIN" and span.envelope.scope_name == _COMPONENTS_SCOPE
 
-    def usage(self, span: Span) -> UsageReading:
-        if _COMPONENT_ROLES.get(span.name) is not SpanRole.AGENT:
-            return UsageReading(is_request=False)
-        made = first_value(span.attributes, (_OUTPUT,))
-        return UsageReading(usage=usage_in_object(made.get(_TOTAL))) if isinstance(made, dict) else NO_USAGE
+def _tells_usage(span: Span) -> bool:
+    return span.attributes.get(_KIND) == "CHAIN" and span.envelope.scope_name == _COMPONENTS_SCOPE
+
+
+def _usage(span: Span) -> UsageReading:
+    if _COMPONENT_ROLES.get(span.name) is not SpanRole.AGENT:
+        return UsageReading(is_request=False)
+    made = first_value(span.attributes, (_OUTPUT,))
+    return UsageReading(usage=usage_in_object(made.get(_TOTAL))) if isinstance(made, dict) else NO_USAGE
 
 
 def _may_hide_calls(span: Span) -> bool:
@@ -591,4 +594,14 @@ def _if_text(value: JsonValue) -> DecodedValue:
     return text_value(value if isinstance(value, str) else None)
 
 
-DIALECT = _OpenInference()
+DIALECT: Final = Dialect(
+    "openinference",
+    (_KIND,),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=50,
+    has_usage=_tells_usage,
+    usage=_usage,
+)

@@ -34,6 +34,7 @@ from processors.shapes.dialect import (
     AgentReading,
     AwaitedCall,
     Conversation,
+    Dialect,
     SpanRole,
     ToolReading,
 )
@@ -169,180 +170,174 @@ def _plan(present: frozenset[str]) -> _Plan:
     return plan
 
 
-class _OtelGenAI:
-    name: Final = "otel_genai"
-    rank: Final = 10
-    keys: Final = (OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model")
-    tool_keys: Final = (OPERATION, *_TOOL_KEYS)
-    answer_key: Final = "gen_ai.output.messages"
-
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        operation = operation_name(attributes)
-        if operation in _ROLES:
-            if _ACTIVITY in attributes:
-                return None
-            if operation == "invoke_agent":
-                return _role_of_agent(span)
-            if operation == "invoke_workflow" and _TEAM in attributes:
-                return SpanRole.AGENT
-            if _ROLES[operation] is SpanRole.MODEL and is_borrowed(span):
-                return _role_of_borrowed(span)
-            return _ROLES[operation]
-        if "mcp.method.name" in attributes:
-            return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
-        if OPERATION in attributes:
-            return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
-        if "gen_ai.tool.name" not in attributes:
-            return SpanRole.MODEL
-        return SpanRole.OTHER if is_around_call(span) else SpanRole.TOOL
-
-    def plan_tool(self, present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
-        """For calls of a function that tell their name, and each value under one key."""
-        plan = _plan(present)
-        if (
-            not present.isdisjoint(_KEYS_OF_OTHER_CALLS)
-            or not present >= {OPERATION, "gen_ai.tool.name"}
-            or len(plan.arguments) > 1
-            or len(plan.results) > 1
-        ):
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    operation = operation_name(attributes)
+    if operation in _ROLES:
+        if _ACTIVITY in attributes:
             return None
-        (arguments_key,), (result_key,) = plan.arguments or ("",), plan.results or ("",)
-        tells_id, tells_type = "gen_ai.tool.call.id" in present, "gen_ai.tool.type" in present
-        tells_agent = "gen_ai.agent.name" in present
+        if operation == "invoke_agent":
+            return _role_of_agent(span)
+        if operation == "invoke_workflow" and _TEAM in attributes:
+            return SpanRole.AGENT
+        if _ROLES[operation] is SpanRole.MODEL and is_borrowed(span):
+            return _role_of_borrowed(span)
+        return _ROLES[operation]
+    if "mcp.method.name" in attributes:
+        return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
+    if OPERATION in attributes:
+        return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
+    if "gen_ai.tool.name" not in attributes:
+        return SpanRole.MODEL
+    return SpanRole.OTHER if is_around_call(span) else SpanRole.TOOL
 
-        def read(span: Span) -> ToolReading:
-            encoded = span.by_key
-            named = encoded["gen_ai.tool.name"]
-            typed = encoded["gen_ai.tool.type"] if tells_type else b""
-            if len(named) + len(typed) > _MAX_NAMED:
-                return self.tool(span)
-            name, category, is_synthetic = _told_by_name(named, typed)
-            call_id = short_text(encoded["gen_ai.tool.call.id"]) if tells_id else ""
-            arguments = plain_object(encoded[arguments_key] if arguments_key else None)
-            if arguments is None:
-                arguments = first_arguments(span.attributes, plan.arguments)
-            result = plain_object(encoded[result_key] if result_key else None)
-            if result is None or not isinstance(result.value, dict) or not is_bare(result.value):
-                opened = (
-                    first_result(span.attributes, plan.results) if result is None else open_result(result)
-                )
-                result, told_id, error = opened
-            else:
-                told_id, error = "", None
-            is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
-            if not name or (tells_id and not call_id) or encoded[OPERATION] != _EXECUTE_TOOL:
-                return self.tool(span)
-            if not is_told and span.has_events:
-                return self.tool(span)
-            agent_name = short_text(encoded["gen_ai.agent.name"]) if tells_agent else ""
-            if tells_agent and not agent_name:
-                agent_name = first_text(span.attributes, _AGENT_NAME)
-            # By position and as the tuple that it is: a third of what names and the class cost here.
-            return tuple.__new__(
-                ToolReading,
-                (
-                    name,
-                    "",
-                    call_id or told_id,
-                    arguments,
-                    False,
-                    result,
-                    error,
-                    category,
-                    agent_name,
-                    False,
-                    is_synthetic,
-                    False,
-                    False,
-                ),
-            )
 
-        return read
+def _plan_tool(present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
+    """For calls of a function that tell their name, and each value under one key."""
+    plan = _plan(present)
+    if (
+        not present.isdisjoint(_KEYS_OF_OTHER_CALLS)
+        or not present >= {OPERATION, "gen_ai.tool.name"}
+        or len(plan.arguments) > 1
+        or len(plan.results) > 1
+    ):
+        return None
+    (arguments_key,), (result_key,) = plan.arguments or ("",), plan.results or ("",)
+    tells_id, tells_type = "gen_ai.tool.call.id" in present, "gen_ai.tool.type" in present
+    tells_agent = "gen_ai.agent.name" in present
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        present = attributes.among(_TOOL_KEYS)
-        operation = operation_name(attributes)
-        plan = _PLANS.get(present)
-        if plan is None:
-            plan = _plan(present)
-        name = first_text(attributes, plan.names)
-        if not name and (operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present):
-            name = _handoff(attributes)
-        arguments = first_arguments(attributes, plan.arguments)
-        opened = first_result(attributes, plan.results)
-        result, error = opened.result, opened.error
-        if _CUT_RESULT in present and result.state is ValueState.PRESENT:
-            result = DecodedValue(None, result.text, ValueState.TRUNCATED)
-        call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
-        if (
-            arguments.state is not ValueState.PRESENT or result.state is not ValueState.PRESENT or not call_id
-        ) and span.has_events:
-            from_events, result_event, event_id = call_in_events(span)
-            arguments = better(arguments, from_events)
-            result = better(result, result_event)
-            call_id = call_id or event_id
-        if operation == "execute_tool" and "langsmith.span.kind" not in present:
-            if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in present:
-                arguments = decode_arguments(attributes.get("gen_ai.prompt"))
-            if result.state is ValueState.ABSENT and "gen_ai.completion" in present:
-                result = first_result(attributes, ("gen_ai.completion",), OUTPUT).result
-        if ("gen_ai.tool.status" in present and attributes.get("gen_ai.tool.status") == "error") or (
-            "gen_ai.task.status" in present and attributes.get("gen_ai.task.status") == "failure"
-        ):
-            error = error or ToolError(type="", message=first_text(attributes, ("gen_ai.tool.error",)))
-        is_run = (
-            operation == "invoke_agent" and _HANDOFF_SOURCE not in present and _bears_its_call(attributes)
-        )
-        told_agent = "gen_ai.agent.name" in present and not is_run
-        return ToolReading(
-            name=name,
-            inferred_name="" if name else _name_of(span, _TOOL_SPAN_PREFIXES) or span.name,
-            call_id=call_id or opened.call_id,
-            arguments=arguments,
-            result=result,
-            error=error,
-            category=CallCategory.AGENT if is_run else _category(attributes, present, name, operation),
-            agent_name=first_text(attributes, _AGENT_NAME) if told_agent else "",
-            is_synthetic=name in SYNTHETIC_TOOL_NAMES,
-            runs_agent=is_run,
+    def read(span: Span) -> ToolReading:
+        encoded = span.by_key
+        named = encoded["gen_ai.tool.name"]
+        typed = encoded["gen_ai.tool.type"] if tells_type else b""
+        if len(named) + len(typed) > _MAX_NAMED:
+            return _tool(span)
+        name, category, is_synthetic = _told_by_name(named, typed)
+        call_id = short_text(encoded["gen_ai.tool.call.id"]) if tells_id else ""
+        arguments = plain_object(encoded[arguments_key] if arguments_key else None)
+        if arguments is None:
+            arguments = first_arguments(span.attributes, plan.arguments)
+        result = plain_object(encoded[result_key] if result_key else None)
+        if result is None or not isinstance(result.value, dict) or not is_bare(result.value):
+            opened = first_result(span.attributes, plan.results) if result is None else open_result(result)
+            result, told_id, error = opened
+        else:
+            told_id, error = "", None
+        is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
+        if not name or (tells_id and not call_id) or encoded[OPERATION] != _EXECUTE_TOOL:
+            return _tool(span)
+        if not is_told and span.has_events:
+            return _tool(span)
+        agent_name = short_text(encoded["gen_ai.agent.name"]) if tells_agent else ""
+        if tells_agent and not agent_name:
+            agent_name = first_text(span.attributes, _AGENT_NAME)
+        # By position and as the tuple that it is: a third of what names and the class cost here.
+        return tuple.__new__(
+            ToolReading,
+            (
+                name,
+                "",
+                call_id or told_id,
+                arguments,
+                False,
+                result,
+                error,
+                category,
+                agent_name,
+                False,
+                is_synthetic,
+                False,
+                False,
+            ),
         )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        name = _agent_that_is_called(span) or first_text(attributes, _AGENT_NAME)
-        inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
-        if inferred and inferred == attributes.get("gen_ai.request.model"):
-            inferred = ""
-        return AgentReading(
-            name or first_text(attributes, ("gen_ai.workflow.name",)),
-            inferred,
-            first_text(attributes, ("gen_ai.agent.id",)),
-            first_text(attributes, ("gen_ai.agent.version",)),
-            first_text(attributes, ("gen_ai.conversation.id",)),
-            lambda: last_content(self.conversation(span).input, "user"),
-            _data_in_choice(span)
-            if operation_name(attributes) == _STRUCTURED_OUTPUT
-            else (lambda: last_content(self.conversation(span).output, "assistant")),
-            _hides_calls(span) or is_borrowed(span),
-            awaited=_awaited(span),
-        )
+    return read
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        conversation = self._messages(span)
-        if any(key in attributes for key in _TOOL_DEFINITIONS):
-            conversation.offering(lambda: _first_tools(attributes))
-        elif _TOOL_SCHEMA in attributes:
-            conversation.offering(lambda: read_tool_schema(attributes, "gen_ai.tool.name", _TOOL_SCHEMA))
-        return conversation
 
-    def _messages(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
-            return messages_in_attributes(attributes)
-        return messages_in_events(span) if span.has_events else Conversation()
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    present = attributes.among(_TOOL_KEYS)
+    operation = operation_name(attributes)
+    plan = _PLANS.get(present)
+    if plan is None:
+        plan = _plan(present)
+    name = first_text(attributes, plan.names)
+    if not name and (operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present):
+        name = _handoff(attributes)
+    arguments = first_arguments(attributes, plan.arguments)
+    opened = first_result(attributes, plan.results)
+    result, error = opened.result, opened.error
+    if _CUT_RESULT in present and result.state is ValueState.PRESENT:
+        result = DecodedValue(None, result.text, ValueState.TRUNCATED)
+    call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
+    if (
+        arguments.state is not ValueState.PRESENT or result.state is not ValueState.PRESENT or not call_id
+    ) and span.has_events:
+        from_events, result_event, event_id = call_in_events(span)
+        arguments = better(arguments, from_events)
+        result = better(result, result_event)
+        call_id = call_id or event_id
+    if operation == "execute_tool" and "langsmith.span.kind" not in present:
+        if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in present:
+            arguments = decode_arguments(attributes.get("gen_ai.prompt"))
+        if result.state is ValueState.ABSENT and "gen_ai.completion" in present:
+            result = first_result(attributes, ("gen_ai.completion",), OUTPUT).result
+    if ("gen_ai.tool.status" in present and attributes.get("gen_ai.tool.status") == "error") or (
+        "gen_ai.task.status" in present and attributes.get("gen_ai.task.status") == "failure"
+    ):
+        error = error or ToolError(type="", message=first_text(attributes, ("gen_ai.tool.error",)))
+    is_run = operation == "invoke_agent" and _HANDOFF_SOURCE not in present and _bears_its_call(attributes)
+    told_agent = "gen_ai.agent.name" in present and not is_run
+    return ToolReading(
+        name=name,
+        inferred_name="" if name else _name_of(span, _TOOL_SPAN_PREFIXES) or span.name,
+        call_id=call_id or opened.call_id,
+        arguments=arguments,
+        result=result,
+        error=error,
+        category=CallCategory.AGENT if is_run else _category(attributes, present, name, operation),
+        agent_name=first_text(attributes, _AGENT_NAME) if told_agent else "",
+        is_synthetic=name in SYNTHETIC_TOOL_NAMES,
+        runs_agent=is_run,
+    )
+
+
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    name = _agent_that_is_called(span) or first_text(attributes, _AGENT_NAME)
+    inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
+    if inferred and inferred == attributes.get("gen_ai.request.model"):
+        inferred = ""
+    return AgentReading(
+        name or first_text(attributes, ("gen_ai.workflow.name",)),
+        inferred,
+        first_text(attributes, ("gen_ai.agent.id",)),
+        first_text(attributes, ("gen_ai.agent.version",)),
+        first_text(attributes, ("gen_ai.conversation.id",)),
+        lambda: last_content(_conversation(span).input, "user"),
+        _data_in_choice(span)
+        if operation_name(attributes) == _STRUCTURED_OUTPUT
+        else (lambda: last_content(_conversation(span).output, "assistant")),
+        _hides_calls(span) or is_borrowed(span),
+        awaited=_awaited(span),
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    conversation = _messages(span)
+    if any(key in attributes for key in _TOOL_DEFINITIONS):
+        conversation.tools = lambda: _first_tools(attributes)
+    elif _TOOL_SCHEMA in attributes:
+        conversation.tools = lambda: read_tool_schema(attributes, "gen_ai.tool.name", _TOOL_SCHEMA)
+    return conversation
+
+
+def _messages(span: Span) -> Conversation:
+    attributes = span.attributes
+    if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
+        return messages_in_attributes(attributes)
+    return messages_in_events(span) if span.has_events else Conversation()
 
 
 def _awaited(span: Span) -> Mapping[str, AwaitedCall]:
@@ -480,4 +475,15 @@ def _name_of(span: Span, prefixes: Iterable[str]) -> str:
     return ""
 
 
-DIALECT = _OtelGenAI()
+DIALECT: Final = Dialect(
+    "otel_genai",
+    (OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model"),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=10,
+    plan_tool=_plan_tool,
+    tool_keys=(OPERATION, *_TOOL_KEYS),
+    answer_key="gen_ai.output.messages",
+)

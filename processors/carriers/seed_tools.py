@@ -24,8 +24,7 @@ from processors.model import (
     text_value,
 )
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect, agent_fields
+from processors.shapes.dialect import Dialect, SpanRole, ToolReading, agent_fields
 from processors.shapes.placeholder_names import (
     FINAL_ANSWER_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
@@ -152,11 +151,11 @@ def _is_true(flag: AttributeValue) -> bool:
     return bool(flag)
 
 
-DIALECT: Final = MappedDialect(
-    name="seed_tools",
-    rank=90,
-    keys=("tool.name", "input.value", "output.value"),
-    role=_role,
-    tool=_tool,
+DIALECT: Final = Dialect(
+    "seed_tools",
+    ("tool.name", "input.value", "output.value"),
+    _role,
+    _tool,
     agent=agent_fields(input=("input.value",), output=("output.value",)),
+    rank=90,
 )

@@ -33,7 +33,7 @@ from processors.model import (
 from processors.shapes.attribute_reading import first_text, first_value, flattened_list
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import read_messages
 from processors.shapes.placeholder_names import (
     DELEGATION_TOOL_NAMES,
@@ -92,92 +92,89 @@ class _OpenedCall(NamedTuple):
     category: CallCategory = CallCategory.FUNCTION
 
 
-class _Traceloop:
-    name: Final = "traceloop"
-    rank: Final = 5
-    keys: Final = (_KIND, "llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role")
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    kind = attributes.text(_KIND)
+    if kind is None:
+        return None if "runinfo.component" in attributes or is_borrowed(span) else SpanRole.MODEL
+    if _STEP_TOOL in attributes:
+        return SpanRole.TOOL
+    if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
+        return SpanRole.AGENT
+    if kind == "workflow" and _TEAM in attributes:
+        return SpanRole.AGENT
+    if kind == "workflow" and _is_agent_workflow(span):
+        return SpanRole.AGENT
+    workflow = attributes.text("traceloop.workflow.name") or ""
+    if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(workflow):
+        return SpanRole.OTHER
+    if kind == "task" and AGENT_IN_STEP in (attributes.text(_OUTPUT) or ""):
+        return SpanRole.STEP
+    return _ROLES.get(kind, SpanRole.OTHER)
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        kind = attributes.text(_KIND)
-        if kind is None:
-            return None if "runinfo.component" in attributes or is_borrowed(span) else SpanRole.MODEL
-        if _STEP_TOOL in attributes:
-            return SpanRole.TOOL
-        if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
-            return SpanRole.AGENT
-        if kind == "workflow" and _TEAM in attributes:
-            return SpanRole.AGENT
-        if kind == "workflow" and _is_agent_workflow(span):
-            return SpanRole.AGENT
-        workflow = attributes.text("traceloop.workflow.name") or ""
-        if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(workflow):
-            return SpanRole.OTHER
-        if kind == "task" and AGENT_IN_STEP in (attributes.text(_OUTPUT) or ""):
-            return SpanRole.STEP
-        return _ROLES.get(kind, SpanRole.OTHER)
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        name = first_text(attributes, ("gen_ai.tool.name", _STEP_TOOL, _NAME))
-        is_named_by_class = name in TOOL_CLASSES
-        if is_named_by_class:
-            name = _name_in_result(attributes) or name
-        call = _arguments(attributes)
-        opened = _result(attributes, call.category)
-        category = call.category
-        is_handoff = name in HANDOFF_TOOL_NAMES or name.startswith(HANDOFF_TOOL_PREFIXES)
-        if attributes.get(_KIND) == "handoff" or is_handoff:
-            category = CallCategory.HANDOFF
-        elif name in FINAL_ANSWER_TOOL_NAMES:
-            category = CallCategory.FINAL_ANSWER
-        elif name in DELEGATION_TOOL_NAMES:
-            category = CallCategory.AGENT
-        return ToolReading(
-            name=name,
-            inferred_name=_bare_name(span.name),
-            call_id=call.call_id or opened.call_id,
-            arguments=_only_argument(call.arguments) if is_named_by_class else call.arguments,
-            result=opened.result,
-            error=opened.error or _error_in_status(span),
-            category=category,
-            agent_name=first_text(attributes, (_GRAPH_AGENT,)),
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    name = first_text(attributes, ("gen_ai.tool.name", _STEP_TOOL, _NAME))
+    is_named_by_class = name in TOOL_CLASSES
+    if is_named_by_class:
+        name = _name_in_result(attributes) or name
+    call = _arguments(attributes)
+    opened = _result(attributes, call.category)
+    category = call.category
+    is_handoff = name in HANDOFF_TOOL_NAMES or name.startswith(HANDOFF_TOOL_PREFIXES)
+    if attributes.get(_KIND) == "handoff" or is_handoff:
+        category = CallCategory.HANDOFF
+    elif name in FINAL_ANSWER_TOOL_NAMES:
+        category = CallCategory.FINAL_ANSWER
+    elif name in DELEGATION_TOOL_NAMES:
+        category = CallCategory.AGENT
+    return ToolReading(
+        name=name,
+        inferred_name=_bare_name(span.name),
+        call_id=call.call_id or opened.call_id,
+        arguments=_only_argument(call.arguments) if is_named_by_class else call.arguments,
+        result=opened.result,
+        error=opened.error or _error_in_status(span),
+        category=category,
+        agent_name=first_text(attributes, (_GRAPH_AGENT,)),
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        kind = attributes.text(_KIND)
-        name = first_text(attributes, ("gen_ai.agent.name", _TASK_AGENT, _TEAM))
-        in_graph = None if name else _run_in_graph(attributes)
-        if in_graph is not None:
-            name = in_graph
-        elif not name and kind == "agent":
-            name = first_text(attributes, (_NAME,)) or _bare_name(span.name)
-        if not name and kind == "task" and in_graph is None:
-            name = _agent_of_step(attributes)
-        inferred = ""
-        if not name and kind == "workflow" and in_graph is None and not _is_agent_workflow(span):
-            inferred = first_text(attributes, ("traceloop.workflow.name", _NAME)) or _bare_name(span.name)
-            inferred = _bare_name(inferred)
-        return AgentReading(
-            name=name,
-            inferred_name="" if inferred in GENERIC_CHAIN_NAMES else inferred,
-            session=first_text(attributes, ("gen_ai.conversation.id", *_SESSIONS)),
-            input=_asked(attributes),
-            output=_answered(attributes),
-            hides_calls=_TASK_AGENT in attributes,
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if attributes.text(_KIND) is not None:
-            return Conversation().offering(
-                lambda: read_tool_definitions(attributes.get("crewai.agent.tools"))
-            )
-        return Conversation(
-            lambda: read_messages(_messages(attributes, _PROMPTS), "user"),
-            lambda: read_messages(_messages(attributes, _COMPLETIONS), "assistant"),
-        ).offering(lambda: read_tool_definitions(flattened_list(attributes, _FUNCTIONS)))
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    kind = attributes.text(_KIND)
+    name = first_text(attributes, ("gen_ai.agent.name", _TASK_AGENT, _TEAM))
+    in_graph = None if name else _run_in_graph(attributes)
+    if in_graph is not None:
+        name = in_graph
+    elif not name and kind == "agent":
+        name = first_text(attributes, (_NAME,)) or _bare_name(span.name)
+    if not name and kind == "task" and in_graph is None:
+        name = _agent_of_step(attributes)
+    inferred = ""
+    if not name and kind == "workflow" and in_graph is None and not _is_agent_workflow(span):
+        inferred = first_text(attributes, ("traceloop.workflow.name", _NAME)) or _bare_name(span.name)
+        inferred = _bare_name(inferred)
+    return AgentReading(
+        name=name,
+        inferred_name="" if inferred in GENERIC_CHAIN_NAMES else inferred,
+        session=first_text(attributes, ("gen_ai.conversation.id", *_SESSIONS)),
+        input=_asked(attributes),
+        output=_answered(attributes),
+        hides_calls=_TASK_AGENT in attributes,
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if attributes.text(_KIND) is not None:
+        return Conversation(read_tools=lambda: read_tool_definitions(attributes.get("crewai.agent.tools")))
+    return Conversation(
+        lambda: read_messages(_messages(attributes, _PROMPTS), "user"),
+        lambda: read_messages(_messages(attributes, _COMPLETIONS), "assistant"),
+        lambda: read_tool_definitions(flattened_list(attributes, _FUNCTIONS)),
+    )
 
 
 def _messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
@@ -377,4 +374,12 @@ def _bare_name(name: str) -> str:
     return name
 
 
-DIALECT = _Traceloop()
+DIALECT: Final = Dialect(
+    "traceloop",
+    (_KIND, "llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role"),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=5,
+)

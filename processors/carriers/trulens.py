@@ -18,8 +18,7 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import first_text, first_value
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect, by_kind
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, by_kind
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.spans import Attributes, AttributeValue, Span
 
@@ -145,11 +144,4 @@ def _only_argument(attributes: Attributes) -> DecodedValue:
     return given
 
 
-DIALECT: Final = MappedDialect(
-    name="trulens",
-    rank=5,  # before the conventions that some of its attributes borrow
-    keys=(_TYPE,),
-    role=by_kind((_TYPE,), _ROLES),
-    tool=_tool,
-    agent=_agent,
-)
+DIALECT: Final = Dialect("trulens", (_TYPE,), by_kind((_TYPE,), _ROLES), _tool, _agent, rank=5)

@@ -7,19 +7,15 @@ answers with the results, and then it is the first one's turn again.
 from collections.abc import Sequence
 from typing import Final
 
-from processors.shapes.dialect import SpanRole
-from processors.shapes.mapped_dialect import MappedDialect, Sign, by_signs
+from processors.shapes.dialect import Dialect, Sign, SpanRole, by_signs
 from processors.shapes.messages import is_call_id
 from processors.shapes.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
 
 TYPE_KEY: Final = "ag2.span.type"
-"""The attribute that tells what AG2 made a span for; `rewrite.py` joins the turns among them."""
+"""The attribute that tells what AG2 made a span for."""
 
-DIALECT: Final = MappedDialect(
-    name="ag2",
-    rank=20,
-    keys=(TYPE_KEY,),
-    role=by_signs(Sign(SpanRole.OTHER, values=((TYPE_KEY, "agent"),))),
+DIALECT: Final = Dialect(
+    "ag2", (TYPE_KEY,), role=by_signs(Sign(SpanRole.OTHER, values=((TYPE_KEY, "agent"),))), rank=20
 )
 
 

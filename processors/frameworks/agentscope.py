@@ -9,8 +9,7 @@ from typing import Final
 
 from processors.model import ToolError, decode_result
 from processors.shapes.attribute_reading import first_value
-from processors.shapes.dialect import Conversation, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import CallResponse, ChatMessage
 from processors.shapes.operation_name import operation_name
 from processors.shapes.printed_messages import QUOTED, printed_text
@@ -92,12 +91,6 @@ def _text_of_blocks(printed: str, start: int) -> tuple[str | None, int]:
     return "\n".join(texts) if texts else None, start
 
 
-DIALECT: Final = MappedDialect(
-    name="agentscope",
-    rank=9,
-    keys=(_RESULT, _MESSAGES),
-    scopes=(_SCOPE,),
-    role=_role,
-    tool=_tool,
-    conversation=_conversation,
+DIALECT: Final = Dialect(
+    "agentscope", (_RESULT, _MESSAGES), _role, _tool, conversation=_conversation, rank=9, scopes=(_SCOPE,)
 )

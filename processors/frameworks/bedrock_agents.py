@@ -3,8 +3,7 @@
 from typing import Final
 
 from processors.model import ABSENT, DecodedValue, JsonObject, JsonValue, decode_result, value_of
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.spans import Span
 
 _PARAMETERS = "tool.parameters"
@@ -50,11 +49,4 @@ def _by_name(parameters: JsonValue) -> DecodedValue:
     return value_of(arguments)
 
 
-DIALECT: Final = MappedDialect(
-    name="bedrock_agents",
-    rank=25,
-    keys=(_KIND,),
-    role=_role,
-    tool=_tool,
-    agent=_agent,
-)
+DIALECT: Final = Dialect("bedrock_agents", (_KIND,), _role, _tool, _agent, rank=25)

@@ -21,8 +21,7 @@ from processors.model import (
     value_of,
 )
 from processors.shapes.attribute_reading import better, first_arguments, first_text
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Found, Rewrite, Trace
 from processors.spans import Attributes, Span
@@ -120,13 +119,8 @@ def _output(span: Span) -> DecodedValue:
     return found
 
 
-DIALECT: Final = MappedDialect(
-    name="claude_code",
-    rank=5,
-    keys=("span.type", "tool_name", "user_prompt"),
-    role=_role,
-    tool=_tool,
-    agent=_agent,
+DIALECT: Final = Dialect(
+    "claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5
 )
 
 

@@ -3,8 +3,15 @@
 from typing import Final
 
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect, Sign, by_signs, tool_fields
+from processors.shapes.dialect import (
+    AgentReading,
+    Dialect,
+    Sign,
+    SpanRole,
+    ToolReading,
+    by_signs,
+    tool_fields,
+)
 from processors.shapes.placeholder_names import handoff_or_function
 from processors.spans import Span
 
@@ -29,10 +36,9 @@ def _agent(span: Span) -> AgentReading:
     )
 
 
-DIALECT: Final = MappedDialect(
-    name="docker_agent",
-    rank=20,
-    keys=("agent",),
+DIALECT: Final = Dialect(
+    "docker_agent",
+    ("agent",),
     role=by_signs(
         Sign(SpanRole.AGENT, names=("runtime.session",)),
         Sign(SpanRole.STEP, names=(_TURN_SPAN,)),
@@ -41,4 +47,5 @@ DIALECT: Final = MappedDialect(
     ),
     tool=_tool,
     agent=_agent,
+    rank=20,
 )

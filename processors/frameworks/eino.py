@@ -10,7 +10,7 @@ from processors.shapes.attribute_reading import (
     flattened_list,
 )
 from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.spans import Attributes, AttributeValue, Span
 
@@ -28,51 +28,49 @@ _MESSAGES = '[{"role":'
 _ROLES = {"Tool": SpanRole.TOOL, "ChatModel": SpanRole.MODEL}
 
 
-class _Eino:
-    name: Final = "eino"
-    rank: Final = 8
-    keys: Final = (_COMPONENT,)
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    role = _ROLES.get(attributes.text(_COMPONENT) or "", SpanRole.OTHER)
+    if role is not SpanRole.OTHER:
+        return role
+    is_run = attributes.get("gen_ai.span.kind") == _ROOT or _is_agent(attributes)
+    return SpanRole.AGENT if is_run else SpanRole.OTHER
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        role = _ROLES.get(attributes.text(_COMPONENT) or "", SpanRole.OTHER)
-        if role is not SpanRole.OTHER:
-            return role
-        is_run = attributes.get("gen_ai.span.kind") == _ROOT or _is_agent(attributes)
-        return SpanRole.AGENT if is_run else SpanRole.OTHER
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        is_agent = attributes.get("runinfo.type") == _AGENT_TOOL
-        return ToolReading(
-            name=first_text(attributes, (_NAME,)),
-            inferred_name=span.name,
-            arguments=first_arguments(attributes, (_INPUT,)),
-            result=first_result(attributes, (_OUTPUT,)).result,
-            category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    is_agent = attributes.get("runinfo.type") == _AGENT_TOOL
+    return ToolReading(
+        name=first_text(attributes, (_NAME,)),
+        inferred_name=span.name,
+        arguments=first_arguments(attributes, (_INPUT,)),
+        result=first_result(attributes, (_OUTPUT,)).result,
+        category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
+    )
+
+
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    name = first_text(attributes, (_NAME,))
+    return AgentReading(
+        name="" if name in _GENERIC_NAMES else name,
+        session=first_text(attributes, ("gen_ai.session.id",)),
+        input=lambda: _asked(attributes),
+        output=lambda: _answered(attributes),
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    component = attributes.text(_COMPONENT)
+    if component == "ChatModel":
+        return Conversation(
+            lambda: read_messages(_flattened(attributes, _PROMPTS), "user"),
+            lambda: read_messages(_flattened(attributes, _COMPLETIONS), "assistant"),
         )
-
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        name = first_text(attributes, (_NAME,))
-        return AgentReading(
-            name="" if name in _GENERIC_NAMES else name,
-            session=first_text(attributes, ("gen_ai.session.id",)),
-            input=lambda: _asked(attributes),
-            output=lambda: _answered(attributes),
-        )
-
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        component = attributes.text(_COMPONENT)
-        if component == "ChatModel":
-            return Conversation(
-                lambda: read_messages(_flattened(attributes, _PROMPTS), "user"),
-                lambda: read_messages(_flattened(attributes, _COMPLETIONS), "assistant"),
-            )
-        if component == "ToolsNode":
-            return Conversation(read_output=lambda: _message(attributes.get(_INPUT)))
-        return Conversation()
+    if component == "ToolsNode":
+        return Conversation(read_output=lambda: _message(attributes.get(_INPUT)))
+    return Conversation()
 
 
 def _is_agent(attributes: Attributes) -> bool:
@@ -113,4 +111,4 @@ def _message(raw: AttributeValue) -> list[ChatMessage]:
     return read_messages(told, "assistant")
 
 
-DIALECT = _Eino()
+DIALECT: Final = Dialect("eino", (_COMPONENT,), _role, _tool, _agent, _conversation, rank=8)

@@ -16,7 +16,7 @@ from processors.model import (
     decode_result,
 )
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import read_messages
 from processors.shapes.operation_name import OPERATION, operation_name
 from processors.spans import Attributes, Span
@@ -31,45 +31,43 @@ _ROLES = {
 }
 
 
-class _GeminiCli:
-    name: Final = "gemini_cli"
-    rank: Final = 5
-    keys: Final = (OPERATION,)
+def _role(span: Span) -> SpanRole | None:
+    return _ROLES.get(operation_name(span.attributes))
 
-    def role(self, span: Span) -> SpanRole | None:
-        return _ROLES.get(operation_name(span.attributes))
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        request = _object(attributes, _INPUTS)
-        result, error = _completed(attributes)
-        arguments = ABSENT
-        if request is not None and "args" in request:
-            arguments = decode_arguments(request["args"])
-        return ToolReading(
-            name=first_text(attributes, ("gen_ai.tool.name",)) or _text(request, "name"),
-            call_id=first_text(attributes, ("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
-            or _text(request, "callId"),
-            arguments=arguments,
-            result=result,
-            error=error,
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    request = _object(attributes, _INPUTS)
+    result, error = _completed(attributes)
+    arguments = ABSENT
+    if request is not None and "args" in request:
+        arguments = decode_arguments(request["args"])
+    return ToolReading(
+        name=first_text(attributes, ("gen_ai.tool.name",)) or _text(request, "name"),
+        call_id=first_text(attributes, ("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
+        or _text(request, "callId"),
+        arguments=arguments,
+        result=result,
+        error=error,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        return AgentReading(
-            name=first_text(attributes, ("gen_ai.agent.name",)),
-            session=first_text(attributes, ("gen_ai.conversation.id",)),
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if operation_name(attributes) == "tool_call":
-            return Conversation()
-        return Conversation(
-            lambda: read_messages(_first(attributes, _INPUTS), "user"),
-            lambda: read_messages(_first(attributes, _OUTPUTS), "assistant"),
-        )
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    return AgentReading(
+        name=first_text(attributes, ("gen_ai.agent.name",)),
+        session=first_text(attributes, ("gen_ai.conversation.id",)),
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if operation_name(attributes) == "tool_call":
+        return Conversation()
+    return Conversation(
+        lambda: read_messages(_first(attributes, _INPUTS), "user"),
+        lambda: read_messages(_first(attributes, _OUTPUTS), "assistant"),
+    )
 
 
 def _completed(attributes: Attributes) -> tuple[DecodedValue, ToolError | None]:
@@ -114,4 +112,4 @@ def _text(mapping: JsonObject | None, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-DIALECT = _GeminiCli()
+DIALECT: Final = Dialect("gemini_cli", (OPERATION,), _role, _tool, _agent, _conversation, rank=5)

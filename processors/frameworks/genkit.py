@@ -20,7 +20,7 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_output, first_input
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.spans import Attributes, Span
@@ -44,52 +44,53 @@ _ROLES = {
 }
 
 
-class _Genkit:
-    name: Final = "genkit"
-    rank: Final = 20
-    keys: Final = (_TYPE, _SUBTYPE)
+def _role(span: Span) -> SpanRole | None:
+    kind = _kind(span.attributes)
+    return None if not kind else _ROLES.get(kind, SpanRole.OTHER)
 
-    def role(self, span: Span) -> SpanRole | None:
-        kind = _kind(span.attributes)
-        return None if not kind else _ROLES.get(kind, SpanRole.OTHER)
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, (_OUTPUT,))
-        return ToolReading(
-            name=first_text(attributes, _NAME),
-            inferred_name=span.name,
-            arguments=first_arguments(attributes, (_INPUT,)),
-            result=_single(attributes, opened.result),
-            error=opened.error,
-            category=CallCategory.FUNCTION,
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = first_result(attributes, (_OUTPUT,))
+    return ToolReading(
+        name=first_text(attributes, _NAME),
+        inferred_name=span.name,
+        arguments=first_arguments(attributes, (_INPUT,)),
+        result=_single(attributes, opened.result),
+        error=opened.error,
+        category=CallCategory.FUNCTION,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        return AgentReading(
-            name=first_text(attributes, _NAME) if self.role(span) is SpanRole.AGENT else "",
-            session=first_text(attributes, ("genkit:metadata:agent:sessionId", "genkit:sessionId")),
-            input=first_input(attributes, (_INPUT,)),
-            output=_answer(attributes),
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if _kind(attributes) != "model":
-            return Conversation()
-        return Conversation(
-            lambda: _messages(_object(attributes, _INPUT).get("messages"), "user"),
-            lambda: _messages([_answered(_object(attributes, _OUTPUT))], "assistant"),
-        ).offering(lambda: read_tool_definitions(_object(attributes, _INPUT).get("tools")))
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    return AgentReading(
+        name=first_text(attributes, _NAME) if _role(span) is SpanRole.AGENT else "",
+        session=first_text(attributes, ("genkit:metadata:agent:sessionId", "genkit:sessionId")),
+        input=first_input(attributes, (_INPUT,)),
+        output=_answer(attributes),
+    )
 
-    def tells_usage(self, span: Span) -> bool:
-        return _kind(span.attributes) == "model"
 
-    def usage(self, span: Span) -> UsageReading:
-        attributes = span.attributes
-        told = usage_in_object(_object(attributes, _OUTPUT).get("usage"))
-        return UsageReading(first_text(attributes, _NAME), told)
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _kind(attributes) != "model":
+        return Conversation()
+    return Conversation(
+        lambda: _messages(_object(attributes, _INPUT).get("messages"), "user"),
+        lambda: _messages([_answered(_object(attributes, _OUTPUT))], "assistant"),
+        lambda: read_tool_definitions(_object(attributes, _INPUT).get("tools")),
+    )
+
+
+def _tells_usage(span: Span) -> bool:
+    return _kind(span.attributes) == "model"
+
+
+def _usage(span: Span) -> UsageReading:
+    attributes = span.attributes
+    told = usage_in_object(_object(attributes, _OUTPUT).get("usage"))
+    return UsageReading(first_text(attributes, _NAME), told)
 
 
 def _single(attributes: Attributes, result: DecodedValue) -> DecodedValue:
@@ -165,4 +166,14 @@ def _part(part: JsonValue) -> JsonValue:
     return part
 
 
-DIALECT = _Genkit()
+DIALECT: Final = Dialect(
+    "genkit",
+    (_TYPE, _SUBTYPE),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=20,
+    has_usage=_tells_usage,
+    usage=_usage,
+)

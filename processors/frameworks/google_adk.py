@@ -16,7 +16,7 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.shapes.result_envelope import RESPONSE, OpenedResult
@@ -38,63 +38,61 @@ _AGENT_SPAN = "agent_run ["
 _TOOL_SPAN = "execute_tool "
 
 
-class _GoogleADK:
-    name: Final = "google_adk"
-    rank: Final = 8
-    keys: Final = (_EVENT_ID, _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE)
-    scopes: Final = ("gcp.vertex.agent",)
-
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if _TOOL_NAME in attributes:
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if _TOOL_NAME in attributes:
+        return SpanRole.TOOL
+    if not attributes:  # before version 1.17: a run, and a call whose tool raised
+        if span.name.startswith(_TOOL_SPAN):
             return SpanRole.TOOL
-        if not attributes:  # before version 1.17: a run, and a call whose tool raised
-            if span.name.startswith(_TOOL_SPAN):
-                return SpanRole.TOOL
-            return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN) else None
-        return SpanRole.MODEL if _REQUEST in attributes or _RESPONSE in attributes else None
+        return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN) else None
+    return SpanRole.MODEL if _REQUEST in attributes or _RESPONSE in attributes else None
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        name = first_text(attributes, (_TOOL_NAME,))
-        arguments, opened = ABSENT, OpenedResult(ABSENT)
-        if not _is_withheld(attributes):
-            arguments = first_arguments(attributes, (_ARGUMENTS,))
-            if not _lacks_response(attributes):
-                opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
-            value = opened.result.value
-            if isinstance(value, dict) and _makes_object_of_list(span, value):
-                opened = opened._replace(result=decode_result(value["results"]))
-        if arguments is ABSENT and _takes_none(span):
-            arguments = decode_arguments("{}")
-        is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
-        # A call that came back is described; in JavaScript one that raised has not even a status.
-        is_told = bool(attributes) or span.dropped_attributes_count > 0
-        error = None if is_told else ToolError(type="", message="")
-        return ToolReading(
-            name=name,
-            inferred_name="" if name else span.name.removeprefix(_TOOL_SPAN),
-            call_id=opened.call_id or first_text(attributes, _CALL_IDS),
-            arguments=arguments,
-            result=opened.result,
-            error=_returned_error(attributes, opened.result) or opened.error or error,
-            category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
-            is_synthetic=name in SYNTHETIC_TOOL_NAMES,
-        )
 
-    def agent(self, span: Span) -> AgentReading:
-        if span.attributes or not span.name.startswith(_AGENT_SPAN):
-            return AgentReading()
-        return AgentReading(inferred_name=span.name[len(_AGENT_SPAN) :].removesuffix("]"))
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    name = first_text(attributes, (_TOOL_NAME,))
+    arguments, opened = ABSENT, OpenedResult(ABSENT)
+    if not _is_withheld(attributes):
+        arguments = first_arguments(attributes, (_ARGUMENTS,))
+        if not _lacks_response(attributes):
+            opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
+        value = opened.result.value
+        if isinstance(value, dict) and _makes_object_of_list(span, value):
+            opened = opened._replace(result=decode_result(value["results"]))
+    if arguments is ABSENT and _takes_none(span):
+        arguments = decode_arguments("{}")
+    is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
+    # A call that came back is described; in JavaScript one that raised has not even a status.
+    is_told = bool(attributes) or span.dropped_attributes_count > 0
+    error = None if is_told else ToolError(type="", message="")
+    return ToolReading(
+        name=name,
+        inferred_name="" if name else span.name.removeprefix(_TOOL_SPAN),
+        call_id=opened.call_id or first_text(attributes, _CALL_IDS),
+        arguments=arguments,
+        result=opened.result,
+        error=_returned_error(attributes, opened.result) or opened.error or error,
+        category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
+        is_synthetic=name in SYNTHETIC_TOOL_NAMES,
+    )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if _TOOL_NAME in attributes:
-            return Conversation()
-        return Conversation(
-            lambda: _contents(attributes.get(_REQUEST), "contents"),
-            lambda: _contents(attributes.get(_RESPONSE), "content"),
-        ).offering(lambda: _offered(attributes.get(_REQUEST)))
+
+def _agent(span: Span) -> AgentReading:
+    if span.attributes or not span.name.startswith(_AGENT_SPAN):
+        return AgentReading()
+    return AgentReading(inferred_name=span.name[len(_AGENT_SPAN) :].removesuffix("]"))
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _TOOL_NAME in attributes:
+        return Conversation()
+    return Conversation(
+        lambda: _contents(attributes.get(_REQUEST), "contents"),
+        lambda: _contents(attributes.get(_RESPONSE), "content"),
+        lambda: _offered(attributes.get(_REQUEST)),
+    )
 
 
 def _offered(request: AttributeValue) -> Mapping[str, JsonValue]:
@@ -180,4 +178,13 @@ def _contents(raw: AttributeValue, key: str) -> list[ChatMessage]:
     return read_messages(listed, "user" if key == "contents" else "assistant")
 
 
-DIALECT = _GoogleADK()
+DIALECT: Final = Dialect(
+    "google_adk",
+    (_EVENT_ID, _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=8,
+    scopes=("gcp.vertex.agent",),
+)

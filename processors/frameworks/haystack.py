@@ -15,7 +15,7 @@ from processors.shapes.attribute_reading import (
     first_value,
 )
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import (
     MAX_MESSAGES,
     CallResponse,
@@ -117,86 +117,87 @@ _RAISED = re.compile(
 )
 
 
-class _Haystack:
-    name: Final = "haystack"
-    rank: Final = 8
-    keys: Final = (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT)
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if _TOOL in attributes:
+        return SpanRole.TOOL
+    if _MODEL_INPUT in attributes or _MODEL_OUTPUT in attributes:
+        return SpanRole.MODEL
+    component = attributes.get(_COMPONENT)
+    if _AGENT in attributes or component == "Agent":
+        return SpanRole.AGENT
+    if component == _INVOKER or _REPLIES in (attributes.text(_COMPONENT_OUTPUT) or ""):
+        return SpanRole.MODEL
+    return SpanRole.OTHER if _STEP in attributes else None
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if _TOOL in attributes:
-            return SpanRole.TOOL
-        if _MODEL_INPUT in attributes or _MODEL_OUTPUT in attributes:
-            return SpanRole.MODEL
-        component = attributes.get(_COMPONENT)
-        if _AGENT in attributes or component == "Agent":
-            return SpanRole.AGENT
-        if component == _INVOKER or _REPLIES in (attributes.text(_COMPONENT_OUTPUT) or ""):
-            return SpanRole.MODEL
-        return SpanRole.OTHER if _STEP in attributes else None
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, ("haystack.agent.step.tool.output",))
-        return ToolReading(
-            name=first_text(attributes, (_TOOL,)),
-            arguments=first_arguments(attributes, ("haystack.agent.step.tool.input",)),
-            result=opened.result,
-            error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = first_result(attributes, ("haystack.agent.step.tool.output",))
+    return ToolReading(
+        name=first_text(attributes, (_TOOL,)),
+        arguments=first_arguments(attributes, ("haystack.agent.step.tool.input",)),
+        result=opened.result,
+        error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        conversation = self.conversation(span)
-        return AgentReading(
-            name=first_text(attributes, ("haystack.component.name",)),
-            input=last_content(conversation.input, "user"),
-            output=last_content(conversation.output, "assistant"),
-            hides_calls=_may_hide_calls(attributes),
-            needs_no_turns=_calls_nothing(attributes),
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if attributes.get(_COMPONENT) == _INVOKER:
-            return Conversation(
-                lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages") or _call_that_raised(span)
-            )
-        if self.role(span) is SpanRole.MODEL and _COMPONENT in attributes:
-            return Conversation(
-                lambda: _messages(attributes, _COMPONENT_INPUT, "messages"),
-                lambda: _messages(attributes, _COMPONENT_OUTPUT, "replies"),
-            )
-        if self.role(span) is SpanRole.MODEL:
-            return Conversation(
-                lambda: _messages(attributes, _MODEL_INPUT, "messages"),
-                lambda: _messages(attributes, _MODEL_OUTPUT, "replies"),
-            )
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    conversation = _conversation(span)
+    return AgentReading(
+        name=first_text(attributes, ("haystack.component.name",)),
+        input=last_content(conversation.input, "user"),
+        output=last_content(conversation.output, "assistant"),
+        hides_calls=_may_hide_calls(attributes),
+        needs_no_turns=_calls_nothing(attributes),
+    )
 
-        def asked() -> list[ChatMessage]:
-            return _messages(attributes, _AGENT_INPUT, "messages")
 
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if attributes.get(_COMPONENT) == _INVOKER:
         return Conversation(
-            asked,
-            # The outcome repeats what went in.
-            lambda: _messages(attributes, "haystack.agent.output", "messages")[len(asked()) :],
-        ).offering(lambda: read_tool_definitions(_listed_tools(attributes)))
+            lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages") or _call_that_raised(span)
+        )
+    if _role(span) is SpanRole.MODEL and _COMPONENT in attributes:
+        return Conversation(
+            lambda: _messages(attributes, _COMPONENT_INPUT, "messages"),
+            lambda: _messages(attributes, _COMPONENT_OUTPUT, "replies"),
+        )
+    if _role(span) is SpanRole.MODEL:
+        return Conversation(
+            lambda: _messages(attributes, _MODEL_INPUT, "messages"),
+            lambda: _messages(attributes, _MODEL_OUTPUT, "replies"),
+        )
 
-    def tells_usage(self, span: Span) -> bool:
-        return self.role(span) is SpanRole.MODEL
+    def asked() -> list[ChatMessage]:
+        return _messages(attributes, _AGENT_INPUT, "messages")
 
-    def usage(self, span: Span) -> UsageReading:
-        attributes = span.attributes
-        if attributes.get(_COMPONENT) == _INVOKER:
-            return UsageReading(is_request=False)
-        made = first_value(attributes, (_MODEL_OUTPUT, _COMPONENT_OUTPUT))
-        replies = made.get("replies") if isinstance(made, dict) else None
-        reply = replies[0] if isinstance(replies, list) and replies else None
-        about = reply.get("meta") if isinstance(reply, dict) else None
-        if not isinstance(about, dict):
-            return NO_USAGE
-        model = about.get("model")
-        return UsageReading(model if isinstance(model, str) else "", usage_in_object(about.get("usage")))
+    return Conversation(
+        asked,
+        # The outcome repeats what went in.
+        lambda: _messages(attributes, "haystack.agent.output", "messages")[len(asked()) :],
+        lambda: read_tool_definitions(_listed_tools(attributes)),
+    )
+
+
+def _tells_usage(span: Span) -> bool:
+    return _role(span) is SpanRole.MODEL
+
+
+def _usage(span: Span) -> UsageReading:
+    attributes = span.attributes
+    if attributes.get(_COMPONENT) == _INVOKER:
+        return UsageReading(is_request=False)
+    made = first_value(attributes, (_MODEL_OUTPUT, _COMPONENT_OUTPUT))
+    replies = made.get("replies") if isinstance(made, dict) else None
+    reply = replies[0] if isinstance(replies, list) and replies else None
+    about = reply.get("meta") if isinstance(reply, dict) else None
+    if not isinstance(about, dict):
+        return NO_USAGE
+    model = about.get("model")
+    return UsageReading(model if isinstance(model, str) else "", usage_in_object(about.get("usage")))
 
 
 def _may_hide_calls(attributes: Attributes) -> bool:
@@ -274,4 +275,14 @@ def _with_response(message: JsonObject) -> JsonObject:
     }
 
 
-DIALECT = _Haystack()
+DIALECT: Final = Dialect(
+    "haystack",
+    (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=8,
+    has_usage=_tells_usage,
+    usage=_usage,
+)

@@ -8,8 +8,7 @@ from typing import Final
 
 from processors.model import JsonObject, JsonValue, decode_result
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import Conversation, SpanRole
-from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.dialect import Conversation, Dialect, SpanRole
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_response import read_model_response
 from processors.spans import Attributes, Span
@@ -42,8 +41,10 @@ def _role(span: Span) -> SpanRole | None:
 
 def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
-    return Conversation(lambda: _asked(attributes), lambda: _answered(attributes)).offering(
-        lambda: read_tool_definitions(_fields(attributes, ("tools",)).get("tools"))
+    return Conversation(
+        lambda: _asked(attributes),
+        lambda: _answered(attributes),
+        lambda: read_tool_definitions(_fields(attributes, ("tools",)).get("tools")),
     )
 
 
@@ -74,11 +75,11 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return read_model_response(told) if told.keys() - {"role"} else []
 
 
-DIALECT: Final = MappedDialect(
-    name="litellm",
-    rank=70,
-    keys=tuple(f"llm.{provider}.{field}" for provider in _PROVIDERS for field in _ASKED),
-    scopes=("litellm",),
-    role=_role,
+DIALECT: Final = Dialect(
+    "litellm",
+    tuple(f"llm.{provider}.{field}" for provider in _PROVIDERS for field in _ASKED),
+    _role,
     conversation=_conversation,
+    rank=70,
+    scopes=("litellm",),
 )

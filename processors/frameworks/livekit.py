@@ -10,7 +10,7 @@ from processors.shapes.attribute_reading import (
     first_value,
 )
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, add_request, read_messages
 from processors.shapes.placeholder_names import transfer_or_function
 from processors.spans import Attributes, Span
@@ -26,53 +26,54 @@ _ANSWER = ("lk.pii.response.text", "lk.response.text")
 _CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
 
 
-class _LiveKit:
-    name: Final = "livekit"
-    rank: Final = 5
-    keys: Final = (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS)
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if _TOOL_NAME in attributes:
+        return SpanRole.TOOL
+    if any(key in attributes for key in (*_CHAT, *_CALLS)):
+        return SpanRole.MODEL
+    if _OPERATION in attributes:
+        return SpanRole.OTHER  # what it stands for is said there
+    if span.name == "agent_session" or _TURN in attributes:
+        return SpanRole.AGENT
+    return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if _TOOL_NAME in attributes:
-            return SpanRole.TOOL
-        if any(key in attributes for key in (*_CHAT, *_CALLS)):
-            return SpanRole.MODEL
-        if _OPERATION in attributes:
-            return SpanRole.OTHER  # what it stands for is said there
-        if span.name == "agent_session" or _TURN in attributes:
-            return SpanRole.AGENT
-        return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, ("lk.pii.function_tool.output", "lk.function_tool.output"))
-        failed = attributes.get("lk.function_tool.is_error") is True
-        name = first_text(attributes, (_TOOL_NAME,))
-        return ToolReading(
-            name=name,
-            call_id=first_text(attributes, ("lk.function_tool.id",)),
-            arguments=first_arguments(
-                attributes, ("lk.pii.function_tool.arguments", "lk.function_tool.arguments")
-            ),
-            result=opened.result,
-            error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
-            category=transfer_or_function(name),
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = first_result(attributes, ("lk.pii.function_tool.output", "lk.function_tool.output"))
+    failed = attributes.get("lk.function_tool.is_error") is True
+    name = first_text(attributes, (_TOOL_NAME,))
+    return ToolReading(
+        name=name,
+        call_id=first_text(attributes, ("lk.function_tool.id",)),
+        arguments=first_arguments(
+            attributes, ("lk.pii.function_tool.arguments", "lk.function_tool.arguments")
+        ),
+        result=opened.result,
+        error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
+        category=transfer_or_function(name),
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        # Before turns were operations each was one answer of the model, which may have asked for calls.
-        is_whole_turn = _OPERATION in attributes
-        return AgentReading(
-            name=first_text(attributes, (*_AGENT_NAMES, _LABEL)),
-            input=_text_value(first_text(attributes, _ASKED)),
-            output=_text_value(first_text(attributes, _ANSWER)) if is_whole_turn else ABSENT,
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
-        return conversation.offering(lambda: read_tool_definitions(attributes.get("lk.function_tools")))
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    # Before turns were operations each was one answer of the model, which may have asked for calls.
+    is_whole_turn = _OPERATION in attributes
+    return AgentReading(
+        name=first_text(attributes, (*_AGENT_NAMES, _LABEL)),
+        input=_text_value(first_text(attributes, _ASKED)),
+        output=_text_value(first_text(attributes, _ANSWER)) if is_whole_turn else ABSENT,
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    return Conversation(
+        lambda: _asked(attributes),
+        lambda: _answered(attributes),
+        lambda: read_tool_definitions(attributes.get("lk.function_tools")),
+    )
 
 
 def _asked(attributes: Attributes) -> list[ChatMessage]:
@@ -97,4 +98,12 @@ def _text_value(text: str) -> DecodedValue:
     return text_value(text) if text else ABSENT
 
 
-DIALECT = _LiveKit()
+DIALECT: Final = Dialect(
+    "livekit",
+    (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=5,
+)

@@ -10,7 +10,7 @@ agent before it did, and before anything that this one does. So the times of the
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from processors.model import (
@@ -24,7 +24,7 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.shapes.printed_messages import QUOTED, printed_text
@@ -68,6 +68,7 @@ def agent_in_printed_step(text: str) -> str:
     return "" if match is None else match[1]
 
 
+_SCOPES = ("llamaindex.opentelemetry.tracer",)
 _GIVEN = "llamaindex.step.input_summary"
 _CALL_STEP = ".call_tool"
 _RUN = ".run"
@@ -82,73 +83,74 @@ _RESULT = re.compile(
 _USAGE = ("prompt_tokens", "completion_tokens")
 
 
-class _LlamaIndex:
-    name: Final = "llama_index"
-    rank: Final = 8
-    keys: Final = (_GIVEN, "llamaindex.run_id")
-    scopes: Final = ("llamaindex.opentelemetry.tracer",)
+def _role(span: Span) -> SpanRole | None:
+    if span.envelope.scope_name not in _SCOPES:
+        return None
+    name = span.name
+    if name.endswith(_CALL_STEP):
+        is_call = (span.attributes.text(_GIVEN) or "").startswith("ToolCall(")
+        return SpanRole.TOOL if is_call else SpanRole.OTHER
+    if name.endswith(_TOOL_METHODS):
+        return SpanRole.TOOL
+    if name.endswith(AGENT_STEP):
+        told = agent_in_printed_step(span.attributes.text(_GIVEN) or "")
+        return SpanRole.STEP if told else SpanRole.OTHER
+    if name.endswith(_RUN):
+        return SpanRole.AGENT if name in AGENT_WORKFLOW_SPANS else SpanRole.WORKFLOW
+    if name.endswith(_MODEL_METHODS) and not name.endswith(REQUEST_PREPARATION):
+        # A wrapper has the name of the method that it wraps, and no events.
+        return SpanRole.MODEL if span.has_events else SpanRole.OTHER
+    return SpanRole.OTHER
 
-    def role(self, span: Span) -> SpanRole | None:
-        if span.envelope.scope_name not in self.scopes:
-            return None
-        name = span.name
-        if name.endswith(_CALL_STEP):
-            is_call = (span.attributes.text(_GIVEN) or "").startswith("ToolCall(")
-            return SpanRole.TOOL if is_call else SpanRole.OTHER
-        if name.endswith(_TOOL_METHODS):
-            return SpanRole.TOOL
-        if name.endswith(AGENT_STEP):
-            told = agent_in_printed_step(span.attributes.text(_GIVEN) or "")
-            return SpanRole.STEP if told else SpanRole.OTHER
-        if name.endswith(_RUN):
-            return SpanRole.AGENT if name in AGENT_WORKFLOW_SPANS else SpanRole.WORKFLOW
-        if name.endswith(_MODEL_METHODS) and not name.endswith(REQUEST_PREPARATION):
-            # A wrapper has the name of the method that it wraps, and no events.
-            return SpanRole.MODEL if span.has_events else SpanRole.OTHER
-        return SpanRole.OTHER
 
-    def tool(self, span: Span) -> ToolReading:
-        if not span.name.endswith(_CALL_STEP):
-            return ToolReading(is_part=True)
-        given = span.attributes.text(_GIVEN) or ""
-        named, ended = _NAME.match(given), _CALL_ID.search(given)
-        arguments = ABSENT
-        if named is not None and ended is not None:
-            arguments = decode_arguments(given[named.end() : ended.start()])
-        return ToolReading(
-            name="" if named is None else named[1],
-            call_id="" if ended is None else ended[1],
-            arguments=arguments if arguments.state is ValueState.PRESENT else ABSENT,
-            result=_result(_event(span, "step.output")),
-        )
+def _tool(span: Span) -> ToolReading:
+    if not span.name.endswith(_CALL_STEP):
+        return ToolReading(is_part=True)
+    given = span.attributes.text(_GIVEN) or ""
+    named, ended = _NAME.match(given), _CALL_ID.search(given)
+    arguments = ABSENT
+    if named is not None and ended is not None:
+        arguments = decode_arguments(given[named.end() : ended.start()])
+    return ToolReading(
+        name="" if named is None else named[1],
+        call_id="" if ended is None else ended[1],
+        arguments=arguments if arguments.state is ValueState.PRESENT else ABSENT,
+        result=_result(_event(span, "step.output")),
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        if not span.name.endswith(AGENT_STEP):
-            return AgentReading()
-        return AgentReading(name=agent_in_printed_step(span.attributes.text(_GIVEN) or ""))
 
-    def conversation(self, span: Span) -> Conversation:
-        if not span.name.endswith(_MODEL_METHODS):
-            return Conversation()
-        start, end = _event(span, _START), _event(span, _END)
-        return Conversation(lambda: _asked(start if start else end), lambda: _answered(end)).offering(
-            lambda: _offered(start)
-        )
+def _agent(span: Span) -> AgentReading:
+    if not span.name.endswith(AGENT_STEP):
+        return AgentReading()
+    return AgentReading(name=agent_in_printed_step(span.attributes.text(_GIVEN) or ""))
 
-    def tells_usage(self, span: Span) -> bool:
-        return span.envelope.scope_name in self.scopes and span.name.endswith(_MODEL_METHODS)
 
-    def usage(self, span: Span) -> UsageReading:
-        start, end = _event(span, _START), _event(span, _END)
-        tokens: dict[str, JsonValue] = {}
-        for key in _USAGE:
-            for place in ("response.raw.usage.", "response.additional_kwargs."):
-                told = decode_result(json_value(end.get(place + key))).value
-                if isinstance(told, int):
-                    tokens[key] = told
-                    break
-        model = first_text(end, ("response.raw.model",)) or first_text(start, ("model_dict.model_name",))
-        return UsageReading(model=model, usage=usage_in_object(tokens))
+def _conversation(span: Span) -> Conversation:
+    if not span.name.endswith(_MODEL_METHODS):
+        return Conversation()
+    start, end = _event(span, _START), _event(span, _END)
+    return Conversation(
+        lambda: _asked(start or end),
+        lambda: _answered(end),
+        lambda: read_tool_definitions(start.get("additional_kwargs.tools")),
+    )
+
+
+def _tells_usage(span: Span) -> bool:
+    return span.envelope.scope_name in _SCOPES and span.name.endswith(_MODEL_METHODS)
+
+
+def _usage(span: Span) -> UsageReading:
+    start, end = _event(span, _START), _event(span, _END)
+    tokens: dict[str, JsonValue] = {}
+    for key in _USAGE:
+        for place in ("response.raw.usage.", "response.additional_kwargs."):
+            told = decode_result(json_value(end.get(place + key))).value
+            if isinstance(told, int):
+                tokens[key] = told
+                break
+    model = first_text(end, ("response.raw.model",)) or first_text(start, ("model_dict.model_name",))
+    return UsageReading(model=model, usage=usage_in_object(tokens))
 
 
 def _event(span: Span, name: str) -> Attributes:
@@ -179,10 +181,6 @@ def _answered(event: Attributes) -> list[ChatMessage]:
     return read_messages([_message(message)], "assistant") if "response.message.blocks" in event else []
 
 
-def _offered(event: Attributes) -> Mapping[str, JsonValue]:
-    return read_tool_definitions(event.get("additional_kwargs.tools"))
-
-
 def _message(message: dict[str, JsonValue]) -> JsonValue:
     """A message of LlamaIndex, whose content is blocks, in the common shape."""
     blocks = message.get("blocks")
@@ -206,7 +204,18 @@ def _message(message: dict[str, JsonValue]) -> JsonValue:
     return {"role": message.get("role"), "content": parts, "tool_call_id": call_id}
 
 
-DIALECT = _LlamaIndex()
+DIALECT: Final = Dialect(
+    "llama_index",
+    (_GIVEN, "llamaindex.run_id"),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=8,
+    has_usage=_tells_usage,
+    usage=_usage,
+    scopes=_SCOPES,
+)
 
 
 def _has_steps(trace: Trace, found: Found) -> bool:

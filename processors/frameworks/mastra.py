@@ -11,6 +11,7 @@ from processors.shapes.dialect import (
     AgentReading,
     AwaitedCall,
     Conversation,
+    Dialect,
     SpanRole,
     ToolReading,
 )
@@ -39,71 +40,67 @@ _RUN_SPAN_PREFIXES = ("agent.", "workflow.", "invoke_agent ", "invoke_workflow "
 _TOOL_SPAN_PREFIXES = ("tool.execute ", "execute_tool ")
 
 
-class _Mastra:
-    name: Final = "mastra"
-    rank: Final = 20
-    keys: Final = (_TYPE,)
+def _role(span: Span) -> SpanRole | None:
+    kind = span.attributes.text(_TYPE)
+    if kind is None:
+        return None
+    if _answer_key(kind) in span.attributes:
+        if kind == _STEP:
+            return SpanRole.MODEL  # the request below it tells no calls
+        if kind == _GENERATION and _TOKENS not in span.attributes:
+            return SpanRole.OTHER  # all steps: each is a turn
+    return _ROLES.get(kind.lower(), SpanRole.OTHER)
 
-    def role(self, span: Span) -> SpanRole | None:
-        kind = span.attributes.text(_TYPE)
-        if kind is None:
-            return None
-        if _answer_key(kind) in span.attributes:
-            if kind == _STEP:
-                return SpanRole.MODEL  # the request below it tells no calls
-            if kind == _GENERATION and _TOKENS not in span.attributes:
-                return SpanRole.OTHER  # all steps: each is a turn
-        return _ROLES.get(kind.lower(), SpanRole.OTHER)
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, ("gen_ai.tool.call.result", "gen_ai.tool.output", "output"))
-        failed = attributes.get("gen_ai.tool.success") in (False, "false")
-        message = first_text(attributes, ("error.message",))
-        error = opened.error
-        if failed or message or _is_refusal(opened.result):
-            error = ToolError(type="", message=message or _told(opened.result))
-        return ToolReading(
-            name=first_text(attributes, ("gen_ai.tool.name", "mastra.mcp_server_request.target_name")),
-            inferred_name=_name_in(span.name, _TOOL_SPAN_PREFIXES),
-            call_id=first_text(attributes, ("gen_ai.tool.call.id", "toolCallId")),
-            arguments=first_arguments(
-                attributes, ("gen_ai.tool.call.arguments", "gen_ai.tool.input", "input")
-            ),
-            result=opened.result,
-            error=error,
-            category=_CATEGORIES.get((attributes.text(_TYPE) or "").lower(), CallCategory.FUNCTION),
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = first_result(attributes, ("gen_ai.tool.call.result", "gen_ai.tool.output", "output"))
+    failed = attributes.get("gen_ai.tool.success") in (False, "false")
+    message = first_text(attributes, ("error.message",))
+    error = opened.error
+    if failed or message or _is_refusal(opened.result):
+        error = ToolError(type="", message=message or _told(opened.result))
+    return ToolReading(
+        name=first_text(attributes, ("gen_ai.tool.name", "mastra.mcp_server_request.target_name")),
+        inferred_name=_name_in(span.name, _TOOL_SPAN_PREFIXES),
+        call_id=first_text(attributes, ("gen_ai.tool.call.id", "toolCallId")),
+        arguments=first_arguments(attributes, ("gen_ai.tool.call.arguments", "gen_ai.tool.input", "input")),
+        result=opened.result,
+        error=error,
+        category=_CATEGORIES.get((attributes.text(_TYPE) or "").lower(), CallCategory.FUNCTION),
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        output = _first(attributes, _OUTPUTS, is_output=True)
-        awaited = _awaited(output)
-        return AgentReading(
-            name=first_text(attributes, ("gen_ai.agent.name",)),
-            inferred_name=_name_in(span.name, _RUN_SPAN_PREFIXES)
-            or first_text(attributes, ("gen_ai.agent.id", "agent.id")),
-            id=first_text(attributes, ("gen_ai.agent.id", "agent.id")),
-            session=first_text(attributes, ("gen_ai.conversation.id", "threadId")),
-            input=_first(attributes, _INPUTS, is_output=False),
-            output=ABSENT if awaited else output,
-            awaited=awaited,
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if self.role(span) is not SpanRole.MODEL:
-            return Conversation()
-        kind = attributes.text(_TYPE) or ""
-        if _answer_key(kind) in attributes:
-            return Conversation(
-                lambda: read_messages(attributes.get(f"mastra.{kind}.input"), "user"),
-                lambda: read_model_response(attributes.get(_answer_key(kind))),
-            )
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    output = _first(attributes, _OUTPUTS, is_output=True)
+    awaited = _awaited(output)
+    return AgentReading(
+        name=first_text(attributes, ("gen_ai.agent.name",)),
+        inferred_name=_name_in(span.name, _RUN_SPAN_PREFIXES)
+        or first_text(attributes, ("gen_ai.agent.id", "agent.id")),
+        id=first_text(attributes, ("gen_ai.agent.id", "agent.id")),
+        session=first_text(attributes, ("gen_ai.conversation.id", "threadId")),
+        input=_first(attributes, _INPUTS, is_output=False),
+        output=ABSENT if awaited else output,
+        awaited=awaited,
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _role(span) is not SpanRole.MODEL:
+        return Conversation()
+    kind = attributes.text(_TYPE) or ""
+    if _answer_key(kind) in attributes:
         return Conversation(
-            lambda: read_messages(attributes.get("gen_ai.prompt"), "user"),
-            lambda: read_model_response(attributes.get("gen_ai.completion")),
+            lambda: read_messages(attributes.get(f"mastra.{kind}.input"), "user"),
+            lambda: read_model_response(attributes.get(_answer_key(kind))),
         )
+    return Conversation(
+        lambda: read_messages(attributes.get("gen_ai.prompt"), "user"),
+        lambda: read_model_response(attributes.get("gen_ai.completion")),
+    )
 
 
 def _answer_key(kind: str) -> str:
@@ -155,4 +152,4 @@ def _name_in(span_name: str, prefixes: tuple[str, ...]) -> str:
     return ""
 
 
-DIALECT = _Mastra()
+DIALECT: Final = Dialect("mastra", (_TYPE,), _role, _tool, _agent, _conversation, rank=20)

@@ -20,7 +20,7 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.spans import Attributes, Span
 
@@ -47,65 +47,64 @@ _ASKED_FOR = "\n\nTool calls: "
 """What stands between the text of a model's answer and the calls that it asks for."""
 
 
-class _NeMoAgentToolkit:
-    name: Final = "nemo_agent_toolkit"
-    rank: Final = 20
-    keys: Final = _EVENTS
-
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        event = first_text(attributes, _EVENTS)
-        if event == "WORKFLOW_START":
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    event = first_text(attributes, _EVENTS)
+    if event == "WORKFLOW_START":
+        return SpanRole.AGENT
+    if event == "TOOL_START":
+        return SpanRole.TOOL
+    if event == "LLM_START":
+        return SpanRole.MODEL
+    if event in ("GUARDRAIL_START", "EVALUATOR_START"):
+        return SpanRole.JUDGE
+    if event != "FUNCTION_START":
+        return SpanRole.OTHER
+    if not _is_function_itself(attributes):
+        if first_text(attributes, _STEP) == _GRAPH:
             return SpanRole.AGENT
-        if event == "TOOL_START":
-            return SpanRole.TOOL
-        if event == "LLM_START":
-            return SpanRole.MODEL
-        if event in ("GUARDRAIL_START", "EVALUATOR_START"):
-            return SpanRole.JUDGE
-        if event != "FUNCTION_START":
-            return SpanRole.OTHER
-        if not _is_function_itself(attributes):
-            if first_text(attributes, _STEP) == _GRAPH:
-                return SpanRole.AGENT
-            return SpanRole.MODEL if _chained_answer(attributes) else SpanRole.OTHER
-        return SpanRole.AGENT if _is_workflow(attributes) else SpanRole.TOOL
+        return SpanRole.MODEL if _chained_answer(attributes) else SpanRole.OTHER
+    return SpanRole.AGENT if _is_workflow(attributes) else SpanRole.TOOL
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, (_OUTPUT,))
-        is_function = first_text(attributes, _EVENTS) == "FUNCTION_START"
-        return ToolReading(
-            name=first_text(attributes, _STEP),
-            inferred_name=span.name,
-            call_id=opened.call_id,
-            arguments=first_arguments(attributes, (_INPUT,)),
-            arguments_are_doubtful=is_function,  # they are what the function took: defaults are filled in
-            result=opened.result,
-            error=opened.error,
-            runs_agent=is_function and not _chat(attributes).keys().isdisjoint(_CHAT_KEYS),
-        )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        if first_text(attributes, _EVENTS) == "FUNCTION_START" and not _is_function_itself(attributes):
-            return AgentReading(hides_calls=first_text(attributes, _STEP) == _GRAPH)
-        session = first_text(attributes, ("session.id", "nat.conversation.id"))
-        return AgentReading(
-            name=_name(span),
-            session="" if session == _UNKNOWN else session,
-            input=_asked(attributes),
-            output=first_output(attributes, (_OUTPUT,)),
-        )
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = first_result(attributes, (_OUTPUT,))
+    is_function = first_text(attributes, _EVENTS) == "FUNCTION_START"
+    return ToolReading(
+        name=first_text(attributes, _STEP),
+        inferred_name=span.name,
+        call_id=opened.call_id,
+        arguments=first_arguments(attributes, (_INPUT,)),
+        arguments_are_doubtful=is_function,  # they are what the function took: defaults are filled in
+        result=opened.result,
+        error=opened.error,
+        runs_agent=is_function and not _chat(attributes).keys().isdisjoint(_CHAT_KEYS),
+    )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if first_text(attributes, _EVENTS) != "LLM_START":
-            return Conversation(read_output=lambda: _chained_answer(attributes))
-        return Conversation(
-            lambda: read_messages(attributes.get(_INPUT), "user"),
-            lambda: _answered(first_text(attributes, (_OUTPUT,))),
-        ).offering(lambda: read_tool_definitions(_metadata(attributes).get("tools_schema")))
+
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    if first_text(attributes, _EVENTS) == "FUNCTION_START" and not _is_function_itself(attributes):
+        return AgentReading(hides_calls=first_text(attributes, _STEP) == _GRAPH)
+    session = first_text(attributes, ("session.id", "nat.conversation.id"))
+    return AgentReading(
+        name=_name(span),
+        session="" if session == _UNKNOWN else session,
+        input=_asked(attributes),
+        output=first_output(attributes, (_OUTPUT,)),
+    )
+
+
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if first_text(attributes, _EVENTS) != "LLM_START":
+        return Conversation(read_output=lambda: _chained_answer(attributes))
+    return Conversation(
+        lambda: read_messages(attributes.get(_INPUT), "user"),
+        lambda: _answered(first_text(attributes, (_OUTPUT,))),
+        lambda: read_tool_definitions(_metadata(attributes).get("tools_schema")),
+    )
 
 
 def _is_function_itself(attributes: Attributes) -> bool:
@@ -181,4 +180,4 @@ def _answered(told: str) -> list[ChatMessage]:
     return read_messages(messages, "assistant")
 
 
-DIALECT = _NeMoAgentToolkit()
+DIALECT: Final = Dialect("nemo_agent_toolkit", _EVENTS, _role, _tool, _agent, _conversation, rank=20)

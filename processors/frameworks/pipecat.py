@@ -5,8 +5,7 @@ from typing import Final
 
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import Conversation, SpanRole
-from processors.shapes.mapped_dialect import MappedDialect, agent_fields
+from processors.shapes.dialect import Conversation, Dialect, SpanRole, agent_fields
 from processors.shapes.messages import CallResponse, ChatMessage, read_messages
 from processors.spans import Attributes, Span
 
@@ -32,8 +31,11 @@ def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
     if _INPUT not in attributes:
         return Conversation()
-    conversation = Conversation(lambda: _asked(attributes), lambda: _answered(attributes))
-    return conversation.offering(lambda: read_tool_definitions(attributes.get("tools")))
+    return Conversation(
+        lambda: _asked(attributes),
+        lambda: _answered(attributes),
+        lambda: read_tool_definitions(attributes.get("tools")),
+    )
 
 
 def _asked(attributes: Attributes) -> list[ChatMessage]:
@@ -59,11 +61,11 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return [ChatMessage("assistant", text), empty] if text else [empty]
 
 
-DIALECT: Final = MappedDialect(
-    name="pipecat",
-    rank=5,
-    keys=(_ID, _INPUT, _OUTPUT),
-    role=_role,
+DIALECT: Final = Dialect(
+    "pipecat",
+    (_ID, _INPUT, _OUTPUT),
+    _role,
     agent=agent_fields(session=(_ID,)),
     conversation=_conversation,
+    rank=5,
 )

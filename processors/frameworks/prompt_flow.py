@@ -4,8 +4,15 @@ from typing import Final
 
 from processors.shapes.attribute_reading import first_object
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole
-from processors.shapes.mapped_dialect import MappedDialect, Sign, agent_fields, by_signs
+from processors.shapes.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    Sign,
+    SpanRole,
+    agent_fields,
+    by_signs,
+)
 from processors.shapes.messages import read_messages
 from processors.shapes.model_response import read_model_response
 from processors.spans import Span
@@ -32,14 +39,10 @@ def _conversation(span: Span) -> Conversation:
     return Conversation(
         lambda: read_messages(first_object(attributes, _INPUT).get("messages"), "user"),
         lambda: read_model_response(attributes.get(_MESSAGE if _MESSAGE in attributes else _OUTPUT)),
-    ).offering(lambda: read_tool_definitions(first_object(attributes, _INPUT).get("tools")))
+        lambda: read_tool_definitions(first_object(attributes, _INPUT).get("tools")),
+    )
 
 
-DIALECT: Final = MappedDialect(
-    name="prompt_flow",
-    rank=60,
-    keys=("framework",),
-    role=_role,
-    agent=_agent,
-    conversation=_conversation,
+DIALECT: Final = Dialect(
+    "prompt_flow", ("framework",), _role, agent=_agent, conversation=_conversation, rank=60
 )

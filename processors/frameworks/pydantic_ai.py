@@ -21,6 +21,7 @@ from processors.shapes.dialect import (
     AgentReading,
     AwaitedCall,
     Conversation,
+    Dialect,
     SpanRole,
     ToolReading,
 )
@@ -50,69 +51,57 @@ _TRY_AGAIN = "\n\nFix the errors and try again."
 """How the text of a request to try again ends; older releases mark it in no other way."""
 
 
-class _PydanticAI:
-    name: Final = "pydantic_ai"
-    rank: Final = 8
-    keys: Final = (
-        _ARGUMENTS,
-        _RESULT,
-        _ALL_MESSAGES,
-        _ALL_EVENTS,
-        _ANSWER,
-        _SHOWN_AS,
-        _OFFERED,
+def _role(span: Span) -> SpanRole | None:
+    attributes = span.attributes
+    if _TOOL_NAME in attributes:
+        is_own = _ARGUMENTS in attributes or _RESULT in attributes or _gives_the_answer(span)
+        return SpanRole.TOOL if is_own else None
+    if _ALL_MESSAGES in attributes or _ALL_EVENTS in attributes:
+        return SpanRole.AGENT
+    if _OFFERED in attributes:
+        return SpanRole.MODEL if "events" in attributes or _offers_answers(attributes) else None
+    return SpanRole.AGENT if "agent_name" in attributes and "model_name" in attributes else None
+
+
+def _tool(span: Span) -> ToolReading:
+    attributes = span.attributes
+    opened = first_result(attributes, (_RESULT,))
+    return ToolReading(
+        name=first_text(attributes, (_TOOL_NAME,)),
+        call_id=first_text(attributes, ("gen_ai.tool.call.id",)),
+        arguments=first_arguments(attributes, (_ARGUMENTS,)),
+        result=opened.result,
+        error=opened.error or _request_to_try_again(opened.result),
+        category=CallCategory.FINAL_ANSWER if _gives_the_answer(span) else CallCategory.FUNCTION,
     )
 
-    def role(self, span: Span) -> SpanRole | None:
-        attributes = span.attributes
-        if _TOOL_NAME in attributes:
-            is_own = _ARGUMENTS in attributes or _RESULT in attributes or _gives_the_answer(span)
-            return SpanRole.TOOL if is_own else None
-        if _ALL_MESSAGES in attributes or _ALL_EVENTS in attributes:
-            return SpanRole.AGENT
-        if _OFFERED in attributes:
-            return SpanRole.MODEL if "events" in attributes or _offers_answers(attributes) else None
-        return SpanRole.AGENT if "agent_name" in attributes and "model_name" in attributes else None
 
-    def tool(self, span: Span) -> ToolReading:
-        attributes = span.attributes
-        opened = first_result(attributes, (_RESULT,))
-        return ToolReading(
-            name=first_text(attributes, (_TOOL_NAME,)),
-            call_id=first_text(attributes, ("gen_ai.tool.call.id",)),
-            arguments=first_arguments(attributes, (_ARGUMENTS,)),
-            result=opened.result,
-            error=opened.error or _request_to_try_again(opened.result),
-            category=CallCategory.FINAL_ANSWER if _gives_the_answer(span) else CallCategory.FUNCTION,
-        )
+def _agent(span: Span) -> AgentReading:
+    attributes = span.attributes
+    conversation = _conversation(span)
+    output = _answer(attributes, conversation)
+    awaited = _awaited(output)
+    return AgentReading(
+        name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
+        session=first_text(attributes, ("gen_ai.conversation.id",)),
+        input=last_content(conversation.input, "user"),
+        output=ABSENT if awaited else output,
+        awaited=awaited,
+    )
 
-    def agent(self, span: Span) -> AgentReading:
-        attributes = span.attributes
-        conversation = self.conversation(span)
-        output = _answer(attributes, conversation)
-        awaited = _awaited(output)
-        return AgentReading(
-            name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
-            session=first_text(attributes, ("gen_ai.conversation.id",)),
-            input=last_content(conversation.input, "user"),
-            output=ABSENT if awaited else output,
-            awaited=awaited,
-        )
 
-    def conversation(self, span: Span) -> Conversation:
-        attributes = span.attributes
-        if _ALL_MESSAGES not in attributes and _ALL_EVENTS not in attributes:
-            if "events" not in attributes:
-                return Conversation(read_output=lambda: _with_answers(_answered(attributes), attributes))
-            told = read_recorded_events(attributes.get("events"))
-            return Conversation(
-                lambda: _with_failures(told.input), lambda: _with_answers(told.output, attributes)
-            )
-        messages = read_messages(
-            attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS)
+def _conversation(span: Span) -> Conversation:
+    attributes = span.attributes
+    if _ALL_MESSAGES not in attributes and _ALL_EVENTS not in attributes:
+        if "events" not in attributes:
+            return Conversation(read_output=lambda: _with_answers(_answered(attributes), attributes))
+        told = read_recorded_events(attributes.get("events"))
+        return Conversation(
+            lambda: _with_failures(told.input), lambda: _with_answers(told.output, attributes)
         )
-        start = attributes.get("pydantic_ai.new_message_index")
-        return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
+    messages = read_messages(attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS))
+    start = attributes.get("pydantic_ai.new_message_index")
+    return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
 
 
 def _answer(attributes: Attributes, conversation: Conversation) -> DecodedValue:
@@ -199,4 +188,20 @@ def _split_history(messages: list[ChatMessage], start: int) -> Conversation:
     return Conversation(lambda: messages[:position], lambda: messages[position:])
 
 
-DIALECT = _PydanticAI()
+DIALECT: Final = Dialect(
+    "pydantic_ai",
+    (
+        _ARGUMENTS,
+        _RESULT,
+        _ALL_MESSAGES,
+        _ALL_EVENTS,
+        _ANSWER,
+        _SHOWN_AS,
+        _OFFERED,
+    ),
+    _role,
+    _tool,
+    _agent,
+    _conversation,
+    rank=8,
+)

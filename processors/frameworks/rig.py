@@ -4,8 +4,7 @@ from typing import Final
 
 from processors.model import ABSENT, ToolError, text_value
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.shapes.operation_name import operation_name
 from processors.spans import Attributes, Span
 
@@ -57,11 +56,4 @@ def _is_older(attributes: Attributes) -> bool:
     return (attributes.text(_TARGET) or "").startswith(_OLDER)
 
 
-DIALECT: Final = MappedDialect(
-    name="rig",
-    rank=20,
-    keys=(_OUTCOME, _PROMPT, _ANSWER, _TARGET),
-    role=_role,
-    tool=_tool,
-    agent=_agent,
-)
+DIALECT: Final = Dialect("rig", (_OUTCOME, _PROMPT, _ANSWER, _TARGET), _role, _tool, _agent, rank=20)

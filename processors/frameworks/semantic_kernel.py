@@ -18,8 +18,7 @@ from processors.model import (
     value_of,
 )
 from processors.shapes.attribute_reading import first_arguments, first_text
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.spans import Span
 
 _DOTNET_SCOPE = "Microsoft.SemanticKernel"
@@ -105,11 +104,4 @@ def _printed_contents(span: Span) -> DecodedValue:
     return decode_result(joined) if printed.startswith(_PRINTED_CONTENTS[0]) else text_value(joined)
 
 
-DIALECT: Final = MappedDialect(
-    name="semantic_kernel",
-    rank=9,
-    keys=(_NAME,),
-    role=_role,
-    tool=_tool,
-    agent=_agent,
-)
+DIALECT: Final = Dialect("semantic_kernel", (_NAME,), _role, _tool, _agent, rank=9)

@@ -6,8 +6,14 @@ from typing import Final
 
 from processors.model import ABSENT, CallCategory, ToolError, decode_result, text_value
 from processors.shapes.attribute_reading import first_result, first_text
-from processors.shapes.dialect import NOTHING_AWAITED, AgentReading, AwaitedCall, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect
+from processors.shapes.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Dialect,
+    SpanRole,
+    ToolReading,
+)
 from processors.shapes.messages import CallRequest, last_text, read_messages
 from processors.shapes.operation_name import operation_name
 from processors.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
@@ -100,11 +106,6 @@ def _answer(span: Span) -> str | None:
     return None if answer is None else answer.removesuffix("\n")
 
 
-DIALECT: Final = MappedDialect(
-    name="strands",
-    rank=8,
-    keys=(_STATUS, _OLDER_STATUS, "gen_ai.event.start_time"),
-    role=_role,
-    tool=_tool,
-    agent=_agent,
+DIALECT: Final = Dialect(
+    "strands", (_STATUS, _OLDER_STATUS, "gen_ai.event.start_time"), _role, _tool, _agent, rank=8
 )

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import Conversation, SpanRole
-from processors.shapes.mapped_dialect import (
-    MappedDialect,
+from processors.shapes.dialect import (
+    Conversation,
+    Dialect,
     Sign,
+    SpanRole,
     agent_fields,
     by_signs,
     model_messages,
     name_after,
-    told_tools,
     tool_fields,
 )
 from processors.shapes.messages import said
@@ -26,8 +26,8 @@ def _service_of_quarkus(span: Span) -> str:
     return name_after("langchain4j.aiservices.")(span).partition(".")[0]
 
 
-TABLE: Final[Sequence[MappedDialect]] = (
-    MappedDialect(  # Langfuse attributes, with agents and failures told in another way
+TABLE: Final[Sequence[Dialect]] = (
+    Dialect(  # Langfuse attributes, with agents and failures told in another way
         name="agent_sdk_go",
         rank=20,
         keys=("langfuse.observation.metadata.agent_name", "tool.error"),
@@ -44,7 +44,7 @@ TABLE: Final[Sequence[MappedDialect]] = (
             name=("langfuse.observation.metadata.agent_name",), session=("langfuse.session.id",)
         ),
     ),
-    MappedDialect(  # names calls and tells no content
+    Dialect(  # names calls and tells no content
         name="codex",
         rank=5,
         keys=("codex.tool.phase", "codex.turn.reasoning_effort"),
@@ -57,7 +57,7 @@ TABLE: Final[Sequence[MappedDialect]] = (
         tool=tool_fields(name=("tool_name",), call_id=("call_id",)),
         agent=agent_fields(session=("thread.id",)),
     ),
-    MappedDialect(  # runs before 0.7; all else is in the GenAI conventions, or read as spans by hand are
+    Dialect(  # runs before 0.7; all else is in the GenAI conventions, or read as spans by hand are
         name="koog",
         rank=20,
         keys=("gen_ai.agent.id",),
@@ -71,9 +71,10 @@ TABLE: Final[Sequence[MappedDialect]] = (
         ),
         agent=agent_fields(name=("gen_ai.agent.id",)),
     ),
-    MappedDialect(  # the span around the turns and calls of one request, which bears no attribute at all
+    Dialect(  # the span around the turns and calls of one request, which bears no attribute at all
         name="microsoft_extensions_ai",
         rank=20,
+        keys=(),
         scopes=("Experimental.Microsoft.Extensions.AI",),
         role=by_signs(
             Sign(
@@ -83,7 +84,7 @@ TABLE: Final[Sequence[MappedDialect]] = (
             )
         ),
     ),
-    MappedDialect(  # AI services, whose spans bear nothing but a name, and the texts of model turns
+    Dialect(  # AI services, whose spans bear nothing but a name, and the texts of model turns
         name="quarkus_langchain4j",
         rank=20,
         keys=("gen_ai.completion",),
@@ -97,7 +98,7 @@ TABLE: Final[Sequence[MappedDialect]] = (
             read_output=lambda: said(first_text(span.attributes, ("gen_ai.completion",)))
         ),
     ),
-    MappedDialect(
+    Dialect(
         name="spring_ai",
         rank=5,
         keys=("spring.ai.tool.definition.name", "spring.ai.kind"),
@@ -113,13 +114,12 @@ TABLE: Final[Sequence[MappedDialect]] = (
             result=("spring.ai.tool.call.result",),
         ),
         agent=agent_fields(session=("spring.ai.chat.client.conversation.id",)),
-        conversation=told_tools(
-            model_messages(tools=("spring.ai.chat.client.tool.names",)),
-            name="spring.ai.tool.definition.name",
-            schema="spring.ai.tool.definition.schema",
+        conversation=model_messages(
+            tools=("spring.ai.chat.client.tool.names",),
+            schema=("spring.ai.tool.definition.name", "spring.ai.tool.definition.schema"),
         ),
     ),
-    MappedDialect(  # GenAI conventions, with tools offered and tools not found told in a way of its own
+    Dialect(  # GenAI conventions, with tools offered and tools not found told in a way of its own
         name="trpc_agent_go",
         rank=9,
         keys=("trpc.go.agent.event_id", "gen_ai.request.tool.definitions"),

@@ -5,8 +5,7 @@ from typing import Final
 from processors.model import ABSENT, DecodedValue, ToolError, ValueState, decode_result, text_value, value_of
 from processors.shapes.attribute_reading import first_arguments, first_text
 from processors.shapes.chat_envelope import first_output
-from processors.shapes.dialect import AgentReading, SpanRole, ToolReading
-from processors.shapes.mapped_dialect import MappedDialect, Sign, by_signs
+from processors.shapes.dialect import AgentReading, Dialect, Sign, SpanRole, ToolReading, by_signs
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.spans import Attributes, Span
 
@@ -55,11 +54,11 @@ def _result(attributes: Attributes) -> OpenedResult:
     return OpenedResult(DecodedValue(None, printed, ValueState.TRUNCATED))
 
 
-DIALECT: Final = MappedDialect(
-    name="upsonic",
-    rank=20,
-    keys=(_AGENT, _TOOL),
+DIALECT: Final = Dialect(
+    "upsonic",
+    (_AGENT, _TOOL),
     role=by_signs(Sign(SpanRole.TOOL, present=(_TOOL,)), Sign(SpanRole.AGENT)),
     tool=_tool,
     agent=_agent,
+    rank=20,
 )

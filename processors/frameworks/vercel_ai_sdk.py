@@ -9,8 +9,7 @@ from processors.model import ABSENT, DecodedValue, ValueState, decode_result, te
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, SpanRole
-from processors.shapes.mapped_dialect import MappedDialect, tool_fields
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, tool_fields
 from processors.shapes.messages import ChatMessage, add_request, last_text, read_messages
 from processors.spans import Attributes, Span
 
@@ -50,7 +49,8 @@ def _conversation(span: Span) -> Conversation:
     return Conversation(
         lambda: read_messages(attributes.get("ai.prompt.messages"), "user"),
         lambda: _answered(attributes),
-    ).offering(lambda: read_tool_definitions(attributes.get("ai.prompt.tools")))
+        lambda: read_tool_definitions(attributes.get("ai.prompt.tools")),
+    )
 
 
 def _asked(attributes: Attributes) -> DecodedValue:
@@ -86,11 +86,10 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return [message] if message.text or message.requests else []
 
 
-DIALECT: Final = MappedDialect(
-    name="vercel_ai_sdk",
-    rank=5,
-    keys=(_OPERATION,),
-    role=_role,
+DIALECT: Final = Dialect(
+    "vercel_ai_sdk",
+    (_OPERATION,),
+    _role,
     tool=tool_fields(
         name=("ai.toolCall.name",),
         call_id=("ai.toolCall.id",),
@@ -99,4 +98,5 @@ DIALECT: Final = MappedDialect(
     ),
     agent=_agent,
     conversation=_conversation,
+    rank=5,
 )

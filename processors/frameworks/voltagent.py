@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from processors.shapes.dialect import AgentReading, SpanRole
-from processors.shapes.mapped_dialect import (
-    MappedDialect,
+from processors.shapes.dialect import (
+    AgentReading,
+    Dialect,
+    SpanRole,
     agent_fields,
     by_kind,
     model_messages,
     name_after,
-    told_tools,
     tool_fields,
 )
 from processors.spans import Span
@@ -54,11 +54,10 @@ def _agent(span: Span) -> AgentReading:
     return reading._replace(inferred_name=span.name) if _role(span) is SpanRole.AGENT else reading
 
 
-DIALECT: Final = MappedDialect(
-    name="voltagent",
-    rank=5,
-    keys=("span.type", "entity.type", "voltagent.operation_id", "voltagent.agent.id"),
-    role=_role,
+DIALECT: Final = Dialect(
+    "voltagent",
+    ("span.type", "entity.type", "voltagent.operation_id", "voltagent.agent.id"),
+    _role,
     tool=tool_fields(
         name=("tool.name",),
         inferred_name=lambda span: name_after(*_TOOL_SPAN_PREFIXES)(span) or span.name.strip(),
@@ -68,9 +67,12 @@ DIALECT: Final = MappedDialect(
         error=("tool.error.message",),
     ),
     agent=_agent,
-    conversation=told_tools(
-        model_messages(("llm.messages", "input"), ("output",), tools=("llm.tools",), role=_role),
-        name="tool.name",
-        schema="tool.parameters",
+    conversation=model_messages(
+        ("llm.messages", "input"),
+        ("output",),
+        tools=("llm.tools",),
+        schema=("tool.name", "tool.parameters"),
+        role=_role,
     ),
+    rank=5,
 )

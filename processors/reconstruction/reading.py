@@ -13,12 +13,9 @@ from processors.shapes import (
     CONVERSATION_KEYS,
     USAGE_KEYS,
     Dialect,
-    PlannedDialect,
-    ScopeDialect,
     Shape,
     SpanReading,
     SpanRole,
-    UsageDialect,
     usage_plan,
 )
 from processors.spans import Attributes, Envelope, Span
@@ -58,9 +55,8 @@ class SpanReader:
         """`dialects` in order of rank."""
         self._dialects = dialects
         self._dialect_keys = frozenset(key for dialect in dialects for key in dialect.keys)
-        planned = [dialect for dialect in dialects if isinstance(dialect, PlannedDialect)]
         self._keys = self._dialect_keys.union(
-            USAGE_KEYS, CONVERSATION_KEYS, *[dialect.tool_keys for dialect in planned]
+            USAGE_KEYS, CONVERSATION_KEYS, *[dialect.tool_keys for dialect in dialects]
         )
         """The keys that tell spans apart: those that roles turn out to look at join them."""
         self._tree: dict[tuple[str, frozenset[str]], _Node] = {}
@@ -70,12 +66,7 @@ class SpanReader:
         the questions begin."""
         self._candidates: dict[frozenset[str], Sequence[Dialect]] = {}
         self._nodes = 0
-        self._of_scope = {
-            scope: dialect
-            for dialect in reversed(dialects)
-            if isinstance(dialect, ScopeDialect)
-            for scope in dialect.scopes
-        }
+        self._of_scope = {scope: dialect for dialect in reversed(dialects) for scope in dialect.scopes}
 
     def read(self, span: Span) -> SpanReading | None:
         """The span as its dialects read it, or None if none recognises it."""
@@ -180,15 +171,11 @@ class SpanReader:
             role,
             found,
             usage_plan=usage_plan(common) if common else None,
-            usage_dialects=[
-                dialect
-                for dialect in found
-                if isinstance(dialect, UsageDialect) and dialect.tells_usage(span)
-            ],
+            usage_readers=[dialect.usage for dialect in found if dialect.usage and dialect.has_usage(span)],
             tells_conversation=not present.isdisjoint(CONVERSATION_KEYS),
         )
-        if len(found) == 1 and isinstance(only, PlannedDialect):
-            if role is SpanRole.TOOL:
+        if len(found) == 1:
+            if role is SpanRole.TOOL and only.plan_tool is not None:
                 shape.read_tool = only.plan_tool(present.intersection(only.tool_keys))
             shape.answer_key = only.answer_key
         return shape

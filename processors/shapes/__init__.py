@@ -20,11 +20,8 @@ from processors.shapes.dialect import (
     AwaitedCall,
     Conversation,
     Dialect,
-    PlannedDialect,
-    ScopeDialect,
     SpanRole,
     ToolReading,
-    UsageDialect,
 )
 from processors.shapes.dialect_mapping import DialectMapping
 from processors.shapes.late_mapping import LateMapping
@@ -78,8 +75,8 @@ __all__ = [
     "MCP_NAME_SEPARATORS", "NOTHING_AWAITED", "NO_USAGE", "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES",
     "USAGE_KEYS", "AgentReading", "AwaitedCall", "CallDecision", "CallRequest", "CallResponse",
     "CarrierKind", "ChatMessage", "Conversation", "Dialect", "DialectMapping", "Found", "LateMapping",
-    "OpenedResult", "PlannedDialect", "Rewrite", "RunScope", "ScopeDialect", "Shape", "SpanReading",
-    "SpanRole", "ToolReading", "Trace", "UsageDialect", "UsageReading", "after_results", "better",
+    "OpenedResult", "Rewrite", "RunScope", "Shape", "SpanReading",
+    "SpanRole", "ToolReading", "Trace", "UsageReading", "after_results", "better",
     "conversation_id", "decision_in_place_of_result", "decoded",
     "in_turns", "interruption_of", "is_call_id", "is_placeholder_agent", "last_content", "last_text",
     "merge_tools", "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result",

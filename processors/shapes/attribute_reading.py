@@ -19,7 +19,7 @@ from processors.model import (
     json_value,
 )
 from processors.shapes.result_envelope import OpenedResult, open_result
-from processors.spans import Attributes, decode_key_values
+from processors.spans import Attributes, AttributeValue, decode_key_values
 
 CONVERSATION_KEYS: Final = ("gen_ai.conversation.id", "session.id", "langfuse.session.id")
 """The attributes that name a conversation on spans of any kind and on resources."""
@@ -48,6 +48,11 @@ def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
         elif value is not None and isinstance(value, int) and not isinstance(value, bool):
             return str(value)
     return ""
+
+
+def first_raw(attributes: Attributes, keys: Sequence[str]) -> AttributeValue:
+    """The first of the attributes `keys` that is there, as it is; None where none is."""
+    return next((attributes.get(key) for key in keys if key in attributes), None)
 
 
 def first_arguments(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:

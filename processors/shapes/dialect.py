@@ -1,18 +1,29 @@
 """The seam between telemetry conventions and the reconstruction of agent runs.
 
-A dialect is the `DIALECT` of a `reader.py` in `processors/frameworks/`, or a row of the table there. It says
-which spans it recognises and reads their fields; it decides nothing about runs, calls or order. Several
-dialects may recognise one span: their readings are merged, field by field, in order of rank.
+A dialect is the `DIALECT` of a file in `processors/carriers/` or `processors/frameworks/`, a row of the table
+in `processors/frameworks/tame.py`, or described in the service file. It says which spans it recognises and
+reads their fields; it decides nothing about runs, calls or order. Several dialects may recognise one span:
+their readings are merged, field by field, in order of rank.
+
+The functions at the end make the functions of a dialect from names of attributes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
-from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, TypeAlias
 
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, ToolError, late
-from processors.shapes.messages import CallRequest, ChatMessage
+from processors.shapes.attribute_reading import first_arguments, first_raw, first_result, first_text
+from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
+from processors.shapes.chat_envelope import first_input, first_output
+from processors.shapes.messages import CallRequest, ChatMessage, read_messages
+from processors.shapes.model_response import read_model_response
 from processors.shapes.model_usage import UsageReading
-from processors.spans import Span
+from processors.spans import Attributes, Span
+
+Keys: TypeAlias = Sequence[str]
+"""Attributes of which the first that is there counts."""
 
 
 class SpanRole(IntEnum):
@@ -90,26 +101,19 @@ class AgentReading(NamedTuple):
 class Conversation:
     """The messages on a span: what went into the model, agent or node, and what came out of it.
 
-    Each side is read when it is first asked for: histories are long, and mostly nobody asks.
+    Each side is read when it is first used: histories are long, and mostly no one does.
     """
 
     def __init__(
         self,
         read_input: Callable[[], Sequence[ChatMessage]] = tuple,
         read_output: Callable[[], Sequence[ChatMessage]] = tuple,
+        read_tools: Callable[[], Mapping[str, JsonValue]] = dict,
     ) -> None:
         self._read_input = read_input
         self._read_output = read_output
-        self._read_tools: Callable[[], Mapping[str, JsonValue]] = dict
-
-    def offering(self, read_tools: Callable[[], Mapping[str, JsonValue]]) -> "Conversation":
-        """The same conversation, with what reads the tools that were offered in it."""
-        self._read_tools = read_tools
-        return self
-
-    def tools(self) -> Mapping[str, JsonValue]:
-        """The tools that could be called, with their schemas (null: none is told); read anew each time."""
-        return self._read_tools()
+        self.tools = read_tools
+        """Reads the tools that could be called, with their schemas (null: unknown)."""
 
     @late
     def input(self) -> Sequence[ChatMessage]:
@@ -118,92 +122,229 @@ class Conversation:
 
     @late
     def output(self) -> Sequence[ChatMessage]:
-        """The messages that were made."""
+        """The messages that were produced."""
         return self._read_output()
 
 
-@runtime_checkable
-class ScopeDialect(Protocol):
-    """A dialect that also recognises spans without any of its attributes, by their instrumentation scope."""
-
-    @property
-    def scopes(self) -> Sequence[str]:
-        """Names of the scopes; `role` is asked about their spans that no dialect's keys are on."""
-        ...
+RoleReader: TypeAlias = Callable[[Span], SpanRole | None]
+ToolReader: TypeAlias = Callable[[Span], ToolReading]
 
 
-@runtime_checkable
-class PlannedDialect(Protocol):
-    """A dialect that reads the calls on spans of one shape by a plan that is made once."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Dialect:
+    """Reads one telemetry convention; functions that are left out read nothing.
 
-    @property
-    def answer_key(self) -> str:
-        """The attribute that, where it is there, holds all of a conversation's output."""
-        ...
+    The functions never raise for what a span can hold. All but `role` are called only for spans that it gave
+    a role, whatever role they ended up with.
+    """
 
-    @property
-    def tool_keys(self) -> Sequence[str]:
-        """Every attribute key that its `tool` looks at."""
-        ...
+    name: str
+    """The convention's name, for people; equal to the file's or the row's."""
+    keys: Keys
+    """Attributes of which a span has at least one if the dialect can apply to it."""
+    role: RoleReader
+    """What the span stands for, or None where it is none of this dialect's.
 
-    def plan_tool(self, present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
-        """What reads calls on whose spans `present` are there of `tool_keys`; None: only `tool` can."""
-        ...
-
-
-@runtime_checkable
-class UsageDialect(Protocol):
-    """A dialect that tells models, tokens and times in a way that no other does.
+    Remembered by what it looked at, so it must depend on the span alone.
+    """
+    tool: ToolReader = lambda _: ToolReading()
+    """The fields of a tool call."""
+    agent: Callable[[Span], AgentReading] = lambda _: AgentReading()
+    """The fields of a run."""
+    conversation: Callable[[Span], Conversation] = lambda _: Conversation()
+    """The messages; of a node that executes calls, those calls as requests in the output."""
+    _: KW_ONLY
+    rank: int
+    """Readings of a lower rank go before those of a higher one."""
+    usage: Callable[[Span], UsageReading] | None = None
+    """The models, tokens and times that it tells in a way that no other convention does.
 
     What it leaves out is read from the attributes that all conventions share (`shapes.model_usage`).
     """
+    has_usage: Callable[[Span], bool] = lambda _: True
+    """Whether spans like this have any of that; remembered as the role is."""
+    scopes: Sequence[str] = ()
+    """Instrumentation scopes whose spans it may recognise without any dialect's keys on them."""
+    plan_tool: Callable[[frozenset[str]], ToolReader | None] | None = None
+    """What reads calls on whose spans these are there of `tool_keys`; None: only `tool` can.
 
-    def tells_usage(self, span: Span) -> bool:
-        """Whether spans like this have any of it; remembered as what `role` says is."""
-        ...
+    Made once for spans of one shape.
+    """
+    tool_keys: Keys = ()
+    """Every attribute key that `tool` looks at, where there is a `plan_tool`."""
+    answer_key: str = ""
+    """The attribute that, where it is there, holds all of a conversation's output."""
 
-    def usage(self, span: Span) -> UsageReading:
-        """What the span tells of a model call, or of all of a run."""
-        ...
+
+class Sign(NamedTuple):
+    """What a span stands for if all that is given here holds of it."""
+
+    role: SpanRole | None
+    present: Keys = ()
+    """Attributes that are all there."""
+    values: Sequence[tuple[str, str]] = ()
+    """Attributes that have these values."""
+    names: Sequence[str] = ()
+    """The span's name is one of them."""
+    prefixes: tuple[str, ...] = ()
+    """The span's name begins with one of them."""
+    scope: str = ""
 
 
-class Dialect(Protocol):
-    """Reads one telemetry convention. Its methods never raise for what a span can hold.
+def by_signs(*signs: Sign) -> RoleReader:
+    """The role of the first sign that a span bears; none where it bears none."""
 
-    All but `role` are called only for spans that it gave a role, whatever role they ended up with. What
-    `role` says is remembered by what it looked at, so it must depend on the span alone.
+    def role(span: Span) -> SpanRole | None:
+        return next((sign.role for sign in signs if _bears(span, sign)), None)
+
+    return role
+
+
+def _bears(span: Span, sign: Sign) -> bool:
+    attributes = span.attributes
+    return (
+        all(key in attributes for key in sign.present)
+        and all(attributes.get(key) == value for key, value in sign.values)
+        and (not sign.names or span.name in sign.names)
+        and (not sign.prefixes or span.name.startswith(sign.prefixes))
+        and (not sign.scope or span.envelope.scope_name == sign.scope)
+    )
+
+
+def roles(**kinds: str | Sequence[str]) -> Mapping[str, SpanRole]:
+    """The role of each kind of span: `roles(tool="TOOL", model=("LLM", "CHAT"))` has one of `TOOL`."""
+    return {
+        kind: SpanRole[role.upper()]
+        for role, listed in kinds.items()
+        for kind in ((listed,) if isinstance(listed, str) else listed)
+    }
+
+
+def by_kind(keys: Keys, roles: Mapping[str, SpanRole], other: SpanRole | None = SpanRole.OTHER) -> RoleReader:
+    """The role that an attribute tells; `other` for a kind that `roles` leaves out, none without a kind."""
+
+    def role(span: Span) -> SpanRole | None:
+        kind = first_text(span.attributes, keys)
+        return roles.get(kind, other) if kind else None
+
+    return role
+
+
+def whole_name(span: Span) -> str:
+    """The span's name."""
+    return span.name
+
+
+def name_after(*prefixes: str) -> Callable[[Span], str]:
+    """What stands in a span's name behind the first of `prefixes` with which it begins, else nothing."""
+
+    def name(span: Span) -> str:
+        for prefix in prefixes:
+            if span.name.startswith(prefix):
+                return span.name[len(prefix) :].strip()
+        return ""
+
+    return name
+
+
+def tool_fields(
+    *,
+    name: Keys | Callable[[Span], str] = (),
+    inferred_name: Callable[[Span], str] | None = None,
+    call_id: Keys = (),
+    arguments: Keys = (),
+    result: Keys = (),
+    error: Keys = (),
+    agent_name: Keys = (),
+    category: Callable[[str], CallCategory] | None = None,
+) -> Callable[[Span], ToolReading]:
+    """Reads a call out of attributes: `error` is there only if it failed, as a message or as true."""
+
+    def read(span: Span) -> ToolReading:
+        attributes = span.attributes
+        called = name(span) if callable(name) else first_text(attributes, name)
+        inferred = "" if inferred_name is None else inferred_name(span)
+        opened = first_result(attributes, result)
+        return ToolReading(
+            name=called,
+            inferred_name=inferred,
+            call_id=first_text(attributes, call_id) or opened.call_id,
+            arguments=first_arguments(attributes, arguments),
+            result=opened.result,
+            error=_error(attributes, error) or opened.error,
+            category=CallCategory.FUNCTION if category is None else category(called or inferred),
+            agent_name=first_text(attributes, agent_name),
+        )
+
+    return read
+
+
+def agent_fields(
+    *,
+    name: Keys | Callable[[Span], str] = (),
+    inferred_name: Callable[[Span], str] | None = None,
+    id: Keys = (),
+    version: Keys = (),
+    session: Keys = (),
+    input: Keys = (),
+    output: Keys = (),
+) -> Callable[[Span], AgentReading]:
+    """Reads a run out of attributes."""
+
+    def read(span: Span) -> AgentReading:
+        attributes = span.attributes
+        return AgentReading(
+            name=name(span) if callable(name) else first_text(attributes, name),
+            inferred_name="" if inferred_name is None else inferred_name(span),
+            id=first_text(attributes, id),
+            version=first_text(attributes, version),
+            session=first_text(attributes, session),
+            input=first_input(attributes, input),
+            output=first_output(attributes, output),
+        )
+
+    return read
+
+
+def model_messages(
+    input: Keys = (),
+    output: Keys = (),
+    *,
+    tools: Keys = (),
+    schema: tuple[str, str] | None = None,
+    role: RoleReader | None = None,
+) -> Callable[[Span], Conversation]:
+    """Reads what a model was given and answered; with `role` only of spans that stand for a model's call.
+
+    `schema`: the keys of a tool's name and its schema on spans of calls.
     """
 
-    @property
-    def name(self) -> str:
-        """The convention's name, for people; equal to the folder's or the row's."""
-        ...
+    def read(span: Span) -> Conversation:
+        attributes = span.attributes
+        has_schema = schema is not None and schema[1] in attributes
 
-    @property
-    def rank(self) -> int:
-        """Readings of a lower rank go before those of a higher one."""
-        ...
+        def offered() -> Mapping[str, JsonValue]:
+            if schema is not None and has_schema:
+                return read_tool_schema(attributes, *schema)
+            return read_tool_definitions(first_raw(attributes, tools))
 
-    @property
-    def keys(self) -> Sequence[str]:
-        """Attribute keys of which a span has at least one if the dialect can apply to it.
+        if role is not None and role(span) is not SpanRole.MODEL:
+            return Conversation(read_tools=offered) if has_schema else Conversation()
+        return Conversation(
+            lambda: read_messages(first_raw(attributes, input), "user"),
+            lambda: read_model_response(first_raw(attributes, output)),
+            offered,
+        )
 
-        There may be none for a `ScopeDialect` whose spans bear no dialect's keys.
-        """
-        ...
+    return read
 
-    def role(self, span: Span) -> SpanRole | None:
-        """What the span stands for, or None where it is none of this dialect's."""
-        ...
 
-    def tool(self, span: Span) -> ToolReading:
-        """The fields of a tool call."""
-        ...
-
-    def agent(self, span: Span) -> AgentReading:
-        """The fields of a run."""
-        ...
-
-    def conversation(self, span: Span) -> Conversation:
-        """The messages; of a node that executes calls, those calls as requests in the output."""
-        ...
+def _error(attributes: Attributes, keys: Keys) -> ToolError | None:
+    """The error that the first attribute of `keys` that is there tells; false and an empty text tell none."""
+    for key in keys:
+        value = attributes.get(key)
+        if isinstance(value, str) and value:
+            return None if value.lower() == "false" else ToolError(type="", message=value)
+        if value is True:
+            return ToolError(type="", message="")
+    return None

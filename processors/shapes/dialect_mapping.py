@@ -6,12 +6,14 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from pydantic import model_validator as check
 
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import SpanRole
-from processors.shapes.mapped_dialect import (
-    MappedUsageDialect,
+from processors.shapes.dialect import (
+    Dialect,
+    RoleReader,
+    SpanRole,
     agent_fields,
     by_kind,
     model_messages,
+    roles,
     tool_fields,
     whole_name,
 )
@@ -123,34 +125,27 @@ class DialectMapping(BaseModel):
             raise ValueError("expected kind, tool.name or agent.name: nothing tells which spans are meant")
         return self
 
-    def dialect(self) -> MappedUsageDialect:
+    def dialect(self) -> Dialect:
         """What reads the attributes that are named here, before any built-in dialect."""
         tool, agent, kind = self.tool, self.agent, self.kind
-        roles = (
-            {}
-            if kind is None
-            else {
-                value: role
-                for role, values in (
-                    (SpanRole.MODEL, kind.model),
-                    (SpanRole.WORKFLOW, kind.workflow),
-                    (SpanRole.AGENT, kind.agent),
-                    (SpanRole.TOOL, kind.tool),
-                )
-                for value in values
-            }
-        )
         model = self.model
-        return MappedUsageDialect(
+        return Dialect(
             name=self.name,
             rank=0,
             keys=(*tool.name, *agent.name) if kind is None else (kind.attribute,),
-            role=self._role_by_names if kind is None else by_kind((kind.attribute,), roles, None),
+            role=self._role_reader(),
             tool=tool_fields(**dict(tool), inferred_name=whole_name, agent_name=agent.name),
             agent=agent_fields(**dict(agent), inferred_name=whole_name),
             conversation=model_messages(model.input, model.output),
             usage=usage_under(model.name, model.input_tokens, model.output_tokens, model.cached_input_tokens),
         )
+
+    def _role_reader(self) -> RoleReader:
+        kind = self.kind
+        if kind is None:
+            return self._role_by_names
+        kinds = roles(model=kind.model, workflow=kind.workflow, agent=kind.agent, tool=kind.tool)
+        return by_kind((kind.attribute,), kinds, None)
 
     def _role_by_names(self, span: Span) -> SpanRole | None:
         if first_text(span.attributes, self.tool.name):

@@ -1,7 +1,7 @@
 """Which model a span tells of, and the tokens and the time to the first output on it.
 
 One table for all conventions: the names of these attributes mean the same wherever they stand. What a single
-convention does in another way a dialect reads itself (`UsageDialect`).
+convention does in another way a dialect reads itself (`Dialect.usage`).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -20,7 +20,6 @@ from processors.shapes.dialect import (
     Dialect,
     SpanRole,
     ToolReading,
-    UsageDialect,
 )
 from processors.shapes.finish_reasons import asks_for_calls, stops_anyhow
 from processors.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
@@ -41,8 +40,8 @@ class Shape:
     """The attribute in which all that was answered stands, if it is there."""
     usage_plan: UsagePlan | None = None
     """What reads the model, its tokens and its time where they stand in attributes that all share."""
-    usage_dialects: Sequence[UsageDialect] = ()
-    """The dialects that tell these in a way of their own, which goes before the common one."""
+    usage_readers: Sequence[Callable[[Span], UsageReading]] = ()
+    """What reads these where dialects write them in a way of their own; it goes before the common one."""
     tells_conversation: bool = False
     """Whether one of `CONVERSATION_KEYS` is there."""
 
@@ -106,7 +105,7 @@ class SpanReading:
     def model(self) -> str:
         """The model that answered, else the one that was asked for; empty where none is told."""
         shape = self.shape
-        if shape.usage_dialects:
+        if shape.usage_readers:
             return self.usage.model
         return "" if shape.usage_plan is None else shape.usage_plan.model(self.span)
 
@@ -114,21 +113,21 @@ class SpanReading:
     def tokens(self) -> TokenUsage | None:
         """The tokens that the span tells; None unless it tells input and output."""
         shape = self.shape
-        if shape.usage_dialects:
+        if shape.usage_readers:
             return self.usage.usage
         return None if shape.usage_plan is None else shape.usage_plan.tokens(self.span)
 
     @property
     def is_request(self) -> bool:
         """Whether the span of a model's turn is a request to one, not what only tells of its messages."""
-        return not self.shape.usage_dialects or self.usage.is_request
+        return not self.shape.usage_readers or self.usage.is_request
 
     @property
     def usage(self) -> UsageReading:
         """The model, the tokens and the time to the first output that the span tells; read anew each time."""
         told = NO_USAGE
-        for dialect in self.shape.usage_dialects:
-            told = merged_usage(told, dialect.usage(self.span))
+        for read in self.shape.usage_readers:
+            told = merged_usage(told, read(self.span))
         plan = self.shape.usage_plan
         return told if plan is None else merged_usage(told, plan.read(self.span))
 
@@ -330,8 +329,11 @@ def _best(values: Sequence[Captured]) -> Captured:
 
 
 def _merged_conversation(first: Conversation, second: Conversation) -> Conversation:
-    merged = Conversation(lambda: first.input or second.input, lambda: first.output or second.output)
-    return merged.offering(lambda: first.tools() or second.tools())
+    return Conversation(
+        lambda: first.input or second.input,
+        lambda: first.output or second.output,
+        lambda: first.tools() or second.tools(),
+    )
 
 
 def _without_placeholders(reading: AgentReading) -> AgentReading:
