@@ -4,16 +4,16 @@ from typing import Final
 
 from processors.model import ABSENT, CallCategory, ToolError
 from processors.shapes.attribute_reading import (
+    arguments_of_recorded_call,
     first_arguments,
     first_result,
     first_text,
     flattened_list,
 )
-from processors.shapes.chat_envelope import first_output
+from processors.shapes.chat_envelope import first_output, input_of_recorded_call
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, by_kind
 from processors.shapes.messages import read_messages
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
-from processors.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
 from processors.spans import Span
 
 _KIND = "agentops.span.kind"

@@ -10,16 +10,19 @@ from processors.frameworks.langgraph import (
     is_chain_part,
 )
 from processors.model import ABSENT, ToolError
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.shapes.chat_envelope import first_output
+from processors.shapes.attribute_reading import (
+    arguments_of_recorded_call,
+    first_arguments,
+    first_result,
+    first_text,
+)
+from processors.shapes.chat_envelope import first_output, input_of_recorded_call
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
     transfer_or_function,
 )
-from processors.shapes.recorded_call import arguments_of_recorded_call, input_of_recorded_call
 from processors.spans import Attributes, Span
 
 _TYPE = "langfuse.observation.type"

@@ -16,8 +16,7 @@ from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments,
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import decode_input, decode_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
     transfer_or_function,

@@ -5,8 +5,7 @@ from typing import Final
 from processors.model import ABSENT, CallCategory, ToolError, decode_arguments, decode_result
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.span_event_messages import read_recorded_events
 from processors.spans import Attributes, Span
 

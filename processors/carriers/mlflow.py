@@ -29,17 +29,15 @@ from processors.model import (
     decode_arguments,
     value_of,
 )
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, given_keywords
 from processors.shapes.chat_envelope import decode_output, first_input
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
     HANDOFF_TOOL_NAMES,
     HANDOFF_TOOL_PREFIXES,
 )
-from processors.shapes.recorded_call import given_keywords
 from processors.spans import Attributes, AttributeValue, Span
 
 _TYPE = "mlflow.spanType"

@@ -50,6 +50,7 @@ from processors.shapes.attribute_reading import (
     first_text,
     first_value,
     flattened_list,
+    given_keywords,
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, decode_output
@@ -60,8 +61,8 @@ from processors.shapes.messages import (
     add_request,
     last_content,
     read_messages,
+    read_model_response,
 )
-from processors.shapes.model_response import read_model_response
 from processors.shapes.model_usage import NO_USAGE, UsageReading, usage_in_object
 from processors.shapes.placeholder_names import (
     DELEGATION_TOOL_NAMES,
@@ -72,7 +73,6 @@ from processors.shapes.placeholder_names import (
     SYNTHETIC_TOOL_NAMES,
 )
 from processors.shapes.printed_messages import answer_in_printed_steps, last_printed_message
-from processors.shapes.recorded_call import given_keywords
 from processors.shapes.result_envelope import CONTENT, RESPONSE
 from processors.spans import STATUS_ERROR, Attributes, Span
 

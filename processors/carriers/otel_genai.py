@@ -27,7 +27,14 @@ from processors.model import (
     decode_result,
     plain_object,
 )
-from processors.shapes.attribute_reading import better, first_arguments, first_result, first_text
+from processors.shapes.attribute_reading import (
+    OPERATION,
+    better,
+    first_arguments,
+    first_result,
+    first_text,
+    operation_name,
+)
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
@@ -39,7 +46,6 @@ from processors.shapes.dialect import (
     ToolReading,
 )
 from processors.shapes.messages import CallRequest, last_content
-from processors.shapes.operation_name import OPERATION, operation_name
 from processors.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,
     DELEGATION_TOOL_NAMES,

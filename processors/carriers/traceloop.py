@@ -30,7 +30,12 @@ from processors.model import (
     text_value,
     value_of,
 )
-from processors.shapes.attribute_reading import first_text, first_value, flattened_list
+from processors.shapes.attribute_reading import (
+    arguments_of_recorded_call,
+    first_text,
+    first_value,
+    flattened_list,
+)
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, decode_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
@@ -43,7 +48,6 @@ from processors.shapes.placeholder_names import (
     HANDOFF_TOOL_PREFIXES,
     TOOL_CLASSES,
 )
-from processors.shapes.recorded_call import arguments_of_recorded_call
 from processors.shapes.result_envelope import OUTPUT, OpenedResult, open_result
 from processors.spans import Attributes, Span
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from processors.model import ToolError, decode_result
-from processors.shapes.attribute_reading import first_value
+from processors.shapes.attribute_reading import first_value, operation_name
 from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import CallResponse, ChatMessage
-from processors.shapes.operation_name import operation_name
 from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.shapes.span_event_messages import messages_in_attributes
 from processors.spans import Attributes, Span

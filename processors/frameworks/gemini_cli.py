@@ -15,10 +15,9 @@ from processors.model import (
     decode_arguments,
     decode_result,
 )
-from processors.shapes.attribute_reading import first_text
+from processors.shapes.attribute_reading import OPERATION, first_text, operation_name
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import read_messages
-from processors.shapes.operation_name import OPERATION, operation_name
 from processors.spans import Attributes, Span
 
 _INPUTS = ("gen_ai.input.messages", "input-json")

@@ -9,8 +9,7 @@ from typing import Final
 from processors.model import JsonObject, JsonValue, decode_result
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import Conversation, Dialect, SpanRole
-from processors.shapes.messages import ChatMessage, read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import ChatMessage, read_messages, read_model_response
 from processors.spans import Attributes, Span
 
 _KEY = "litellm.call_id"

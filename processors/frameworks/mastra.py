@@ -15,8 +15,7 @@ from processors.shapes.dialect import (
     SpanRole,
     ToolReading,
 )
-from processors.shapes.messages import CallRequest, read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import CallRequest, read_messages, read_model_response
 from processors.spans import Attributes, Span
 
 _TYPE = "mastra.span.type"

@@ -13,8 +13,7 @@ from processors.shapes.dialect import (
     agent_fields,
     by_signs,
 )
-from processors.shapes.messages import read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import read_messages, read_model_response
 from processors.spans import Span
 
 _INPUT = ("inputs",)

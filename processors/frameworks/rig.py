@@ -3,9 +3,8 @@
 from typing import Final
 
 from processors.model import ABSENT, ToolError, text_value
-from processors.shapes.attribute_reading import first_text
+from processors.shapes.attribute_reading import first_text, operation_name
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
-from processors.shapes.operation_name import operation_name
 from processors.spans import Attributes, Span
 
 _OUTCOME = "gen_ai.tool.call.outcome"

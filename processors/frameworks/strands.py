@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from processors.model import ABSENT, CallCategory, ToolError, decode_result, text_value
-from processors.shapes.attribute_reading import first_result, first_text
+from processors.shapes.attribute_reading import first_result, first_text, operation_name
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
     AgentReading,
@@ -15,7 +15,6 @@ from processors.shapes.dialect import (
     ToolReading,
 )
 from processors.shapes.messages import CallRequest, last_text, read_messages
-from processors.shapes.operation_name import operation_name
 from processors.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.shapes.result_envelope import BLOCKS, open_result
 from processors.spans import Span

@@ -32,6 +32,7 @@ from processors.shapes.messages import (
     CallResponse,
     ChatMessage,
     after_results,
+    in_turns,
     is_call_id,
     last_content,
     last_text,
@@ -67,7 +68,6 @@ from processors.shapes.rewriting import (
     merged_agents,
     merged_tool,
 )
-from processors.shapes.transcript import in_turns
 
 __all__ = [
     "AGENT_NAME_RESOURCE_ATTRIBUTES", "ANSWERED_CALL_MARKERS", "CONVERSATION_KEYS",

@@ -1,9 +1,11 @@
 """Reading the first attribute that is there, out of several that conventions use for one thing.
 
-Also lists and objects that telemetry spells out in flattened attributes, such as `llm.tools.0.name`.
+Also members of decoded values, lists and objects that telemetry spells out in flattened attributes, such as
+`llm.tools.0.name`, and arguments that were recorded as a Python call: `{"args": [...], "kwargs": {...}}`.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from processors.model import (
@@ -17,12 +19,16 @@ from processors.model import (
     decode_arguments,
     decode_result,
     json_value,
+    value_of,
 )
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.spans import Attributes, AttributeValue, decode_key_values
 
 CONVERSATION_KEYS: Final = ("gen_ai.conversation.id", "session.id", "langfuse.session.id")
 """The attributes that name a conversation on spans of any kind and on resources."""
+OPERATION: Final = "gen_ai.operation.name"
+_WORD_STARTS = re.compile("(?<=[a-z0-9])(?=[A-Z])")
+_PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _NO_RESULT = OpenedResult(ABSENT)
 _ATTRIBUTES_TAG = 0x4A
 
@@ -30,6 +36,15 @@ _ATTRIBUTES_TAG = 0x4A
 def conversation_id(attributes: Attributes) -> str:
     """The conversation that these attributes name; empty where they name none."""
     return first_text(attributes, CONVERSATION_KEYS)
+
+
+def operation_name(attributes: Attributes) -> str:
+    """The operation by the GenAI conventions, in their own spelling; empty where none is named.
+
+    Microsoft's Agent 365 SDK wrote the names of its enumeration until 2.0: `Chat`, `GenerateContent`.
+    """
+    name = attributes.text(OPERATION) or ""
+    return name if name.islower() else _WORD_STARTS.sub("_", name).lower()
 
 
 def span_attributes(raw: bytes) -> dict[str, JsonValue]:
@@ -83,8 +98,45 @@ def first_value(attributes: Attributes, keys: Sequence[str]) -> JsonValue:
 
 def first_object(attributes: Attributes, keys: Sequence[str]) -> JsonObject:
     """The object in the first of the attributes `keys` that is there; anything else is an empty one."""
-    value = first_value(attributes, keys)
-    return value if isinstance(value, dict) else {}
+    return object_at(first_value(attributes, keys))
+
+
+def value_at(value: JsonValue, *path: str | int) -> JsonValue:
+    """What is at `path` in a value, by names of members and positions in lists; None where nothing is."""
+    for step in path:
+        if isinstance(step, str):
+            value = value.get(step) if isinstance(value, dict) else None
+        else:
+            value = value[step] if isinstance(value, list) and step < len(value) else None
+    return value
+
+
+def text_at(value: JsonValue, *path: str | int) -> str:
+    """The text at `path`; anything else is the empty one."""
+    found = value_at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def object_at(value: JsonValue, *path: str | int) -> JsonObject:
+    """The object at `path`; anything else is an empty one."""
+    found = value_at(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def list_at(value: JsonValue, *path: str | int) -> list[JsonValue]:
+    """The list at `path`; anything else is an empty one."""
+    found = value_at(value, *path)
+    return found if isinstance(found, list) else []
+
+
+def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:
+    """The objects in the list at `path`."""
+    return [item for item in list_at(value, *path) if isinstance(item, dict)]
+
+
+def failure(message: str | None = "") -> ToolError:
+    """The error of a call that failed, of which there is at most a message."""
+    return ToolError(type="", message=message or "")
 
 
 def better(first: DecodedValue, second: DecodedValue) -> DecodedValue:
@@ -143,3 +195,30 @@ def _as_lists(node: JsonValue) -> JsonValue:
     if children and all(key.isdecimal() and key.isascii() for key in children):
         return [children[key] for key in sorted(children, key=lambda key: (len(key), key))]
     return children
+
+
+def arguments_of_recorded_call(decoded: DecodedValue) -> DecodedValue:
+    """The arguments by name out of the record of a call; anything else is returned as it is.
+
+    Positional arguments, whose names the record does not hold, are in a list under `$args`.
+    """
+    value = decoded.value
+    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
+        return decoded
+    positional, keywords = value.get("args"), value.get("kwargs")
+    if len(value) != 2 or not isinstance(positional, list) or not isinstance(keywords, dict):
+        return decoded
+    return value_of({"$args": positional, **keywords} if positional else keywords)
+
+
+def given_keywords(keywords: JsonObject, parameters: Collection[str] = ()) -> JsonObject:
+    """The keyword arguments of a call without the objects that the framework itself put in.
+
+    Those are printed with their address, and the tool that the model was shown has no such parameter.
+    """
+    own = [
+        key
+        for key, value in keywords.items()
+        if key not in parameters and isinstance(value, str) and _PRINTED_OBJECT.fullmatch(value)
+    ]
+    return {key: value for key, value in keywords.items() if key not in own} if own else keywords

@@ -8,9 +8,11 @@ from processors.model import (
     JsonObject,
     JsonValue,
     ValueState,
+    decode_arguments,
     decode_result,
     text_value,
 )
+from processors.shapes.attribute_reading import arguments_of_recorded_call, value_at
 from processors.shapes.messages import is_role_pair, last_text, read_messages, text_of
 from processors.shapes.placeholder_names import DATA_ANNOUNCEMENTS
 from processors.spans import Attributes, AttributeValue
@@ -186,3 +188,12 @@ def _is_typed_message(item: JsonObject) -> bool:
 
 def _has_parts(content: JsonValue) -> bool:
     return isinstance(content, dict) and isinstance(content.get("parts"), list)
+
+
+def input_of_recorded_call(raw: AttributeValue) -> DecodedValue:
+    """What a decorated function was given: its only argument where that has no name."""
+    call = arguments_of_recorded_call(decode_arguments(raw)).value
+    positional = value_at(call, "$args")
+    if isinstance(call, dict) and isinstance(positional, list) and len(positional) == len(call) == 1:
+        return decode_input(positional[0])
+    return decode_input(call if isinstance(call, dict) and not call.keys() & {"args", "$args"} else raw)

@@ -17,8 +17,7 @@ from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, Tool
 from processors.shapes.attribute_reading import first_arguments, first_raw, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.messages import CallRequest, ChatMessage, read_messages
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import CallRequest, ChatMessage, read_messages, read_model_response
 from processors.shapes.model_usage import UsageReading
 from processors.spans import Attributes, Span
 

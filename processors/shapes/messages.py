@@ -13,6 +13,7 @@ from processors.model import (
     REDACTION_MARKERS,
     DecodedValue,
     JsonValue,
+    Message,
     ValueState,
     is_broken_data,
     is_digest,
@@ -20,6 +21,7 @@ from processors.model import (
     json_text,
     json_value,
     parse_json,
+    parse_text,
     text_value,
 )
 from processors.shapes.placeholder_names import BOGUS_CALL_IDS
@@ -101,6 +103,9 @@ PROVIDER_CALL_MARKERS = (
 """What stands in the bytes of a span whose messages hold calls that ran at the model's provider."""
 ANSWERED_CALL_MARKERS = (b"tool_call_response", b"tool-result", b"tool_result", b"unctionResponse")
 """What stands in the bytes of an answer that holds results of calls."""
+
+_ANSWERS = ("choices", "candidates", "generations", "output")
+"""Where a response of a provider or a framework holds what the model answered."""
 
 _ENDS = frozenset({"stop", "end_turn"})
 """Reasons for which a model ends its turn by itself."""
@@ -205,6 +210,76 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
             if message is not None:
                 messages.append(message)
     return messages
+
+
+def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage]:
+    """The messages in a response: its choices, candidates, generations or output items, or it is a message.
+
+    Text that is no data is the answer itself. Never raises.
+    """
+    content: JsonValue
+    if isinstance(value, str):
+        try:
+            content = parse_text(value.strip())
+        except ValueError:
+            content = value
+    else:
+        content = json_value(value)
+    if isinstance(content, list) and len(content) == 1 and _is_model_response(content[0]):
+        content = content[0]
+    if not isinstance(content, dict):
+        return read_messages(content, "assistant")
+    calls = content.get("toolCalls")
+    if isinstance(calls, list):
+        text = content.get("text")
+        return said(text if isinstance(text, str) else "", calls)
+    for key in _ANSWERS:
+        items = content.get(key)
+        if isinstance(items, dict):
+            return read_model_response(items)
+        if isinstance(items, list):
+            return read_messages([_message_of(item) for item in _flat(items)], "assistant")
+    return read_messages(content, "assistant")
+
+
+def _is_model_response(item: JsonValue) -> bool:
+    return isinstance(item, dict) and any(isinstance(item.get(key), list) for key in _ANSWERS)
+
+
+def _flat(items: list[JsonValue]) -> list[JsonValue]:
+    """A list of lists, as generations of several prompts are, without the inner lists."""
+    flat: list[JsonValue] = []
+    for item in items:
+        flat.extend(item if isinstance(item, list) else [item])
+    return flat
+
+
+def _message_of(item: JsonValue) -> JsonValue:
+    """The message in a choice, a candidate or a generation."""
+    if not isinstance(item, dict):
+        return item
+    for key in ("message", "content"):
+        inner = item.get(key)
+        if isinstance(inner, dict):
+            return inner
+    text = item.get("text")
+    return text if isinstance(text, str) and "role" not in item and "type" not in item else item
+
+
+def in_turns(messages: Sequence[ChatMessage]) -> list[Message]:
+    """Messages with text; a new turn begins with each user message that follows an answer."""
+    turn = 0
+    answered = False
+    found: list[Message] = []
+    for message in messages:
+        if message.role == "user" and answered and message.text:
+            turn += 1
+            answered = False
+        elif message.role in ("assistant", "tool"):
+            answered = True
+        if message.text:
+            found.append(Message(role=message.role, content=message.text, turn=turn))
+    return found
 
 
 def is_role_pair(item: JsonValue) -> bool:

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from processors.model import JsonValue, parse_python_literal
-from processors.shapes.messages import CallRequest, ChatMessage
-from processors.shapes.model_response import read_model_response
+from processors.shapes.messages import CallRequest, ChatMessage, read_model_response
 
 QUOTED: Final = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 """A text as Python prints it."""

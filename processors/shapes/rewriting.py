@@ -4,12 +4,13 @@ A family's folder may hold a `rewrite.py` with a `REWRITE`. Here stand the plain
 trace as it was read, and what was found in it so far.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from processors.model import ABSENT, CallCategory, DecodedValue, TokenUsage, ValueState, late
+from processors.model import ABSENT, CallCategory, DecodedValue, TokenUsage, ValueState, json_text, late
 from processors.shapes.attribute_reading import better, merged_error
 from processors.shapes.decisions import interruption_of
 from processors.shapes.dialect import (
@@ -21,10 +22,26 @@ from processors.shapes.dialect import (
     SpanRole,
     ToolReading,
 )
-from processors.shapes.finish_reasons import asks_for_calls, stops_anyhow
+from processors.shapes.messages import ChatMessage
 from processors.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
 from processors.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
-from processors.spans import STATUS_ERROR, Span, SpanTree, text_in
+from processors.spans import STATUS_ERROR, Attributes, Span, SpanTree, text_in
+
+_FINISH_REASONS: Final = (
+    "gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "ai.response.finishReason",
+    "llm.finish_reason", "llm.response.finish_reason", "llm.response.stop_reason",
+    "gen_ai.completion.0.finish_reason", "llm.completions.0.finish_reason", "anthropic.message.stop_reason",
+    "stop_reason",
+)  # fmt: skip
+_ASKS: Final = frozenset({"functioncall", "toolcall", "toolcalls", "toolexecution", "tooluse"})
+_ASKS_FOR_NOTHING: Final = frozenset({"contentfilter", "endturn", "refusal", "stop", "stopsequence"})
+"""Of an answer that was cut at its longest (`length`) nobody knows."""
+_CLASS: Final = "finishreason"
+"""The class of an enumeration that was written with its member."""
+_PROVIDERS: Final = ("gen_ai.provider.name", "gen_ai.system")
+_STOPS_ANYHOW: Final = ("gemini", "google", "gcp", "vertex", "ollama")
+"""Providers that end with `stop` where calls are asked for, too."""
+_WORD: Final = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
 
 
 @dataclass(slots=True, eq=False)
@@ -98,8 +115,8 @@ class SpanReading:
         output = self.conversation.output
         if not output and (self.span.status_code == STATUS_ERROR or not self.is_request):
             return False
-        asks = asks_for_calls(self.span, output)
-        return None if asks is False and not in_loop and stops_anyhow(self.span.attributes) else asks
+        asks = _asks_for_calls(self.span, output)
+        return None if asks is False and not in_loop and _stops_anyhow(self.span.attributes) else asks
 
     @property
     def model(self) -> str:
@@ -345,3 +362,25 @@ def _without_placeholders(reading: AgentReading) -> AgentReading:
     if agent_id and is_placeholder_agent(agent_id):
         reading = reading._replace(id="")
     return reading
+
+
+def _asks_for_calls(span: Span, output: Iterable[ChatMessage]) -> bool | None:
+    """Whether the answer ended for calls to be made; None where that is not known.
+
+    The reason stands in an attribute or in the messages, as a word, a list of words or its text.
+    """
+    attributes = span.attributes
+    told = [json_text(attributes.get(key)) for key in _FINISH_REASONS if key in attributes]
+    told.extend(message.finish_reason for message in output)
+    words = {
+        word.lower().replace("_", "").replace("-", "") for text in told for word in _WORD.findall(text)
+    } - {_CLASS}
+    if words & _ASKS:
+        return True
+    return False if words and words <= _ASKS_FOR_NOTHING else None
+
+
+def _stops_anyhow(attributes: Attributes) -> bool:
+    """Whether the provider's answers end with `stop` whether or not they ask for calls."""
+    provider = next((attributes.text(key) or "" for key in _PROVIDERS if key in attributes), "").lower()
+    return any(name in provider for name in _STOPS_ANYHOW)
