@@ -20,11 +20,11 @@ from collector.tools.doctor import Hop, Sender, State, examine
 from collector.tools.prometheus_api import PrometheusApi
 
 _DESCRIPTION = """
-Send a trace through every hop of the configuration in force, and say for each whether it was accepted and
+Send a trace through every hop of the configuration in force, and report for each whether it was accepted and
 what to do if not. Run it on the machine of the service, as its user, while it runs. The traces are the
-service's own: they enter no series, store or page; each backend gets one span (and one log record, if it gets
-verdicts so) named "tracegrade doctor". Exit code 0: every hop works; 1: one does not; 2: the configuration
-cannot be read.
+service's own: they enter no series, store or page; each backend gets one span (and one log record, if it
+receives verdicts that way) named "tracegrade doctor". Exit code 0: every hop works; 1: one does not; 2: the
+configuration cannot be read.
 """
 _MARKS = {State.WORKS: "ok", State.BROKEN: "BROKEN", State.UNKNOWN: "?"}
 
@@ -58,7 +58,6 @@ def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
     hops = asyncio.run(
         examine(
             config,
-            environment=surroundings.environment,
             clock=surroundings.clock,
             sender=Sender(options.endpoint, options.ca_file, options.token_file),
             prometheus=options.prometheus,
@@ -97,7 +96,7 @@ def _endpoint(text: str) -> str:
 
 COMMAND = Command(
     "doctor",
-    "send a trace through every hop of the configuration and say what does not work",
+    "send a trace through every hop of the configuration and report what does not work",
     _add_arguments,
     _run,
     _DESCRIPTION,

@@ -14,7 +14,8 @@ from collector.commands.command import (
 )
 from collector.config_fields import reachable_address
 from collector.configuration import load_configuration
-from collector.tools.running_service import NoAnswerError, ask
+from collector.tools.http_client import NoAnswerError
+from collector.tools.running_service import ask
 
 
 def ask_readiness(endpoint: str) -> tuple[bool, str]:

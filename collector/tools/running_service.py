@@ -1,27 +1,18 @@
-"""What a service that runs answers over HTTP, its telemetry endpoint above all. Blocking."""
+"""Queries a running service over HTTP, mostly its telemetry endpoint. Blocking."""
 
-import http.client
-import urllib.error
-import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from http import HTTPStatus
 
 import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.config_fields import parse_endpoint, reachable_address
-from collector.errors import TracegradeError
+from collector.tools.http_client import TIMEOUT_SECONDS, NoAnswerError, send_request
 from processors.model import JsonObject
-
-TIMEOUT_SECONDS = 5.0
-_MAX_BYTES = 256 << 20
 
 Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
 """By name: labels and value of each series."""
-
-
-class NoAnswerError(TracegradeError):
-    """There was no usable answer; the message says why."""
 
 
 def ask(
@@ -32,26 +23,16 @@ def ask(
     headers: Mapping[str, str] | None = None,
     timeout_seconds: float = TIMEOUT_SECONDS,
 ) -> tuple[int, bytes]:
-    """Status and body of the answer of `address`, a `host:port`; raises `NoAnswerError`.
-
-    Asked directly, whatever proxy the environment names for other traffic.
-    """
+    """Status and body of the answer of `address`, a `host:port`; raises `NoAnswerError`."""
     url = f"http://{address}{path}"
-    request = urllib.request.Request(url, method=method, headers=dict(headers or {}))
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=timeout_seconds) as response:
-            return response.status, response.read(_MAX_BYTES)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read(_MAX_BYTES)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        raise NoAnswerError(f"no answer from {url}: {reason}") from error
+        return send_request(url, method=method, headers=headers, timeout_seconds=timeout_seconds)
+    except NoAnswerError as error:
+        raise NoAnswerError(f"no answer from {url}: {error}") from error
 
 
 class RunningService:
-    """Asks what listens on `endpoint`, as configuration writes it."""
+    """The service that listens on `endpoint`, as configuration writes it."""
 
     def __init__(self, endpoint: str) -> None:
         self.address = reachable_address(endpoint)
@@ -60,42 +41,36 @@ class RunningService:
     def problems_with_readiness(self) -> str:
         """Which conditions of readiness do not hold, empty for none; raises `NoAnswerError`."""
         status, answer = ask(self.address, "/readyz")
-        return "" if status == http.HTTPStatus.OK else " ".join(answer.decode(errors="replace").split())
+        return "" if status == HTTPStatus.OK else " ".join(answer.decode(errors="replace").split())
 
     def expect_probe(self) -> JsonObject:
         """Have it expect the traces of a probe; see `SelfCheck.expect_probe`. Raises `NoAnswerError`."""
-        return self._object("POST")
+        return self._self_check("POST")
 
     def probe_verdicts(self) -> JsonObject:
         """See `SelfCheck.probe_verdicts`; raises `NoAnswerError`."""
-        return self._object("GET")
+        return self._self_check("GET")
 
     def samples(self) -> Samples:
         """All series of a scrape; raises `NoAnswerError`."""
         _, answer = ask(self.address, "/metrics")
-        found: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
+        samples: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
         try:
-            for name, labels, value in _samples(answer.decode(errors="replace")):
-                found[name].append((labels, value))
+            for family in text_string_to_metric_families(answer.decode(errors="replace")):
+                for sample in family.samples:
+                    samples[sample.name].append((sample.labels, sample.value))
         except ValueError as error:
             raise NoAnswerError(f"{self.address}/metrics: these are no metrics: {error}") from error
-        return found
+        return samples
 
-    def _object(self, method: str) -> JsonObject:
+    def _self_check(self, method: str) -> JsonObject:
         status, answer = ask(self.address, "/self-check", method=method)
         try:
-            told = orjson.loads(answer)
+            content = orjson.loads(answer)
         except ValueError:
-            told = None
-        if status != http.HTTPStatus.OK or not isinstance(told, dict):
+            content = None
+        if status != HTTPStatus.OK or not isinstance(content, dict):
             raise NoAnswerError(
-                f"{self.address}/self-check answered {status}: this is no tracegrade, or one of another "
-                "version"
+                f"{self.address}/self-check answered {status}: not tracegrade, or another version of it"
             )
-        return told
-
-
-def _samples(text: str) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            yield sample.name, sample.labels, sample.value
+        return content

@@ -76,7 +76,6 @@ class SetUp:
         """The hops by name."""
         hops = await examine(
             self.config,
-            environment={},
             clock=ShiftedClock(ahead_seconds),
             sender=sender or Sender(),
             prometheus=None if prometheus is None else PrometheusApi(prometheus),

@@ -1,4 +1,4 @@
-"""Sends a trace through every hop of a configuration and says what is wrong with each."""
+"""Sends a trace through every hop of a configuration and reports what is wrong with each."""
 
 from collector.tools.doctor.examination import examine
 from collector.tools.doctor.hop import Hop, State

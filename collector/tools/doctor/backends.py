@@ -1,12 +1,12 @@
 """Whether each exporter delivers: one span, or one log record, sent as the service would.
 
-The span is of no agent. It ends at the backend; the service that runs never sees it.
+The span is of no agent. It ends at the backend; the running service never sees it.
 """
 
 import asyncio
 import io
 import secrets
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -32,19 +32,19 @@ from collector.exporters import (
 )
 from collector.kafka_connection import KafkaConnectionConfig
 from collector.telemetry import Metrics
-from collector.tools.doctor.hop import Hop, Trouble, works
+from collector.tools.doctor.hop import Hop, broken, works
 from collector.tools.doctor.places import file_hop
-from collector.tools.doctor.refusals import EXPORTER_ADVICE, refusal_trouble
-from collector.tools.doctor.wire import Remote, wire_trouble
+from collector.tools.doctor.refusals import refusal
+from collector.tools.doctor.wire import Remote, wire_problem
 from processors.criteria import SELF_CHECK_AGENT
 
 SPAN_NAME = "tracegrade doctor"
 _LONGEST_SECONDS = 15.0
+_KAFKA_SECONDS = 5.0
 _OTHER_PROTOCOL = {
     "http": "Use an exporter of type otlp for this address, or give the backend's port for OTLP/HTTP.",
     "grpc": "Use an exporter of type otlp_http for this address, or give the backend's port for gRPC.",
 }
-_TIMEOUT_SECONDS = 5.0
 
 
 async def exporter_hops(config: ServiceConfig, clock: Clock) -> list[Hop]:
@@ -59,76 +59,69 @@ async def _exporter_hops(name: str, settings: BaseModel, config: ServiceConfig, 
     if files:
         return [await asyncio.to_thread(file_hop, where, path) for path in files]
     if isinstance(settings, KafkaConnectionConfig):
-        return [await asyncio.to_thread(kafka_hop, where, settings, getattr(settings, "topic", ""))]
+        return [await asyncio.to_thread(kafka_hop, where, settings)]
     component = exporter_types()[name.partition("/")[0]]
     if component.kind == "results" or not hasattr(settings, "timeout"):
         return [works(where, "leads to no other machine")]
     context = ExporterContext(clock=clock, metrics=Metrics(), console=io.StringIO())
     exporter: Any = component.create(name, settings, context)
-    hops: list[Hop] = []
     try:
         await exporter.start()
-        for url, signal, sending in _trials(exporter, settings, config, clock):
-            told = f"{where} ({signal})"
-            try:
-                answer = await asyncio.wait_for(sending, _LONGEST_SECONDS)
-            except (ExportError, TimeoutError) as error:
-                message = str(error) or f"No answer within {_LONGEST_SECONDS:g} s."
-                trouble = await asyncio.to_thread(wire_trouble, _remote(url, settings, where))
-                hops.append((trouble or refusal_trouble(message, EXPORTER_ADVICE)).at(told))
-                continue
-            hops.append(_taken(told, url, answer))
+        return [
+            await _sent(f"{where} ({signal})", _remote(url, settings, where, signal), url, sending)
+            for url, signal, sending in _trials(exporter, settings, config, clock)
+        ]
     except StartupError as error:
-        hops.append(Trouble(str(error), "files that can be read", "Correct the path or its mode.").at(where))
+        return [broken(where, str(error), "files that can be read", "Correct the path or its mode.")]
     finally:
         await exporter.shutdown(clock.monotonic())
-    return hops
 
 
-def _taken(where: str, url: str, answer: object) -> Hop:
+async def _sent(where: str, remote: Remote, url: str, sending: Awaitable[object]) -> Hop:
+    try:
+        answer = await asyncio.wait_for(sending, _LONGEST_SECONDS)
+    except (ExportError, TimeoutError) as error:
+        message = str(error) or f"No answer within {_LONGEST_SECONDS:g} s."
+        return await asyncio.to_thread(wire_problem, remote) or refusal(where, message, "exporter")
     if rejected := getattr(answer, "rejected_spans", 0):
-        message = getattr(answer, "message", "")
-        return Trouble(
-            f"{url} answered that it rejected {rejected} of 1: {message}",
-            "that all of it is stored",
-            "See the backend's own limits and log.",
-        ).at(where)
-    return works(where, f"{url} took it")
+        problem = f"{url} answered that it rejected {rejected} of 1: {getattr(answer, 'message', '')}"
+        return broken(where, problem, "that all of it is stored", "See the backend's own limits and log.")
+    return works(where, f"{url} accepted it")
 
 
 def _trials(
     exporter: Any, settings: BaseModel, config: ServiceConfig, clock: Clock
-) -> list[tuple[str, str, Awaitable[object]]]:
+) -> Iterator[tuple[str, str, Awaitable[object]]]:
     """What to send where: the address, the signal, and the sending of it."""
     if isinstance(exporter, ScoreExporter):
-        return [(exporter.endpoint, "scores", exporter.check())]
+        yield exporter.endpoint, "scores", exporter.check()
     if not isinstance(settings, SpanExporterConfig):
-        return []
-    trials: list[tuple[str, str, Awaitable[object]]] = []
-    now = clock.unix_nano()
+        return
     if receives_spans(settings, config.results) or receives_evaluation_spans(settings, config.results):
-        trials.append((exporter.endpoint, "spans", exporter.export(_span_request(now), 1)))
+        yield exporter.endpoint, "spans", exporter.export(_span_request(clock.unix_nano()), 1)
     if receives_log_records(settings, config.results):
-        trials.append((exporter.logs_endpoint, "log records", exporter.export_logs(_log_request(now), 1)))
-    return trials
+        yield exporter.logs_endpoint, "log records", exporter.export_logs(_log_request(clock.unix_nano()), 1)
 
 
-def _remote(url: str, settings: Any, where: str) -> Remote:
-    tls = settings.tls
-    kind = "grpc" if where.removeprefix("exporters.").partition("/")[0] == "otlp" else "http"
+def _remote(url: str, settings: Any, where: str, signal: str) -> Remote:
+    is_grpc = where.removeprefix("exporters.").partition("/")[0] == "otlp"
     parts = URL(url if "://" in url else f"//{url}")
-    secure = settings.is_secure if kind == "grpc" else parts.scheme == "https"
+    secure = settings.is_secure if is_grpc else parts.scheme == "https"
     host = parts.host or ""
     return Remote(
-        host,
-        parts.port or (443 if secure else 80),
-        "grpc" if kind == "grpc" else "http",
-        secure,
-        trusted=tls.ca_file,
-        name=tls.server_name_override or host,
+        where=f"{where} ({signal})",
+        host=host,
+        port=parts.port or (443 if secure else 80),
+        speaks="grpc" if is_grpc else "http",
+        secure=secure,
+        trusted=settings.tls.ca_file,
+        name=settings.tls.server_name_override or host,
         tls_setting=f"{where}.tls",
-        other_protocol=_OTHER_PROTOCOL[kind],
+        other_protocol=_OTHER_PROTOCOL["grpc" if is_grpc else "http"],
     )
+
+
+_RESOURCE = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))])
 
 
 def _span_request(unix_nano: int) -> bytes:
@@ -139,42 +132,35 @@ def _span_request(unix_nano: int) -> bytes:
         start_time_unix_nano=unix_nano,
         end_time_unix_nano=unix_nano,
     )
-    resource_spans = ResourceSpans(resource=_resource(), scope_spans=[ScopeSpans(spans=[span])])
-    return ExportTraceServiceRequest(resource_spans=[resource_spans]).SerializeToString()
+    spans = ResourceSpans(resource=_RESOURCE, scope_spans=[ScopeSpans(spans=[span])])
+    return ExportTraceServiceRequest(resource_spans=[spans]).SerializeToString()
 
 
 def _log_request(unix_nano: int) -> bytes:
     record = LogRecord(time_unix_nano=unix_nano, body=AnyValue(string_value=SPAN_NAME))
-    resource_logs = ResourceLogs(resource=_resource(), scope_logs=[ScopeLogs(log_records=[record])])
-    return ExportLogsServiceRequest(resource_logs=[resource_logs]).SerializeToString()
+    logs = ResourceLogs(resource=_RESOURCE, scope_logs=[ScopeLogs(log_records=[record])])
+    return ExportLogsServiceRequest(resource_logs=[logs]).SerializeToString()
 
 
-def _resource() -> Resource:
-    name = KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))
-    return Resource(attributes=[name])
-
-
-def kafka_hop(where: str, config: KafkaConnectionConfig, topic: str) -> Hop:
-    """The hop to or from `topic`."""
+def kafka_hop(where: str, config: KafkaConnectionConfig) -> Hop:
+    """The hop to or from the topic."""
     try:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
     except ImportError:
-        return Trouble(
-            "the Kafka client is not installed", "confluent-kafka", "Install tracegrade[kafka]."
-        ).at(where)
-    brokers = ", ".join(config.brokers)
+        missing = "the Kafka client is not installed"
+        return broken(where, missing, "confluent-kafka", "Install tracegrade[kafka].")
+    brokers, topic = ", ".join(config.brokers), config.topic
     try:
         client = AdminClient({**config.client_settings(), "log_level": 0})
-        found = client.list_topics(topic, _TIMEOUT_SECONDS).topics.get(topic)
+        listed = client.list_topics(topic, _KAFKA_SECONDS).topics.get(topic)
     except KafkaException as error:
-        return Trouble(
+        return broken(
+            where,
             f"no answer from {brokers}: {error.args[0].str()}",
             "a broker that answers",
             f"Correct brokers, tls and sasl of {where}, or start the broker.",
-        ).at(where)
-    if found is None or found.error is not None or not found.partitions:
-        return Trouble(f"{brokers} has no topic {topic}", "the topic", "Create it, or correct topic.").at(
-            where
         )
-    return works(where, f"{topic} has {len(found.partitions)} partitions")
+    if listed is None or listed.error is not None or not listed.partitions:
+        return broken(where, f"{brokers} has no topic {topic}", "the topic", "Create it, or correct topic.")
+    return works(where, f"{topic} has {len(listed.partitions)} partitions")

@@ -1,41 +1,34 @@
 """All hops of a configuration, in the order of a trace's way."""
 
 import asyncio
-from collections.abc import Mapping
 
 from collector.clock import Clock
 from collector.configuration import ServiceConfig
 from collector.tools.doctor.backends import exporter_hops, kafka_hop
-from collector.tools.doctor.criteria import criteria_hops
-from collector.tools.doctor.hop import Hop, Trouble, works
+from collector.tools.doctor.hop import Hop, broken, works
 from collector.tools.doctor.listeners import ListenerTrial, Sender
 from collector.tools.doctor.places import place_hops
 from collector.tools.doctor.prometheus import prometheus_hops
+from collector.tools.http_client import NoAnswerError
 from collector.tools.prometheus_api import PrometheusApi
-from collector.tools.running_service import NoAnswerError, RunningService, Samples
+from collector.tools.running_service import RunningService, Samples
 
 _MOST_SKEW_SECONDS = 2.0
 _NEARLY = 0.95
+_MOST_NAMES = 10
 
 
 async def examine(
-    config: ServiceConfig,
-    *,
-    environment: Mapping[str, str],
-    clock: Clock,
-    sender: Sender,
-    prometheus: PrometheusApi | None = None,
+    config: ServiceConfig, *, clock: Clock, sender: Sender, prometheus: PrometheusApi | None = None
 ) -> list[Hop]:
-    """What was found at every hop; nothing is raised for a hop that does not work."""
+    """The state of every hop; nothing is raised for a hop that does not work."""
     service = RunningService(config.telemetry_endpoint())
-    telemetry, samples = await asyncio.to_thread(_telemetry_hops, service, clock)
-    hops = [*telemetry]
+    hops, samples = await asyncio.to_thread(_telemetry_hops, service, clock)
     hops += await ListenerTrial(config, sender, None if samples is None else service, clock).hops()
     if (kafka := config.receivers.kafka) is not None:
-        hops.append(await asyncio.to_thread(kafka_hop, "receivers.kafka", kafka, kafka.topic))
-    hops += await asyncio.to_thread(criteria_hops, config, environment, samples)
+        hops.append(await asyncio.to_thread(kafka_hop, "receivers.kafka", kafka))
     if samples is not None:
-        hops.append(_limits_hop(samples))
+        hops += [_agents_hop(samples), _limits_hop(samples)]
     hops += await asyncio.to_thread(lambda: list(place_hops(config)))
     hops += await exporter_hops(config, clock)
     if prometheus is not None:
@@ -44,38 +37,51 @@ async def examine(
 
 
 def _telemetry_hops(service: RunningService, clock: Clock) -> tuple[list[Hop], Samples | None]:
-    """Whether the service runs and what its clock says; its series, None where it gives none."""
+    """Whether the service runs and how its clock differs; its series, None where it gives none."""
     where = f"service.telemetry ({service.address})"
     try:
         problems = service.problems_with_readiness()
-        asked = clock.unix_nano()
-        told = service.expect_probe()
-        now = (asked + clock.unix_nano()) / 2e9
+        before = clock.unix_nano()
+        probe = service.expect_probe()
+        now = (before + clock.unix_nano()) / 2e9
         samples = service.samples()
     except NoAnswerError as error:
-        return [
-            Trouble(
-                str(error),
-                "a service that runs with this configuration",
-                "Start it: tracegrade run --config FILE. If it runs elsewhere, run this there.",
-            ).at(where)
-        ], None
+        advice = "Start it: tracegrade run --config FILE. If it runs elsewhere, run this there."
+        return [broken(where, str(error), "a service that runs with this configuration", advice)], None
     ready = works(where, "the service runs and is ready")
     if problems:
-        ready = Trouble(problems, "a service that is ready", "Mend what it names.").at(where)
-    return [ready, _clock_hop(now, told.get("unix_nano"))], samples
+        ready = broken(where, problems, "a service that is ready", "Repair what it names.")
+    return [ready, _clock_hop(now, probe.get("unix_nano"))], samples
 
 
 def _clock_hop(now: float, unix_nano: object) -> Hop:
     skew = now - unix_nano / 1e9 if isinstance(unix_nano, int) else 0.0
     if abs(skew) <= _MOST_SKEW_SECONDS:
         return works("clock", f"{abs(skew):.1f} s from that of the service")
-    return Trouble(
+    return broken(
+        "clock",
         f"the clock of this machine is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} that of the "
         "service",
         f"at most {_MOST_SKEW_SECONDS:g} s between them",
         "Let both follow NTP: spans carry the sender's time, and old ones are graded as backfill.",
-    ).at("clock")
+    )
+
+
+def _agents_hop(samples: Samples) -> Hop:
+    """Whether criteria apply to the agents that send."""
+    series = samples.get("tracegrade_agents_without_criteria", ())
+    names = sorted({labels["gen_ai_agent_name"] for labels, value in series if value})
+    if not names:
+        return works("agents", "criteria apply to every agent that sent a trace")
+    shown = ", ".join(f'"{name}"' for name in names[:_MOST_NAMES])
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return broken(
+        "agents",
+        f"no evaluation applies to {shown}{more}",
+        "criteria for every agent that sends",
+        "Name them in a criteria file as they send their name, in its case, or add builtin to "
+        "processors.evaluation.criteria; docs/agents-and-patterns.md says where the name is from.",
+    )
 
 
 def _limits_hop(samples: Samples) -> Hop:
@@ -85,16 +91,16 @@ def _limits_hop(samples: Samples) -> Hop:
         sum(value for _, value in samples.get(f"tracegrade_{name}", ()))
         for name in ("held_bytes", "held_limit_bytes")
     )
-    if limit and held > _NEARLY * limit:
-        queues = {
-            labels.get("exporter", ""): value for labels, value in samples.get("tracegrade_queue_bytes", ())
-        }
-        fullest = max(queues, key=lambda name: queues[name], default="")
-        waits = f", most of it waits for {fullest}" if fullest and queues[fullest] else ""
-        return Trouble(
-            f"{held / limit:.0%} of the limit is held{waits}: senders are refused",
-            f"less than {_NEARLY:.0%}",
-            "Mend the exporter that does not deliver; otherwise raise limit_mib or add a replica "
-            "(docs/scaling.md).",
-        ).at(where)
-    return works(where, f"{held / limit if limit else 0:.0%} of the limit is held")
+    share = held / limit if limit else 0.0
+    if share <= _NEARLY:
+        return works(where, f"{share:.0%} of the limit is held")
+    queues = {labels.get("exporter"): value for labels, value in samples.get("tracegrade_queue_bytes", ())}
+    fullest = max(queues, key=lambda name: queues[name], default=None)
+    waits = f", most of it waits for {fullest}" if fullest and queues[fullest] else ""
+    return broken(
+        where,
+        f"{share:.0%} of the limit is held{waits}: senders are refused",
+        f"less than {_NEARLY:.0%}",
+        "Repair the exporter that does not deliver; otherwise raise limit_mib or add a replica "
+        "(docs/scaling.md).",
+    )

@@ -1,4 +1,4 @@
-"""One hop of a trace's way, and what was found out about it."""
+"""One hop on the way of a trace, and what the check of it showed."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,17 +7,17 @@ from processors.model import JsonObject
 
 
 class State(StrEnum):
-    """How a hop stands."""
+    """The state of a hop."""
 
     WORKS = "works"
     BROKEN = "broken"
     UNKNOWN = "not checked"
-    """It lies behind one that is broken."""
+    """It lies behind a broken one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Where, what was found there, and if it does not work what was expected and what to do."""
+    """Where, what the check found there, and if it does not work what was expected and what to do."""
 
     where: str
     state: State
@@ -36,24 +36,16 @@ class Hop:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """What is wrong with a hop, without saying which one it is."""
-
-    found: str
-    expected: str
-    advice: str
-
-    def at(self, where: str) -> Hop:
-        """The broken hop."""
-        return Hop(where, State.BROKEN, self.found, self.expected, self.advice)
-
-
 def works(where: str, found: str) -> Hop:
     """A hop with nothing wrong."""
     return Hop(where, State.WORKS, found)
 
 
-def unknown(where: str, behind: str, advice: str) -> Hop:
-    """A hop that could not be looked at."""
-    return Hop(where, State.UNKNOWN, behind, "", advice)
+def broken(where: str, found: str, expected: str, advice: str) -> Hop:
+    """A hop that does not work."""
+    return Hop(where, State.BROKEN, found, expected, advice)
+
+
+def unknown(where: str, found: str, advice: str) -> Hop:
+    """A hop that could not be checked."""
+    return Hop(where, State.UNKNOWN, found, "", advice)

@@ -1,8 +1,8 @@
-"""Whether a sender's traces are taken by each listener and graded behind it.
+"""Whether a sender's traces are accepted by each listener and graded behind it.
 
-The traces are those of a self-check: the service itself made their ids and drops them when they are graded,
-so they are in no series, store or page. Where an address may lead to another process than the one that made
-them, such as a balancer's, an empty request is sent instead.
+The traces are those of a self-check: the service itself created their ids and drops them once they are
+graded, so they are in no series, store or page. Where an address may lead to another process than the one
+that created them, such as a balancer's, an empty request is sent instead.
 """
 
 import asyncio
@@ -22,22 +22,26 @@ from collector.configuration import ServiceConfig
 from collector.errors import ExportError, StartupError
 from collector.exporters import ExporterContext, exporter_types
 from collector.receivers import TRACES_PATH, ServerConfig
-from collector.telemetry import Metrics, SelfCheckConfig
-from collector.tools.doctor.hop import Hop, Trouble, unknown, works
-from collector.tools.doctor.refusals import LISTENER_ADVICE, refusal_trouble
-from collector.tools.doctor.wire import Remote, wire_trouble
-from collector.tools.running_service import NoAnswerError, RunningService
+from collector.telemetry import Metrics
+from collector.tools.doctor.hop import Hop, broken, unknown, works
+from collector.tools.doctor.refusals import refusal
+from collector.tools.doctor.wire import Remote, wire_problem
+from collector.tools.http_client import NoAnswerError
+from collector.tools.running_service import RunningService
 from collector.tools.self_check import ListenerTls, self_check_request
 from processors.model import JsonObject, Outcome
 
 _TIMEOUT = "10s"
 _LOOK_SECONDS = 0.2
 _PORT_OF_HTTP = 4318
+_OTHER_PROTOCOL = (
+    "Set OTEL_EXPORTER_OTLP_PROTOCOL of the sender to what listens there, or send to the other port."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """How a sender would send: None takes what the configuration of the listener says.
+    """How a sender would send: None means as the configuration of the listener says.
 
     `endpoint` is `host:port` with or without `http://` or `https://`.
     """
@@ -49,16 +53,15 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    where: str
     remote: Remote
     token_file: Path | None
     client: tuple[Path, Path] | None
     is_own: bool
-    """Whether it is a listener of the service that is asked for verdicts."""
+    """Whether it is a listener of the service that is queried for verdicts."""
 
 
 class ListenerTrial:
-    """Sends to each listener of `config`, or to `sender.endpoint`, and asks `service` for the verdicts."""
+    """Sends to each listener of `config`, or to `sender.endpoint`, and queries `service` for the verdicts."""
 
     def __init__(
         self, config: ServiceConfig, sender: Sender, service: RunningService | None, clock: Clock
@@ -73,19 +76,21 @@ class ListenerTrial:
         try:
             targets = self._targets()
         except StartupError as error:
-            return [
-                Trouble(
-                    str(error), "certificates that can be read", "Correct the path or the mode of the file."
-                ).at("receivers.otlp")
-            ]
+            advice = "Correct the path or the mode of the file."
+            return [broken("receivers.otlp", str(error), "certificates that can be read", advice)]
         hops: list[Hop] = []
         awaited: dict[str, float] = {}
         for target in targets:
-            hop, traces = await self._send(target)
-            hops.append(hop)
-            awaited.update(traces)
-        hops.append(await self._verdicts(awaited))
-        return hops
+            request, traces = b"", dict[str, float]()
+            if target.is_own and self._service is not None:
+                with contextlib.suppress(NoAnswerError):  # the hop of the telemetry endpoint reports it
+                    request, traces = _probe(await asyncio.to_thread(self._service.expect_probe))
+            problem = await self._problem(target, request)
+            if problem is None:
+                awaited |= traces
+            accepted = "accepted a trace" if traces else "accepted an empty request"
+            hops.append(problem or works(target.remote.where, accepted))
+        return [*hops, await self._verdicts(awaited)]
 
     def _targets(self) -> list[_Target]:
         protocols = self._config.receivers.otlp.protocols
@@ -95,19 +100,18 @@ class ListenerTrial:
         if protocols.http is not None:
             listeners.append(("http", protocols.http))
         own = [(speaks, listener, reachable_address(listener.endpoint)) for speaks, listener in listeners]
-        if self._sender.endpoint is None:
-            return [self._target(speaks, listener, address, None, True) for speaks, listener, address in own]
         text = self._sender.endpoint
+        if text is None:
+            return [self._target(*listener, None, is_own=True) for listener in own]
         url = URL(text if "://" in text else f"//{text}")
         port = url.port or (443 if url.scheme == "https" else _PORT_OF_HTTP)
         address = reachable_address(f"{f'[{url.host}]' if ':' in (url.host or '') else url.host}:{port}")
-        same = [(speaks, listener) for speaks, listener, at in own if at == address]
-        alike = [(speaks, listener) for speaks, listener, at in own if at.endswith(f":{port}")]
-        custom: Literal["grpc", "http"] = "http" if port == _PORT_OF_HTTP else "grpc"
-        by_custom = [pair for pair in listeners if pair[0] == custom] or listeners
-        speaks, listener = (same or alike or by_custom)[0]
+        same = [listener for listener in own if listener[2] == address]
+        alike = [listener for listener in own if listener[2].endswith(f":{port}")]
+        by_custom = [listener for listener in own if (listener[0] == "http") is (port == _PORT_OF_HTTP)]
+        speaks, listener, _ = (same or alike or by_custom or own)[0]
         secure = None if not url.scheme else url.scheme == "https"
-        return [self._target(speaks, listener, address, secure, bool(same))]
+        return [self._target(speaks, listener, address, secure, is_own=bool(same))]
 
     def _target(
         self,
@@ -115,83 +119,66 @@ class ListenerTrial:
         listener: ServerConfig,
         address: str,
         secure: bool | None,
+        *,
         is_own: bool,
     ) -> _Target:
         host, _, port = address.rpartition(":")
-        trusted, name = self._sender.ca_file, host.strip("[]")
-        client = None
+        host = host.strip("[]")
+        trusted, name, client = self._sender.ca_file, host, None
         if listener.tls is not None:
-            own_certificate = ListenerTls(listener.tls, self._config.service.telemetry.self_check.tls)
+            self_check = self._config.service.telemetry.self_check
+            own_certificate = ListenerTls(listener.tls, self_check.tls)
             if listener.tls.client_ca_file is not None:
-                shown = self._self_check.tls or listener.tls
+                shown = self_check.tls or listener.tls
                 client = shown.cert_file, shown.key_file
             if trusted is None and is_own:
                 trusted = listener.tls.cert_file
-                with contextlib.suppress(ssl.SSLError):  # what is wrong with it is found when it is used
+                with contextlib.suppress(ssl.SSLError):  # what is wrong with it shows when it is used
                     name = own_certificate.certificate_name() or name
         remote = Remote(
-            host.strip("[]"),
-            int(port),
-            speaks,
+            where=f"receivers.otlp.protocols.{speaks} ({address})" if is_own else f"endpoint {address}",
+            host=host,
+            port=int(port),
+            speaks=speaks,
             secure=listener.tls is not None if secure is None else secure,
             trusted=trusted,
             name=name,
             tls_setting="the sender's tls",
-            other_protocol="Set OTEL_EXPORTER_OTLP_PROTOCOL of the sender to what listens there, or send to "
-            "the other port.",
+            other_protocol=_OTHER_PROTOCOL,
         )
-        token = self._sender.token_file
-        if token is None and listener.auth is not None:
-            token = listener.auth.bearer_token_file
-        where = f"receivers.otlp.protocols.{speaks} ({address})" if is_own else f"endpoint {address}"
-        return _Target(where, remote, token, client, is_own)
+        token_file = self._sender.token_file
+        if token_file is None and listener.auth is not None:
+            token_file = listener.auth.bearer_token_file
+        return _Target(remote, token_file, client, is_own)
 
-    @property
-    def _self_check(self) -> SelfCheckConfig:
-        return self._config.service.telemetry.self_check
-
-    async def _send(self, target: _Target) -> tuple[Hop, Mapping[str, float]]:
-        """The hop, and the traces to wait for with how long."""
-        request = b""
-        traces: dict[str, float] = {}
-        if target.is_own and self._service is not None:
-            try:
-                told = await asyncio.to_thread(self._service.expect_probe)
-                request, traces = _probe(told)
-            except NoAnswerError:
-                pass  # told of by the hop of the telemetry endpoint
-        trouble = await self._trouble(target, request)
-        if trouble is not None:
-            return trouble.at(target.where), {}
-        return works(target.where, "took a trace" if traces else "took an empty request"), traces
-
-    async def _trouble(self, target: _Target, request: bytes) -> Trouble | None:
+    async def _problem(self, target: _Target, request: bytes) -> Hop | None:
+        """What keeps the listener from accepting `request`; None: it does."""
+        where = target.remote.where
         headers: dict[str, str] = {}
-        if target.token_file is not None:
+        if (file := target.token_file) is not None:
             try:
-                tokens = target.token_file.read_text().split()
+                tokens = file.read_text().split()
+                missing = "" if tokens else f"{file} is empty"
             except (OSError, UnicodeDecodeError) as error:
-                return _no_token(f"{target.token_file} cannot be read: {error}")
-            if not tokens:
-                return _no_token(f"{target.token_file} is empty")
+                missing = f"{file} cannot be read: {error}"
+            if missing:
+                advice = "Write a token that the listener accepts into the file."
+                return broken(where, missing, "a token to send", advice)
             headers["authorization"] = f"Bearer {tokens[0]}"
         exporter = _exporter(target, headers, self._clock)
         try:
             await exporter.start()
             answer = await exporter.export(request, 1)
         except ExportError as error:
-            trouble = await asyncio.to_thread(wire_trouble, target.remote)
-            return trouble or refusal_trouble(str(error), LISTENER_ADVICE)
+            problem = await asyncio.to_thread(wire_problem, target.remote)
+            return problem or refusal(where, str(error), "listener")
         except StartupError as error:
-            return Trouble(str(error), "files that can be read", "Correct the path or its mode.")
+            return broken(where, str(error), "files that can be read", "Correct the path or its mode.")
         finally:
             await exporter.shutdown(self._clock.monotonic())
         if answer.rejected_spans:
-            return Trouble(
-                f"{answer.rejected_spans} spans were rejected: {answer.message}",
-                "that all are taken",
-                LISTENER_ADVICE["other"],
-            )
+            rejected = f"{answer.rejected_spans} spans were rejected: {answer.message}"
+            return broken(where, rejected, "that all are accepted", "See the log of the service.")
         return None
 
     async def _verdicts(self, awaited: Mapping[str, float]) -> Hop:
@@ -199,56 +186,49 @@ class ListenerTrial:
         if self._service is None or not awaited:
             return unknown(
                 where,
-                "no trace of this probe came as far as grading",
-                "Mend the hops above, and run this where the telemetry endpoint of the service is reached.",
+                "no trace of this probe reached grading",
+                "Repair the hops above, and run this where the telemetry endpoint of the service is reached.",
             )
-        deadline = self._clock.monotonic() + max(awaited.values())
-        problems: dict[str, Any] = {}
+        patience = max(awaited.values())
+        deadline = self._clock.monotonic() + patience
         while True:
             try:
-                told = await asyncio.to_thread(self._service.probe_verdicts)
+                verdicts = await asyncio.to_thread(self._service.probe_verdicts)
             except NoAnswerError as error:
-                return Trouble(str(error), "the verdicts", "See the log of the service.").at(where)
-            problems = {trace: told.get(trace) for trace in awaited}
-            if all(problem is not None for problem in problems.values()):
+                return broken(where, str(error), "the verdicts", "See the log of the service.")
+            problems = [verdicts.get(trace) for trace in awaited]
+            if None not in problems:
                 break
             if self._clock.monotonic() >= deadline:
-                return Trouble(
-                    f"no verdict within {max(awaited.values()):g} s",
+                return broken(
+                    where,
+                    f"no verdict within {patience:g} s",
                     "a verdict soon after processors.group_by_trace.root_grace",
                     "See the log of the service: its loop may be busy, or its finish clock stand still "
                     "because it refuses spans.",
-                ).at(where)
+                )
             await self._clock.sleep(_LOOK_SECONDS)
-        wrong = [str(problem) for problem in problems.values() if problem]
-        if wrong:
-            return Trouble(
+        if wrong := [str(problem) for problem in problems if problem]:
+            return broken(
+                where,
                 "; ".join(wrong),
                 "one trace that passes and one that fails",
                 "Report this with the log of the service: the grading of fixed traces went wrong.",
-            ).at(where)
-        return works(where, f"{len(problems)} traces were graded as they had to be, and dropped")
+            )
+        return works(where, f"{len(problems)} traces were graded as expected, and dropped")
 
 
-def _no_token(found: str) -> Trouble:
-    return Trouble(found, "a token to send", "Write a token that the listener accepts into the file.")
-
-
-def _probe(told: JsonObject) -> tuple[bytes, dict[str, float]]:
+def _probe(probe: JsonObject) -> tuple[bytes, dict[str, float]]:
     """The request to send for what the service expects, and how long each of its traces may take."""
-    traces, unix_nano, patience = told.get("traces"), told.get("unix_nano"), told.get("patience_seconds")
-    if (
-        not isinstance(traces, dict)
-        or not isinstance(unix_nano, int)
-        or not isinstance(patience, int | float)
-    ):
+    traces, unix_nano, patience = probe.get("traces"), probe.get("unix_nano"), probe.get("patience_seconds")
+    if not (isinstance(traces, dict) and isinstance(unix_nano, int) and isinstance(patience, int | float)):
         raise NoAnswerError("the telemetry endpoint gave no traces to send")
     expected = {bytes.fromhex(trace): Outcome(str(outcome)) for trace, outcome in traces.items()}
     return self_check_request(expected, unix_nano), dict.fromkeys(traces, float(patience))
 
 
 def _exporter(target: _Target, headers: Mapping[str, str], clock: Clock) -> Any:
-    """The stock exporter that would send there."""
+    """The exporter of this service that would send there."""
     remote = target.remote
     address = f"{'https' if remote.secure else 'http'}://{remote.address}"
     tls: JsonObject = {}
@@ -259,11 +239,9 @@ def _exporter(target: _Target, headers: Mapping[str, str], clock: Clock) -> Any:
             tls["cert_file"], tls["key_file"] = (str(path.absolute()) for path in target.client)
         if remote.name != remote.host:
             tls["server_name_override"] = remote.name
-    settings: JsonObject = {"tls": tls, "headers": dict(headers), "timeout": _TIMEOUT}
-    if remote.speaks == "http":
-        settings["traces_endpoint"] = address + TRACES_PATH
-    else:
-        settings["endpoint"] = address
-    kind = exporter_types()["otlp" if remote.speaks == "grpc" else "otlp_http"]
+    is_http = remote.speaks == "http"
+    endpoint: JsonObject = {"traces_endpoint": address + TRACES_PATH} if is_http else {"endpoint": address}
+    settings: JsonObject = {**endpoint, "tls": tls, "headers": dict(headers), "timeout": _TIMEOUT}
+    kind = exporter_types()["otlp_http" if is_http else "otlp"]
     context = ExporterContext(clock=clock, metrics=Metrics(), console=io.StringIO())
     return kind.create("doctor", kind.config_model.model_validate(settings), context)

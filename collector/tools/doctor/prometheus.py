@@ -1,131 +1,111 @@
 """Whether a Prometheus server scrapes this service, has its rules, and reaches an Alertmanager. Blocking."""
 
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.tools.doctor.hop import Hop, Trouble, unknown, works
+from collector.tools.doctor.hop import Hop, broken, unknown, works
+from collector.tools.http_client import NoAnswerError, send_request
 from collector.tools.prometheus_api import PrometheusApi, PrometheusError
 from collector.tools.running_service import RunningService
 
 _RULE_GROUPS = ("tracegrade-agents", "tracegrade-service")
-_TIMEOUT_SECONDS = 5.0
 
 
 def prometheus_hops(api: PrometheusApi, service: RunningService) -> Iterator[Hop]:
     """Three hops: the target, the rules, and where alerts go."""
-    where = "prometheus"
     try:
-        targets = _list(api.get("targets?state=active"), "activeTargets")
-        groups = _list(api.get("rules?type=alert"), "groups")
-        managers = _list(api.get("alertmanagers"), "activeAlertmanagers")
+        targets = api.get("targets?state=active", "activeTargets")
+        groups = api.get("rules?type=alert", "groups")
+        managers = api.get("alertmanagers", "activeAlertmanagers")
     except PrometheusError as error:
-        yield Trouble(
-            str(error), "the HTTP API of a Prometheus server",
-            "Give the address of Prometheus itself, with user and password in it if it asks for them.",
-        ).at(where)  # fmt: skip
+        advice = "Give the address of Prometheus itself, with user and password in it if it needs them."
+        yield broken("prometheus", str(error), "the HTTP API of a Prometheus server", advice)
         for behind in ("scraping", "rules", "alerting"):
-            yield unknown(f"{where} {behind}", "Prometheus gave no answer", "Mend the hop above.")
+            yield unknown(f"prometheus {behind}", "Prometheus gave no answer", "Repair the hop above.")
         return
-    yield _scraping(f"{where} scraping", api, targets, service)
-    yield _rules(f"{where} rules", groups)
-    yield _alerting(f"{where} alerting", managers)
+    yield _scraping("prometheus scraping", api, targets, service)
+    yield _rules("prometheus rules", groups)
+    yield _alerting("prometheus alerting", managers)
 
 
 def _scraping(where: str, api: PrometheusApi, targets: list[Any], service: RunningService) -> Hop:
-    ours = [
-        target
-        for target in targets
-        if _port(target.get("scrapeUrl", "")) == service.port and _is_ours(target, targets, service)
-    ]
+    alike = [target for target in targets if _port(target.get("scrapeUrl", "")) == service.port]
+    ours = [target for target in alike if urlsplit(target["scrapeUrl"]).netloc == service.address]
+    # Prometheus may know this machine by another name.
+    if len(alike) == 1 and urlsplit(alike[0]["scrapeUrl"]).hostname not in ("127.0.0.1", "localhost"):
+        ours = alike
     if not ours:
-        return Trouble(
+        return broken(
+            where,
             f"none of the {len(targets)} targets of {api.shown_url} is {service.address}",
             f"a target with port {service.port} and path /metrics",
             "Add the service to scrape_configs (deploy/prometheus has examples) and reload Prometheus.",
-        ).at(where)
+        )
     target = ours[0]
-    if target.get("health") == "down":
-        return Trouble(
-            f"Prometheus cannot scrape {target['scrapeUrl']}: {target.get('lastError')}",
+    url, health = target["scrapeUrl"], target.get("health")
+    if health == "down":
+        return broken(
+            where,
+            f"Prometheus cannot scrape {url}: {target.get('lastError')}",
             "a target that is up",
             "Let Prometheus reach service.telemetry.endpoint: 127.0.0.1 is this machine alone.",
-        ).at(where)
-    if target.get("health") != "up":
-        return unknown(
-            where, f"{target['scrapeUrl']} was not scraped yet", "Run this again after a scrape interval."
         )
-    return works(where, f"{target['scrapeUrl']} is up, job {target['labels'].get('job')}")
-
-
-def _is_ours(target: Any, targets: list[Any], service: RunningService) -> bool:
-    """Whether it has our address, or is the only one with our port.
-
-    Prometheus may know this machine by another name.
-    """
-    if target["scrapeUrl"].split("//")[-1].split("/")[0] == service.address:
-        return True
-    alike = [each for each in targets if _port(each.get("scrapeUrl", "")) == service.port]
-    return len(alike) == 1 and urlsplit(target["scrapeUrl"]).hostname not in ("127.0.0.1", "localhost")
+    if health != "up":
+        return unknown(where, f"{url} was not scraped yet", "Run this again after a scrape interval.")
+    return works(where, f"{url} is up, job {target['labels'].get('job')}")
 
 
 def _rules(where: str, groups: list[Any]) -> Hop:
     loaded = {str(group.get("name")) for group in groups}
-    missing = [name for name in _RULE_GROUPS if name not in loaded]
-    if missing:
-        return Trouble(
+    if missing := [name for name in _RULE_GROUPS if name not in loaded]:
+        return broken(
+            where,
             f"these groups of rules are not loaded: {', '.join(missing)}",
             f"the groups {', '.join(_RULE_GROUPS)}",
             "Name deploy/prometheus/rules/tracegrade.yaml, or what `tracegrade rules` writes, in rule_files.",
-        ).at(where)
-    broken = [
+        )
+    errors = [
         f"{rule['name']}: {rule['lastError']}"
         for group in groups
         if group.get("name") in _RULE_GROUPS
         for rule in group.get("rules", ())
         if rule.get("health") == "err"
     ]
-    if broken:
-        return Trouble(
-            f"rules that cannot be evaluated: {'; '.join(broken[:3])}",
-            "rules without errors",
-            "Update the rules and the service to one version.",
-        ).at(where)
+    if errors:
+        problem = f"rules that cannot be evaluated: {'; '.join(errors[:3])}"
+        return broken(where, problem, "rules without errors", "Update rules and service to one version.")
     return works(where, f"{', '.join(_RULE_GROUPS)} are loaded")
 
 
 def _alerting(where: str, managers: list[Any]) -> Hop:
     if not managers:
-        return Trouble(
-            "Prometheus knows no Alertmanager: alerts reach nobody",
+        return broken(
+            where,
+            "Prometheus knows no Alertmanager: alerts reach no one",
             "one in alerting.alertmanagers",
             "Add alerting.alertmanagers to the configuration of Prometheus (deploy/alertmanager has one).",
-        ).at(where)
-    answering, silent = [], []
+        )
+    names, silent = [], []
     for manager in managers:
         parts = urlsplit(str(manager.get("url")))
+        names.append(parts.netloc)
         url = f"{parts.scheme}://{parts.netloc}{parts.path.partition('/api/')[0]}/-/ready"
         try:
-            with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS):
-                answering.append(parts.netloc)
-        except (OSError, ValueError) as error:
-            silent.append(f"{parts.netloc} ({getattr(error, 'reason', None) or error})")
+            status, _ = send_request(url, uses_proxy=True)
+            problem = "" if status < 400 else f"status {status}"
+        except NoAnswerError as error:
+            problem = str(error)
+        if problem:
+            silent.append(f"{parts.netloc} ({problem})")
     if silent:
-        return Trouble(
+        return broken(
+            where,
             f"no answer from the Alertmanager {', '.join(silent)}",
             "an Alertmanager that is ready",
             "Start it or correct alerting.alertmanagers; if only Prometheus reaches it, run this there.",
-        ).at(where)
-    return works(where, f"Alertmanager {', '.join(answering)} is ready")
-
-
-def _list(data: Any, key: str) -> list[Any]:
-    found = data.get(key) if isinstance(data, dict) else None
-    if not isinstance(found, list):
-        raise PrometheusError("this is not the answer of a Prometheus server")
-    return found
+        )
+    return works(where, f"Alertmanager {', '.join(names)} is ready")
 
 
 def _port(url: str) -> int | None:

@@ -1,65 +1,58 @@
-"""What to do about the answer of a server that was reached and did not take a request."""
+"""What to do about the answer of a server that was reached and did not accept a request."""
 
 import re
+from typing import Literal
 
-from collector.tools.doctor.hop import Trouble
+from collector.tools.doctor.hop import Hop, broken
 
-_CODE = re.compile(r"(?:HTTP (\d{3})|([A-Z][A-Z_]+)):")
+_CODE = re.compile(r"(?:HTTP (3|\d{3}):?|([A-Z][A-Z_]+):|No answer (within))")
 _KINDS = {
-    "401": "credentials", "UNAUTHENTICATED": "credentials",
-    "403": "permission", "PERMISSION_DENIED": "permission",
-    "404": "path", "405": "path", "UNIMPLEMENTED": "path",
-    "415": "media type",
-    "413": "size",
-    "429": "busy", "503": "busy", "RESOURCE_EXHAUSTED": "busy", "UNAVAILABLE": "busy", "502": "busy",
-    "504": "time", "DEADLINE_EXCEEDED": "time",
-}  # fmt: skip
-_REDIRECT = "3"
-
-_EXPECTED = {
-    "credentials": "credentials that the server knows",
-    "permission": "credentials that may write there",
-    "path": "a server that takes OTLP under this path",
-    "media type": "a server that takes application/x-protobuf",
-    "size": "a limit that lets a request of 1 KiB through",
-    "busy": "a server that takes requests now",
-    "time": "an answer within the timeout",
-    "redirect": "the address itself: redirects are not followed",
-    "other": "the answer that it was taken",
+    **dict.fromkeys(("401", "403", "UNAUTHENTICATED", "PERMISSION_DENIED"), "credentials"),
+    **dict.fromkeys(("404", "405", "415", "UNIMPLEMENTED"), "path"),
+    **dict.fromkeys(("429", "502", "503", "RESOURCE_EXHAUSTED", "UNAVAILABLE"), "busy"),
+    **dict.fromkeys(("504", "DEADLINE_EXCEEDED", "within"), "time"),
+    "3": "redirect",
 }
-EXPORTER_ADVICE = {
-    "credentials": "Correct the token or the key in headers of this exporter.",
-    "permission": "Give the token of this exporter the right to write traces.",
-    "path": "Correct the URL: endpoint gets /v1/traces appended, traces_endpoint nothing. docs/backends.md "
-    "has the path of your backend.",
-    "media type": "Give the URL of the OTLP endpoint of the backend; one that takes JSON alone needs an "
-    "OpenTelemetry Collector between.",
-    "size": "Raise the limit of the backend or of the proxy before it.",
-    "busy": "See the backend's own limits and log. Spans are kept and sent again meanwhile.",
-    "time": "See why the backend is slow, or raise timeout of this exporter.",
-    "redirect": "Write the address to which it redirects.",
-    "other": "See the log of the backend.",
+_ADVICE = {
+    "credentials": (
+        "credentials that may write there",
+        "Correct the token or the key in headers of this exporter, or give it the right to write traces.",
+        "Send the header `Authorization: Bearer TOKEN` with a token of the listener's bearer_token_file.",
+    ),
+    "path": (
+        "a server that accepts OTLP as application/x-protobuf under this path",
+        "Give the OTLP endpoint of the backend (docs/backends.md): endpoint gets /v1/traces appended, "
+        "traces_endpoint nothing. One that accepts JSON alone needs an OpenTelemetry Collector in between.",
+        "Send to /v1/traces over HTTP, to TraceService/Export over gRPC.",
+    ),
+    "busy": (
+        "a server that accepts requests now",
+        "See the backend's own limits and log. Spans are held and sent again meanwhile.",
+        "The service holds all that it may: see whether an exporter hangs (below), then raise "
+        "processors.memory_limiter. docs/runbooks.md says more under TracegradeRefusingSpans.",
+    ),
+    "time": (
+        "an answer within the timeout",
+        "See why the backend is slow, or raise timeout of this exporter.",
+        "See the log of the service.",
+    ),
+    "redirect": (
+        "the address itself: redirects are not followed",
+        "Write the address to which it redirects.",
+        "Send to the address to which the proxy redirects.",
+    ),
+    "other": (
+        "the answer that it was accepted",
+        "See the log of the backend.",
+        "See the log of the service.",
+    ),
 }
-LISTENER_ADVICE = {
-    "credentials": "Send the header `Authorization: Bearer TOKEN` with a token of the listener's "
-    "auth.bearer_token_file.",
-    "permission": "Send with a token that the listener or the proxy before it accepts.",
-    "path": "Send to /v1/traces over HTTP, to TraceService/Export over gRPC.",
-    "media type": "Send application/x-protobuf or application/json.",
-    "size": "Raise max_request_bytes of the listener.",
-    "busy": "The service holds all that it may: see whether an exporter hangs (below), then raise "
-    "processors.memory_limiter. docs/runbooks.md says more under TracegradeRefusingSpans.",
-    "time": "See the log of the service.",
-    "redirect": "Send to the address to which the proxy redirects.",
-    "other": "See the log of the service.",
-}
+"""By kind of answer: what was expected, what to do at an exporter, and what at a sender to a listener."""
 
 
-def refusal_trouble(message: str, advice: dict[str, str]) -> Trouble:
-    """What is wrong where an exporter's error says `message`, beginning with the code of the answer."""
+def refusal(where: str, message: str, side: Literal["exporter", "listener"]) -> Hop:
+    """The hop at which an exporter's error reads `message`, which begins with the code of the answer."""
     code = _CODE.match(message)
-    number = (code[1] or code[2]) if code else ""
-    kind = "redirect" if number.startswith(_REDIRECT) else _KINDS.get(number, "other")
-    if message.startswith("No answer within"):
-        kind = "time"
-    return Trouble(message, _EXPECTED[kind], advice[kind])
+    kind = _KINDS.get(next(filter(None, code.groups())) if code else "", "other")
+    expected, at_exporter, at_sender = _ADVICE[kind]
+    return broken(where, message, expected, at_exporter if side == "exporter" else at_sender)
