@@ -28,11 +28,12 @@ from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.exporters import FanOut, SpanExporterConfig
 from collector.exporters.exporter import ExportResponse
 from collector.exporters.sending_queue import SendingQueue
+from collector.grading import Grader, GradingStage
 from collector.journal import Journal, JournalConfig
 from collector.journal.store import file_system_of
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
-from collector.pipeline import EvaluationStage, Pipeline
+from collector.path import Delivery, Finisher, Intake
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace
@@ -159,34 +160,46 @@ class _Side:
         )
         fan_out = FanOut([queue], [], limiter)
         await fan_out.start(self._tasks)
-        self._pipeline = Pipeline(
-            buffer=TraceBuffer(
-                config=GroupByTraceConfig.model_validate({"root_grace": "250ms"}),
-                limiter=limiter,
-                metrics=metrics,
-                clock=clock,
-                has_receipts=self.journal is not None,
-            ),
-            envelopes=envelopes,
-            evaluation=EvaluationStage(
-                criteria=lambda: criteria, metrics=metrics, clock=clock, instance="bench"
-            ),
-            workers=None,
-            fan_out=fan_out,
+        buffer = TraceBuffer(
+            config=GroupByTraceConfig.model_validate({"root_grace": "250ms"}),
+            limiter=limiter,
+            metrics=metrics,
+            clock=clock,
+            has_receipts=self.journal is not None,
+        )
+        delivery = Delivery(
+            fan_out,
             limiter=limiter,
             service_traces=_NoServiceTraces(),
+            journal=self.journal,
+            on_graded=lambda trace, graded, started: None,
+        )
+        grader = Grader(criteria=lambda: criteria, clock=clock, instance="bench")
+        finisher = Finisher(
+            buffer,
+            grading=GradingStage(grader, metrics=metrics, clock=clock, work=self.journal),
+            delivery=delivery,
             streams=False,
             journal=self.journal,
             on_runs=lambda graded: None,
-            on_graded=lambda trace, graded, started: None,
             tasks=self._tasks,
+            metrics=metrics,
+            clock=clock,
+        )
+        self._intake = Intake(
+            buffer,
+            envelopes=envelopes,
+            delivery=delivery,
+            finisher=finisher,
+            streams=False,
+            journal=self.journal,
             metrics=metrics,
             clock=clock,
         )
         if self.journal is not None:
             self.journal.open(envelopes)
             self.journal.start(self._tasks)
-        self._pipeline.start()
+        finisher.start()
 
     async def _close(self) -> None:
         if self.journal is not None:
@@ -228,7 +241,7 @@ class _Side:
                 continue
             body, spans = requests.popleft()
             began = time.perf_counter()
-            outcome = self._pipeline.consume_traces(body)
+            outcome = self._intake.consume_traces(body)
             if outcome.stored is not None:
                 await outcome.stored
             turn.answer_seconds.append(time.perf_counter() - began)

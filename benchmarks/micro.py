@@ -9,9 +9,9 @@ from benchmarks.page import with_range
 from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
+from collector.grading import Grader, GradingStage
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import join_spans, split_request
-from collector.pipeline import EvaluationStage
 from collector.store import RunDatabase
 from collector.store.run_rows import rows_of
 from collector.telemetry import Metrics
@@ -95,11 +95,13 @@ def _per_trace_lines(traces: dict[bytes, list[RawSpan]]) -> Iterator[str]:
             for trace, run, graded in zip(finished, runs, results, strict=True)
         ],
     )
-    stage = EvaluationStage(
-        criteria=lambda: criteria, metrics=Metrics(), clock=ManualClock(), instance="micro"
+    clock = ManualClock()
+    grader = Grader(criteria=lambda: criteria, clock=clock, instance="micro")
+    stage = GradingStage(grader, metrics=Metrics(), clock=clock)
+    yield _line(
+        "evaluation stage, whole", "trace", count, lambda: [stage.grade_now(trace) for trace in finished]
     )
-    yield _line("evaluation stage, whole", "trace", count, lambda: [stage.grade(trace) for trace in finished])
-    graded = [run for trace in finished for run in stage.grade(trace).runs]
+    graded = [run for trace in finished for run in stage.grade_now(trace).runs]
     yield _line("store of runs, in its own thread", "trace", count, lambda: _stored(graded))
 
 

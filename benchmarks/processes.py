@@ -10,9 +10,8 @@ from benchmarks.page import with_range
 from benchmarks.workload import SHAPES, process_requests
 from collector.clock import SystemClock
 from collector.configuration import CriteriaTexts, ServiceConfig
-from collector.grading import Form, GradingPool, Question, WorkerSettings
+from collector.grading import Form, Grader, GradingPool, GradingStage, WorkerSettings
 from collector.otlp import split_request
-from collector.pipeline import EvaluationStage
 from collector.recordings import run_from_json
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
@@ -35,28 +34,28 @@ async def _measured(rounds: int) -> list[str]:
     traces = _traces()
     spans = sum(len(trace.spans) for trace in traces)
     criteria = texts.read()
-    stage = EvaluationStage(
-        criteria=lambda: criteria, metrics=Metrics(), clock=SystemClock(), instance="bench"
-    )
+    clock = SystemClock()
+    grader = Grader(criteria=lambda: criteria, clock=clock, instance="bench")
     tasks = TaskSupervisor(on_failure=lambda: None)
-    pools = {count: _pool(texts, count) for count in PROCESSES if count}
-    for pool in pools.values():
-        pool.start(tasks)
-        await _through_pool(pool, traces)  # nothing is measured that is done once
+    stages = {
+        count: GradingStage(
+            grader, metrics=Metrics(), clock=clock, pool=_pool(texts, count) if count else None
+        )
+        for count in PROCESSES
+    }
+    for stage in stages.values():
+        stage.start(tasks)
+        await _graded(stage, traces)  # nothing is measured that is done once
     figures: dict[int, list[tuple[float, float]]] = {count: [] for count in PROCESSES}
     for _ in range(rounds):
         for count in PROCESSES:
             began, used = time.perf_counter(), process_time()
-            if count:
-                await _through_pool(pools[count], traces)
-            else:
-                for trace in traces:
-                    stage.grade(trace)
+            await _graded(stages[count], traces)
             figures[count].append(
                 ((process_time() - used) * 1e6 / spans, spans / (time.perf_counter() - began))
             )
-    for pool in pools.values():
-        await pool.shutdown()
+    for stage in stages.values():
+        await stage.shutdown()
     await tasks.cancel()
     return [
         "| processes | CPU µs a span, in the one that receives | spans graded/s |",
@@ -69,8 +68,8 @@ async def _measured(rounds: int) -> list[str]:
     ]
 
 
-async def _through_pool(pool: GradingPool, traces: Sequence[FinishedTrace]) -> None:
-    await asyncio.gather(*[pool.grade(Question(trace)) for trace in traces])
+async def _graded(stage: GradingStage, traces: Sequence[FinishedTrace]) -> None:
+    await asyncio.gather(*[stage.grade(trace) for trace in traces])
 
 
 def _pool(texts: CriteriaTexts, count: int) -> GradingPool:

@@ -22,8 +22,8 @@ from benchmarks.micro import batches_of, bodies_of, new_buffer
 from benchmarks.page import with_range
 from benchmarks.workload import SHAPES
 from collector.clock import ManualClock, SystemClock
+from collector.grading import Grader, GradingStage
 from collector.otlp import join_spans
-from collector.pipeline import EvaluationStage
 from collector.store import RunStore, StoreConfig
 from collector.telemetry import Metrics
 from processors.criteria import CriteriaSet, read_criteria
@@ -67,9 +67,9 @@ class _PausedLoop:
 def store_lines(*, rounds: int) -> Iterator[str]:
     """CPU of the path for a span without a store and with one, and what the store kept."""
     criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
-    stage = EvaluationStage(
-        criteria=lambda: criteria, metrics=Metrics(), clock=SystemClock(), instance="bench"
-    )
+    clock = SystemClock()
+    grader = Grader(criteria=lambda: criteria, clock=clock, instance="bench")
+    stage = GradingStage(grader, metrics=Metrics(), clock=clock)
     bodies = bodies_of(SHAPES[0])
     metrics = Metrics()
     turns: dict[bool, list[_Turn]] = {False: [], True: []}
@@ -112,7 +112,7 @@ def _rounds_of(turns: Sequence[_Turn]) -> list[float]:
 
 
 async def _turn(
-    bodies: Sequence[bytes], stage: EvaluationStage, store: RunStore | None, seconds: float
+    bodies: Sequence[bytes], stage: GradingStage, store: RunStore | None, seconds: float
 ) -> _Turn:
     spans = traces = 0
     began, used = time.perf_counter(), process_time()
@@ -123,9 +123,7 @@ async def _turn(
     return _Turn(spans, traces, process_time() - used, time.perf_counter() - began)
 
 
-async def _one_pass(
-    bodies: Sequence[bytes], stage: EvaluationStage, store: RunStore | None
-) -> tuple[int, int]:
+async def _one_pass(bodies: Sequence[bytes], stage: GradingStage, store: RunStore | None) -> tuple[int, int]:
     """From request bytes to the bytes that leave, as the service does; how many spans and traces."""
     clock = ManualClock(unix_nano=time.time_ns())
     buffer = new_buffer(clock)
@@ -136,7 +134,7 @@ async def _one_pass(
     spans = traces = 0
     while buffer.spans_held:
         for trace in buffer.poll():
-            graded = stage.grade(trace)
+            graded = stage.grade_now(trace)
             join_spans(graded.spans)
             if store is not None and graded.runs:
                 store.export_results(graded)

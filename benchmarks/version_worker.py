@@ -73,12 +73,7 @@ class Steps:
         document = code["read_criteria"]((folder / "criteria.yaml").read_text(), "criteria.yaml", {})
         criteria = code["CriteriaSet"](getattr(document, "agents", document))  # a list in older versions
         self._reconstruct = code["reconstruct"]
-        self._stage = code["EvaluationStage"](
-            criteria=lambda: criteria,
-            metrics=code["Metrics"](),
-            clock=code["ManualClock"](unix_nano=_TIME_UNIX_NANO),
-            instance="versions",
-        )
+        self._grade = _grade_function(code, criteria)
 
     def reconstruct(self, trace: Any) -> Any:
         """The runs of a trace."""
@@ -86,7 +81,7 @@ class Steps:
 
     def stage(self, trace: Any) -> Any:
         """The trace rebuilt, graded and annotated."""
-        return self._stage.grade(trace)
+        return self._grade(trace)
 
     def digests(self) -> tuple[str, str]:
         """What all graded spans are, in short; and what the name, label and score of every result in them."""
@@ -98,6 +93,19 @@ class Steps:
                     told = {attribute.key: str(attribute.value) for attribute in event.attributes}
                     verdicts.update(repr([told.get(key) for key in _VERDICT]).encode())
         return spans.hexdigest(), verdicts.hexdigest()
+
+
+def _grade_function(code: Checkout, criteria: Any) -> Callable[[Any], Any]:
+    """Grades a trace; checkouts of before November 2026 have another stage."""
+    metrics, clock = code["Metrics"](), code["ManualClock"](unix_nano=_TIME_UNIX_NANO)
+    settings = {"criteria": lambda: criteria, "clock": clock, "instance": "versions"}
+    try:
+        stage = code["GradingStage"](code["Grader"](**settings), metrics=metrics, clock=clock)
+    except LookupError:
+        found: Callable[[Any], Any] = code["EvaluationStage"](metrics=metrics, **settings).grade
+        return found
+    found = stage.grade_now
+    return found
 
 
 def micros_per_trace(step: Callable[[Any], object], traces: list[Any], repeats: int) -> float:

@@ -225,7 +225,7 @@ class _Runs:
         began = run.start_unix_nano or unix_nano
         self.first = min(self.first, began) if self.runs or self.is_cut else began
         self.last = max(self.last, unix_nano)
-        kept = _calls_of(run)
+        kept = calls_of(run)
         self.runs.append(kept)
         self.size += _size(kept)
 
@@ -241,8 +241,8 @@ class _Runs:
             self.is_cut = True
 
 
-def _calls_of(run: AgentRun) -> AgentRun:
-    """The run without what no evaluation over a conversation looks at: its spans are not held for it."""
+def calls_of(run: AgentRun) -> AgentRun:
+    """The run with its calls alone: all that evaluations over a conversation look at. It holds no spans."""
     return AgentRun(
         trace_id=run.trace_id,
         span_id=run.span_id,

@@ -65,6 +65,9 @@ class Draining(Refusal):
 class GradingCutShort(TracegradeError):
     """A trace was not graded before it had to leave."""
 
+    def __init__(self) -> None:
+        super().__init__("the service stopped before the trace was graded")
+
 
 class ExportError(TracegradeError):
     """A backend did not take a request."""

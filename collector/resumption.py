@@ -4,10 +4,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from collector.buffer import TraceBuffer, settled_spans
 from collector.exporters import FanOut
+from collector.grading import GradingStage
 from collector.journal import (
     BatchKind,
     Journal,
@@ -21,7 +23,6 @@ from collector.journal import (
 )
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import join_spans
-from collector.pipeline import EvaluationStage
 from collector.telemetry import BEFORE_FAN_OUT, Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from processors.model import FinishReason
@@ -41,7 +42,7 @@ class Resumption:
 
     Args:
         buffer: Holds unfinished traces again.
-        evaluation: Writes the verdicts of graded traces again.
+        grading: Writes the verdicts of graded traces again.
         fan_out: Where graded traces and late spans leave.
         limiter: Held bytes are taken from it, whether they fit or not.
         metrics: Counts what was recovered.
@@ -53,7 +54,7 @@ class Resumption:
         self,
         *,
         buffer: TraceBuffer,
-        evaluation: EvaluationStage,
+        grading: GradingStage,
         fan_out: FanOut,
         limiter: MemoryLimiter,
         metrics: Metrics,
@@ -62,7 +63,7 @@ class Resumption:
     ) -> None:
         self._journal: Journal
         self._buffer = buffer
-        self._evaluation = evaluation
+        self._grading = grading
         self._fan_out = fan_out
         self._limiter = limiter
         self._metrics = metrics
@@ -101,9 +102,9 @@ class Resumption:
             await asyncio.sleep(0)
             verdicts = recovered.verdicts.get(key)
             if verdicts is None:
-                self._quarantine(batches)
+                await self._quarantine(batches)
             else:
-                self._deliver(batches, verdicts, recovered.deliveries.get(key, frozenset()))
+                await self._deliver(batches, verdicts, recovered.deliveries.get(key, frozenset()))
         if recovered.batches:
             _logger.info(
                 "Going on with what the journal held.",
@@ -124,43 +125,42 @@ class Resumption:
         self._limiter.take(held)
         self._fan_out.forward(spans, held, self._journal.leaving_receipt(place))
 
-    def _deliver(
+    async def _deliver(
         self,
         batches: Sequence[SpanBatch],
         stored: StoredVerdicts | StoredAdditions,
         already: frozenset[str],
     ) -> None:
-        """A graded trace, as it was graded, to those who have not got it."""
-        if isinstance(stored, StoredAdditions):
-            trace = FinishedTrace(
-                trace_id=batches[0].trace_id,
-                spans=self._settled(batches, already),
-                reason=FinishReason.ROOT,
-                tenant=batches[0].tenant,
-            )
-            self._export(trace, stored.graded(trace, holds_spans=not self._streams), already)
-            return
+        """A graded trace, as it was graded, to the exporters that have not got it."""
         trace = FinishedTrace(
             trace_id=batches[0].trace_id,
-            spans=self._settled(batches, already),
-            reason=stored.reason,
-            was_quiet=stored.was_quiet,
-            interrupted=stored.interrupted,
-            backfill=stored.backfill,
-            quarantined=stored.quarantined,
+            spans=settled_spans(batches),
+            reason=FinishReason.ROOT,
             tenant=batches[0].tenant,
         )
-        self._export(trace, self._evaluation.restore(trace, stored), already)
+        if isinstance(stored, StoredAdditions):
+            graded = stored.graded(trace, holds_spans=not self._streams)
+        else:
+            trace = replace(
+                trace,
+                reason=stored.reason,
+                was_quiet=stored.was_quiet,
+                interrupted=stored.interrupted,
+                backfill=stored.backfill,
+                quarantined=stored.quarantined,
+            )
+            graded = await self._grading.restore(trace, stored)
+        self._export(trace, graded, already)
 
-    def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
+    async def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
         """A trace that was being graded in two crashes: it is not graded any more, and a copy stays."""
         trace_id, tenant = batches[0].trace_id, batches[0].tenant
-        spans = self._settled(batches, frozenset())
+        spans = settled_spans(batches)
         folder = self._journal.config.directory / "quarantine"
         try:
             _keep(folder, trace_id, spans)
         except OSError as error:
-            _logger.error("A trace could not be kept.", extra={"path": str(folder), "error": str(error)})
+            _logger.error("A trace could not be stored.", extra={"path": str(folder), "error": str(error)})
         self._metrics.traces_quarantined.add(1)
         _logger.error(
             "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
@@ -169,29 +169,21 @@ class Resumption:
         trace = FinishedTrace(
             trace_id=trace_id, spans=spans, reason=FinishReason.IDLE, quarantined=True, tenant=tenant
         )
-        graded = self._evaluation.grade(trace)
+        graded = await self._grading.grade(trace)
         self._on_runs(graded)
         self._buffer.remember_finished(trace_key(trace_id, tenant), [span[0] for span in spans])
         self._journal.add_verdicts(trace, graded, lambda: None)
         self._export(trace, graded, frozenset())
 
-    def _settled(self, batches: Sequence[SpanBatch], already: frozenset[str]) -> list[RawSpan]:
-        """The spans of a trace that was taken out of the buffer, counted for those who are to get them."""
-        spans = settled_spans(batches)
-        if self._streams:
-            return spans
-        for queue in self._fan_out.queues:
-            if queue.name not in already:
-                self._metrics.spans_sent_again.add(len(spans), queue.name)
-        if not already:
-            self._metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
-        else:
-            for queue in self._fan_out.queues:
-                if queue.name not in already:
-                    self._metrics.spans_recovered.add(len(spans), queue.name)
-        return spans
-
     def _export(self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]) -> None:
+        """Send a trace that was taken out of the buffer, counted for the exporters that are to get it."""
+        count = len(trace.spans)
+        missing = [queue.name for queue in self._fan_out.queues if queue.name not in already]
+        if not self._streams:
+            for name in missing:
+                self._metrics.spans_sent_again.add(count, name)
+            for name in missing if already else (BEFORE_FAN_OUT,):
+                self._metrics.spans_recovered.add(count, name)
         held = held_bytes(trace.spans)
         self._limiter.take(held)
         self._fan_out.export(graded, held, self._journal.receipt(trace.trace_id, trace.tenant, already))

@@ -1,14 +1,13 @@
-"""Grading finished traces: a function of a trace and the criteria, with what it counted beside it."""
+"""Grading finished traces: a function of a trace and the criteria, with what it counted as a value."""
 
-from collector.grading.evidence import evidence_reader
-from collector.grading.grader import WATCHED, AwaitedTrace, Grader
-from collector.grading.grading_pool import GradingPool, Quarantined
-from collector.grading.grading_thread import GradingThread, full_collections, is_large
+from collector.grading.grader import WATCHED, Grader, evidence_reader
+from collector.grading.grading_pool import GradingPool
 from collector.grading.grading_worker import WorkerSettings
-from collector.grading.hand_over import Form, Question, Questions, compact
-from collector.grading.tally import Tally
+from collector.grading.hand_over import Form
+from collector.grading.lanes import ThreadLane, full_collections, is_large
+from collector.grading.stage import GradingStage
 
 __all__ = [
-    "WATCHED", "AwaitedTrace", "Form", "Grader", "GradingPool", "GradingThread", "Quarantined", "Question",
-    "Questions", "Tally", "WorkerSettings", "compact", "evidence_reader", "full_collections", "is_large",
+    "WATCHED", "Form", "Grader", "GradingPool", "GradingStage", "ThreadLane", "WorkerSettings",
+    "evidence_reader", "full_collections", "is_large",
 ]  # fmt: skip

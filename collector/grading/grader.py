@@ -1,40 +1,100 @@
 """Grading one finished trace: its runs rebuilt, evaluated, and the results written.
 
 This is the boundary to the pure part. Whatever goes wrong with one trace behind it ends here, and its spans
-leave unchanged: a trace cannot harm the service. What is to be counted comes back as a `Tally`.
+leave unchanged: a trace cannot harm the service.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Generator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias
 
 from collector.clock import Clock
-from collector.conversations import Conversations
-from collector.grading.result_writer import ResultWriter
-from collector.grading.tally import Tally
+from collector.conversations import calls_of
 from collector.results_config import ResultsConfig
 from collector.telemetry import WatchedCode
 from collector.trace import FinishedTrace, GradedTrace
-from collector.workers.worker_evaluations import QuestionedRun, need_workers, question_run
-from processors.annotation import count_results
+from collector.workers.worker_evaluations import need_workers, question_run
+from processors.annotation import append_results, count_results, evaluation_spans, result_records
 from processors.criteria import CriteriaSet, Evaluation
 from processors.evaluate import Answer, ask, evaluate_run, refuse
-from processors.model import AgentRun, EvaluationError, EvaluationResult, GradedRun, PriceTable
-from processors.reconstruction import reconstruct, span_reader, told_agents
+from processors.model import (
+    AgentRun,
+    Conversation,
+    EvaluationError,
+    EvaluationResult,
+    GradedRun,
+    PriceTable,
+    Scope,
+    SkipReason,
+)
+from processors.reconstruction import Scopes, reconstruct, settled_scopes, span_reader, told_agents
 from processors.shapes import Dialect
+from processors.spans import RawSpan
 
-_Rebuilt: TypeAlias = Sequence[tuple[AgentRun, Sequence[Evaluation]]]
-"""The runs of a trace, each with the evaluations that apply to it."""
+Questions: TypeAlias = Sequence[Mapping[str, tuple[str, bytes]]]
+"""What custom evaluators are to be asked about each run, by the name of the evaluation."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwaitedTrace:
-    """A trace whose runs are rebuilt and whose verdicts depend on custom evaluators."""
+@dataclass(slots=True)
+class Tally:
+    """What grading one trace counted, as a value: the owner of the metrics applies it.
 
-    trace: FinishedTrace
-    runs: Sequence[QuestionedRun]
-    unix_nano: int
+    `seconds` is how long it took, without waiting for others; None where it was not graded. `failure` is what
+    was raised if the trace could not be graded and leaves unchanged.
+    """
+
+    foreign_results: int = 0
+    """Results of others that its spans carried."""
+    without_criteria: int = 0
+    """Runs that no evaluation applies to."""
+    skipped: dict[SkipReason, int] = field(default_factory=dict)
+    seconds: float | None = None
+    failure: Exception | None = None
+
+    def count_skip(self, reason: SkipReason) -> None:
+        """An evaluation gave no result."""
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """A graded trace and what is to be counted; `runs` are those to be added to their conversations."""
+
+    trace: GradedTrace
     tally: Tally
+    runs: Sequence[AgentRun] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """What grading a trace requires before it can go on: conversations of `runs`, or answers to `questions`.
+
+    The `runs` carry their calls alone, and are to be added to their conversations.
+    """
+
+    runs: Sequence[AgentRun] = ()
+    questions: Questions = ()
+
+
+class Supplied(NamedTuple):
+    """What was `Needed`, in its order."""
+
+    conversations: Sequence[Conversation | None] = ()
+    answers: Sequence[Mapping[str, Answer]] = ()
+
+
+Steps: TypeAlias = Generator[Needed, Supplied, Graded]
+"""Grading of one trace, which stops wherever something is `Needed`."""
+
+
+def advance(steps: Steps, supplied: Supplied | None = None) -> Needed | Graded:
+    """Go on with what was `supplied`; None to begin."""
+    try:
+        return next(steps) if supplied is None else steps.send(supplied)
+    except StopIteration as end:
+        graded: Graded = end.value
+        return graded
 
 
 class _Quarantined(EvaluationError):
@@ -44,23 +104,22 @@ class _Quarantined(EvaluationError):
 
 
 _QUARANTINED = _Quarantined("the service crashed again and again while it graded this trace")
+_ON_SPANS = ResultsConfig()
 
 
 class Grader:
     """Rebuilds the agent runs of finished traces, grades them and writes the results.
 
     Args:
-        criteria: Asked for the set in force once per trace, so a reload never mixes two sets in one.
+        criteria: Returns the set in force; called once per trace, so a reload never mixes two sets in one.
         clock: Time of grading, and how long it takes.
         instance: Who graded.
-        missing_parents: Whether runs are graded of which spans did not come.
+        missing_parents: Whether runs are graded of which spans are missing.
         dialects: Conventions of the user's own.
         prices: What tokens cost; without, no run has a cost.
-        asks_workers: Whether there is somebody to ask for custom evaluators; if not, they end in `error`.
-        is_aside: Whether it grades beside the loop, in a thread of its own.
-        results: In which forms verdicts leave.
+        asks_workers: Whether custom evaluators can be asked; if not, they end in `error`.
+        results: In which forms verdicts leave; by default on the spans.
         writes_scores: Whether scores are made of log records.
-        conversations: What is known of them; without it nothing is.
     """
 
     def __init__(
@@ -69,70 +128,81 @@ class Grader:
         criteria: Callable[[], CriteriaSet],
         clock: Clock,
         instance: str,
-        missing_parents: Literal["grade", "not_evaluated"],
-        dialects: Sequence[Dialect],
-        prices: PriceTable | None,
-        asks_workers: bool,
-        is_aside: bool = False,
-        results: ResultsConfig,
-        writes_scores: bool,
-        conversations: Conversations | None = None,
+        missing_parents: Literal["grade", "not_evaluated"] = "grade",
+        dialects: Sequence[Dialect] = (),
+        prices: PriceTable | None = None,
+        asks_workers: bool = False,
+        results: ResultsConfig = _ON_SPANS,
+        writes_scores: bool = False,
     ) -> None:
         self._criteria = criteria
         self._clock = clock
         self._instance = instance
-        self._missing_parents = missing_parents
-        self._reader = span_reader(dialects, shared=not is_aside)
+        self._missing_parents: Literal["grade", "not_evaluated"] = missing_parents
+        self._dialects = dialects
+        self._reader = span_reader(dialects, shared=True)
         self._prices = prices
         self._asks_workers = asks_workers
-        self._is_aside = is_aside
-        self._conversations = conversations
-        self._writer = ResultWriter(results, writes_scores=writes_scores)
+        self._spans_left_already = results.mode == "stream"
+        self._writes_events = "span_event" in results.emit
+        self._writes_records = writes_scores or "log" in results.emit
+        self._writes_spans = "span" in results.emit
+        self._openinference = "openinference" in results.annotations
+        self._content = results.content_rules()
+        self._writes_on_spans = results.holds_spans and (self._writes_events or self._openinference)
 
-    def begin(self, trace: FinishedTrace, tally: Tally) -> GradedTrace | AwaitedTrace:
-        """Grade one trace, unless custom evaluators have to be asked: then `finish` it with their answers.
+    def for_thread(self) -> "Grader":
+        """The same grader for another thread: what it remembers of spans is its own."""
+        other = copy(self)
+        other._reader = span_reader(self._dialects, shared=False)
+        return other
 
-        Every verdict on a trace that is `quarantined` is an `error`. Never raises for what a trace can hold.
+    def steps(self, trace: FinishedTrace) -> Steps:
+        """Grade one trace. Never raises for what a trace can hold, nor for what is supplied.
+
+        Every verdict on a trace that is `quarantined` is an `error`. The time of waiting for what is needed
+        does not count as time of grading.
         """
+        tally = Tally()
         started = self._clock.monotonic()
+        talking: Sequence[AgentRun] = ()
         try:
             now = self._clock.unix_nano()
+            criteria = self._criteria()
             runs = self._rebuilt(trace, tally)
+            evaluations = [criteria.evaluations_for(run.agent.name, run.tenant) for run in runs]
+            tally.without_criteria = sum([not of_run for of_run in evaluations])
+            if criteria.looks_at_conversations:
+                talking = [calls_of(run) for run in runs if run.session is not None]
+                if not trace.quarantined and _look_at_conversations(runs, evaluations):
+                    stopped = self._clock.monotonic()
+                    conversations = iter((yield Needed(runs=talking)).conversations)
+                    started += self._clock.monotonic() - stopped
+                    talking = ()
+                    runs = [run if run.session is None else _within(run, next(conversations)) for run in runs]
+            applied = list(zip(runs, evaluations, strict=True))
             if trace.quarantined:
-                refused = [
-                    refuse(run, found, _QUARANTINED, unix_nano=now, on_skip=tally.count_skip)
-                    for run, found in runs
+                results = [
+                    refuse(run, of_run, _QUARANTINED, unix_nano=now, on_skip=tally.count_skip)
+                    for run, of_run in applied
                 ]
-                return self._written(trace, [run for run, _ in runs], refused, now, self._instance)
-            if self._asks_workers and any(need_workers(evaluations) for _, evaluations in runs):
-                questioned = [question_run(run, found, tally.count_skip) for run, found in runs]
-                tally.seconds = self._clock.monotonic() - started
-                return AwaitedTrace(trace=trace, runs=questioned, unix_nano=now, tally=tally)
-            results = [
-                evaluate_run(run, evaluations, unix_nano=now, on_skip=tally.count_skip)
-                for run, evaluations in runs
-            ]
-            graded = self._written(trace, [run for run, _ in runs], results, now, self._instance)
+            elif self._asks_workers and any(map(need_workers, evaluations)):
+                asked = [question_run(run, of_run, tally.count_skip) for run, of_run in applied]
+                stopped = self._clock.monotonic()
+                answers = (yield Needed(questions=[run.questions for run in asked])).answers
+                started += self._clock.monotonic() - stopped
+                results = [run.results(given, now) for run, given in zip(asked, answers, strict=True)]
+            else:
+                results = [
+                    evaluate_run(run, of_run, unix_nano=now, on_skip=tally.count_skip)
+                    for run, of_run in applied
+                ]
+            graded = self._written(trace, runs, results, now, self._instance)
         except Exception as error:  # one trace must not take the others down
-            graded = self.unchanged(trace, error, tally)
+            tally.failure = error
+            graded = self._written(trace)
         tally.seconds = self._clock.monotonic() - started
-        return graded
-
-    def finish(self, awaited: AwaitedTrace, answers: Sequence[Mapping[str, Answer]]) -> GradedTrace:
-        """Grade a trace with the `answers` to the questions of each run; never raises, as `begin`.
-
-        Its tally goes on with that of `begin`: waiting in between does not count as time of grading.
-        """
-        now, tally = awaited.unix_nano, awaited.tally
-        started = self._clock.monotonic()
-        try:
-            results = [run.results(found, now) for run, found in zip(awaited.runs, answers, strict=True)]
-            runs = [run.run for run in awaited.runs]
-            graded = self._written(awaited.trace, runs, results, now, self._instance)
-        except Exception as error:  # as in begin
-            graded = self.unchanged(awaited.trace, error, tally)
-        tally.seconds = (tally.seconds or 0.0) + self._clock.monotonic() - started
-        return graded
+        return Graded(graded, tally, talking)
 
     def restore(
         self,
@@ -141,40 +211,33 @@ class Grader:
         *,
         unix_nano: int,
         instance: str,
-        tally: Tally,
-    ) -> GradedTrace:
+    ) -> Graded | None:
         """The trace with the `results` of each run that `instance` reached at `unix_nano`.
 
-        If its runs cannot be rebuilt as they were, which takes another version of the service, it is graded.
+        None if its runs cannot be rebuilt as they were, which takes another version of the service.
         """
+        tally = Tally()
+        talking: Sequence[AgentRun] = ()
         try:
             runs = self._rebuilt(trace, tally)
             if len(runs) == len(results):
-                return self._written(trace, [run for run, _ in runs], results, unix_nano, instance)
-        except Exception as error:  # as in begin
-            return self.unchanged(trace, error, tally)
-        if not results:
-            return self._writer.write(trace, ())
-        graded = self.begin(trace, tally)
-        if isinstance(graded, AwaitedTrace):
-            return self.unchanged(trace, LookupError("custom evaluators cannot be asked now"), tally)
-        return graded
+                graded = self._written(trace, runs, results, unix_nano, instance)
+            elif results:
+                return None
+            else:
+                graded = self._written(trace)
+            if self._criteria().looks_at_conversations:
+                talking = [calls_of(run) for run in runs if run.session is not None]
+        except Exception as error:  # as in `steps`
+            return self.unchanged(trace, error)
+        return Graded(graded, tally, talking)
 
-    def _rebuilt(self, trace: FinishedTrace, tally: Tally) -> _Rebuilt:
-        tally.foreign_results += count_results(trace.spans)
-        criteria = self._criteria()
-        runs: list[tuple[AgentRun, Sequence[Evaluation]]] = []
-        for run in self._runs(trace):
-            evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
-            if not evaluations:
-                tally.without_criteria += 1
-            runs.append((run, evaluations))
-        if criteria.looks_at_conversations and self._conversations is not None:
-            told = self._conversations.look_up([run for run, _ in runs], self._clock.unix_nano())
-            return [(run, evaluations) for run, (_, evaluations) in zip(told, runs, strict=True)]
-        return runs
+    def unchanged(self, trace: FinishedTrace, error: Exception) -> Graded:
+        """The trace as it arrived, because of `error`."""
+        return Graded(self._written(trace), Tally(failure=error))
 
-    def _runs(self, trace: FinishedTrace) -> list[AgentRun]:
+    def _rebuilt(self, trace: FinishedTrace, tally: Tally) -> list[AgentRun]:
+        tally.foreign_results = count_results(trace.spans)
         if trace.quarantined:
             return told_agents(
                 trace.spans,
@@ -199,36 +262,92 @@ class Grader:
     def _written(
         self,
         trace: FinishedTrace,
-        rebuilt: Sequence[AgentRun],
-        results: Sequence[Sequence[EvaluationResult]],
-        unix_nano: int,
-        instance: str,
+        rebuilt: Sequence[AgentRun] = (),
+        results: Sequence[Sequence[EvaluationResult]] = (),
+        unix_nano: int = 0,
+        instance: str = "",
     ) -> GradedTrace:
-        """The trace with its results, reached at `unix_nano` by `instance`."""
+        """The trace as it is to leave, with the results that `instance` reached at `unix_nano`.
+
+        Where spans are forwarded when they arrive (`stream`), it holds none of them.
+        """
         runs = [
-            GradedRun(run=run, results=found, graded_unix_nano=unix_nano, instance=instance)
-            for run, found in zip(rebuilt, results, strict=True)
+            GradedRun(run=run, results=of_run, graded_unix_nano=unix_nano, instance=instance)
+            for run, of_run in zip(rebuilt, results, strict=True)
         ]
-        graded = self._writer.write(trace, runs)
-        if self._is_aside:
-            read_what_is_counted(graded.graded_runs)
-        return graded
+        spans: Sequence[RawSpan] = () if self._spans_left_already else trace.spans
+        log_records: Sequence[RawSpan] = ()
+        spans_of_results: Sequence[RawSpan] = ()
+        shown = runs if self._content.shows_all else [self._content.shown(run) for run in runs]
+        if runs:
+            graded = [(run.run, run.results) for run in shown]
+            if self._writes_on_spans:
+                spans = append_results(
+                    spans,
+                    graded,
+                    time_unix_nano=unix_nano,
+                    instance=instance,
+                    events=self._writes_events,
+                    openinference=self._openinference,
+                )
+            if self._writes_records:
+                log_records = self._content.shown_records(
+                    result_records(trace.spans, graded, time_unix_nano=unix_nano, instance=instance)
+                )
+            if self._writes_spans:
+                spans_of_results = self._content.shown_records(
+                    evaluation_spans(
+                        trace.spans,
+                        graded,
+                        time_unix_nano=unix_nano,
+                        instance=instance,
+                        openinference=self._openinference,
+                    )
+                )
+        return GradedTrace(
+            trace_id=trace.trace_id,
+            spans=spans,
+            runs=shown,
+            hidden_runs=() if shown is runs else runs,
+            log_records=log_records,
+            evaluation_spans=spans_of_results,
+            backfill=trace.backfill,
+            quarantined=trace.quarantined,
+            tenant=trace.tenant,
+        )
 
-    def unchanged(self, trace: FinishedTrace, error: Exception, tally: Tally) -> GradedTrace:
-        """The trace as it came, because of `error`."""
-        tally.failure = error
-        return self._writer.write(trace, ())
+
+def evidence_reader(dialects: Sequence[Dialect]) -> Callable[[Sequence[RawSpan]], Scopes | None]:
+    """Returns the runs of a trace that shows that it is over, read with `dialects` and the built-in ones.
+
+    It is for the thread of the loop. A trace that cannot be read is not settled: grading it reports why.
+    """
+    reader = span_reader(dialects)
+
+    def read(spans: Sequence[RawSpan]) -> Scopes | None:
+        try:
+            return settled_scopes(spans, reader)
+        except Exception:  # one trace must not take the others down
+            return None
+
+    return read
 
 
-def read_what_is_counted(runs: Sequence[GradedRun]) -> None:
-    """Read now what runs tell late and every run is asked: to the loop, a large trace is many of them."""
-    for graded in runs:
-        run = graded.run
-        run.call_counts, run.last_end_unix_nano, run.usage, run.cost  # noqa: B018
+def _within(run: AgentRun, conversation: Conversation | None) -> AgentRun:
+    return run if conversation is None else run.in_conversation(conversation)
+
+
+def _look_at_conversations(runs: Sequence[AgentRun], evaluations: Sequence[Sequence[Evaluation]]) -> bool:
+    return any(
+        evaluation.scope is Scope.CONVERSATION
+        for run, of_run in zip(runs, evaluations, strict=True)
+        if run.session is not None
+        for evaluation in of_run
+    )
 
 
 WATCHED: Mapping[str, WatchedCode] = {
-    "trace_id": WatchedCode(Grader.begin.__code__, "trace", "trace_id"),
+    "trace_id": WatchedCode(Grader.steps.__code__, "trace", "trace_id"),
     "evaluation": WatchedCode(ask.__code__, "evaluation", "name"),
     "evaluator": WatchedCode(ask.__code__, "evaluation", "evaluator.id"),
 }

@@ -12,12 +12,13 @@ from collections.abc import Callable
 
 from collector.clock import Clock
 from collector.errors import GradingCutShort
+from collector.grading.grader import Graded, Needed
 from collector.grading.grading_worker import CRITERIA, TRACES, CriteriaTexts, WorkerSettings
-from collector.grading.hand_over import Question, Questions, decode_graded, encode_questions
-from collector.grading.tally import Tally
+from collector.grading.hand_over import Question, decode_graded, encode_questions
+from collector.grading.lanes import Supply
 from collector.otlp import EnvelopeRegistry
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import GradedTrace
+from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.lanes import WorkerLanes, within
 from collector.workers.worker_process import WorkerDied, WorkerProcess, worker_command
 from processors.model import AgentRun
@@ -53,9 +54,7 @@ class _Job:
         self.question = question
         self.crashes = 0
         self.size = sum([len(span[1]) for span in question.trace.spans])
-        self.found: asyncio.Future[tuple[GradedTrace | Questions, Tally]] = (
-            asyncio.get_running_loop().create_future()
-        )
+        self.found: asyncio.Future[Graded | Needed] = asyncio.get_running_loop().create_future()
 
     @property
     def spans(self) -> int:
@@ -113,15 +112,25 @@ class GradingPool(WorkerLanes):
         """Whether further traces should be handed over."""
         return self._spans_waiting < SPANS_WAITING * self._size
 
-    async def grade(self, question: Question) -> tuple[GradedTrace | Questions, Tally]:
-        """The trace graded, or what custom evaluators have to be asked first; and what was counted.
+    async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
+        """Grade the trace; see `collector.grading.lanes.Lane`.
 
         Raises:
             Quarantined: it is not graded, since processes end over it.
             GradingCutShort: this was closed before.
         """
+        question = Question(trace)
+        while isinstance(found := await self._found(question), Needed):
+            supplied = await supply(found)
+            if found.runs:
+                question = question._replace(conversations=supplied.conversations)
+            else:
+                question = question._replace(answers=supplied.answers)
+        return found
+
+    async def _found(self, question: Question) -> Graded | Needed:
         if self._is_closed:
-            raise GradingCutShort("the service stopped before it was done")
+            raise GradingCutShort
         job = _Job(question)
         self._unsettled.add(job)
         self._wait(job)
@@ -135,7 +144,7 @@ class GradingPool(WorkerLanes):
         self._is_closed = True
         for job in self._unsettled:
             if not job.found.done():
-                job.found.set_exception(GradingCutShort("the service stopped before it was done"))
+                job.found.set_exception(GradingCutShort())
 
     async def shutdown(self) -> None:
         """Close, and end the processes; safe at any time."""
@@ -209,17 +218,27 @@ class GradingPool(WorkerLanes):
 
     async def _encoded(self, jobs: list[_Job]) -> bytes:
         questions, now = [job.question for job in jobs], self._clock.unix_nano()
-        if _spans_in(jobs) > _LARGE_SPANS:
-            return await asyncio.to_thread(encode_questions, questions, now)
-        return encode_questions(questions, now)
+
+        def encoded() -> bytes:
+            conversations = [question.conversations for question in questions]
+            return pickle.dumps((encode_questions(questions, now), conversations))
+
+        return await asyncio.to_thread(encoded) if _spans_in(jobs) > _LARGE_SPANS else encoded()
 
     async def _settle(self, jobs: list[_Job], answer: bytes) -> None:
         questions = [job.question for job in jobs]
 
-        def decoded() -> list[tuple[GradedTrace | Questions, Tally]]:
-            return decode_graded(
-                answer, questions, self._registry, self._read_run, holds_spans=self._holds_spans
+        def decoded() -> list[Graded | Needed]:
+            encoded, runs = pickle.loads(answer)
+            graded = decode_graded(
+                encoded, questions, self._registry, self._read_run, holds_spans=self._holds_spans
             )
+            return [
+                Graded(content, tally, of_trace)
+                if isinstance(content, GradedTrace)
+                else Needed(of_trace, content)
+                for (content, tally), of_trace in zip(graded, runs, strict=True)
+            ]
 
         is_large = _spans_in(jobs) > _LARGE_SPANS
         for job, found in zip(jobs, await asyncio.to_thread(decoded) if is_large else decoded(), strict=True):

@@ -5,18 +5,18 @@ Started by `collector.grading.grading_pool` with an empty environment.
 
 import os
 import pickle
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Literal, Protocol
 
-from collector.clock import SystemClock
-from collector.grading.grader import AwaitedTrace, Grader
+from collector.clock import Clock, SystemClock
+from collector.grading.grader import Graded, Grader, Needed, Questions, Supplied, Tally, advance
 from collector.grading.hand_over import Form, Question, decode_questions, encode_graded
-from collector.grading.tally import Tally
 from collector.otlp import EnvelopeRegistry
 from collector.results_config import ResultsConfig
-from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.protocol import ChannelClosed, end_with_the_service, frame, open_channel, read_frame
 from processors.criteria import CriteriaSet
+from processors.evaluate import Answer
 from processors.model import PriceTable
 from processors.shapes import Dialect
 
@@ -46,15 +46,29 @@ class GradingConfig(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    """What a worker grades by, but for the criteria; see `Grader`."""
+    """What traces are graded by, except for the criteria; see `Grader`."""
 
     config: GradingConfig
     instance: str
-    missing_parents: str
+    missing_parents: Literal["grade", "not_evaluated"]
     asks_workers: bool
     results: ResultsConfig
     writes_scores: bool
     form: Form
+
+    def grader(self, criteria: Callable[[], CriteriaSet], clock: Clock) -> Grader:
+        """A grader with these settings."""
+        return Grader(
+            criteria=criteria,
+            clock=clock,
+            instance=self.instance,
+            missing_parents=self.missing_parents,
+            dialects=self.config.own_dialects(),
+            prices=self.config.model_prices(),
+            asks_workers=self.asks_workers,
+            results=self.results,
+            writes_scores=self.writes_scores,
+        )
 
 
 class _ServiceClock(SystemClock):
@@ -73,39 +87,40 @@ class _Worker:
         self._criteria = CriteriaSet()
         self._form = settings.form
         self._registry = EnvelopeRegistry()
-        self._grader = Grader(
-            criteria=lambda: self._criteria,
-            clock=self._clock,
-            instance=settings.instance,
-            missing_parents="not_evaluated" if settings.missing_parents == "not_evaluated" else "grade",
-            dialects=settings.config.own_dialects(),
-            prices=settings.config.model_prices(),
-            asks_workers=settings.asks_workers,
-            results=settings.results,
-            writes_scores=settings.writes_scores,
-        )
+        self._grader = settings.grader(lambda: self._criteria, self._clock)
 
     def take_criteria(self, message: bytes) -> None:
         texts: CriteriaTexts = pickle.loads(message)
         self._criteria = texts.read()
 
     def answer(self, message: bytes) -> bytes:
-        questions, self._clock.now_unix_nano = decode_questions(message, self._registry)
-        return encode_graded([self._graded(question) for question in questions], self._form)
+        encoded, conversations = pickle.loads(message)
+        questions, self._clock.now_unix_nano = decode_questions(encoded, self._registry)
+        found = [
+            self._graded(question._replace(conversations=known))
+            for question, known in zip(questions, conversations, strict=True)
+        ]
+        graded = [
+            (question.trace, each, Tally())
+            if isinstance(each, Needed)
+            else (question.trace, each.trace, each.tally)
+            for question, each in zip(questions, found, strict=True)
+        ]
+        return pickle.dumps((encode_graded(graded, self._form), [each.runs for each in found]))
 
-    def _graded(self, question: Question) -> tuple[FinishedTrace, GradedTrace | AwaitedTrace, Tally]:
-        trace, answers = question
-        tally = Tally()
-        found = self._grader.begin(trace, tally)
-        if isinstance(found, AwaitedTrace) and answers is not None and _fits(found, question):
-            found = self._grader.finish(found, answers)
-        return trace, found, tally
+    def _graded(self, question: Question) -> Graded | Needed:
+        steps = self._grader.steps(question.trace)
+        found = advance(steps)
+        # What was supplied may be that for other criteria, which have changed since it was needed.
+        if isinstance(found, Needed) and found.runs and len(found.runs) == len(question.conversations):
+            found = advance(steps, Supplied(conversations=question.conversations))
+        if isinstance(found, Needed) and found.questions and _fit(question.answers or (), found.questions):
+            found = advance(steps, Supplied(answers=question.answers or ()))
+        return found
 
 
-def _fits(awaited: AwaitedTrace, question: Question) -> bool:
-    """Whether the answers are those to the questions: criteria may have changed since they were asked."""
-    answers = question.answers or ()
-    return [set(run.questions) for run in awaited.runs] == [set(found) for found in answers]
+def _fit(answers: Sequence[Mapping[str, Answer]], questions: Questions) -> bool:
+    return [set(of_run) for of_run in answers] == [set(of_run) for of_run in questions]
 
 
 def main() -> None:

@@ -12,10 +12,9 @@ import marshal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from traceback import format_exception
-from typing import Any, NamedTuple, TypeAlias, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
-from collector.grading.grader import AwaitedTrace
-from collector.grading.tally import Tally
+from collector.grading.grader import Needed, Questions, Tally
 from collector.otlp import EnvelopeRegistry
 from collector.telemetry import CLASSIFIERS
 from collector.trace import FinishedTrace, GradedTrace
@@ -25,6 +24,7 @@ from processors.evaluate import Answer
 from processors.model import (
     AgentIdentity,
     AgentRun,
+    Conversation,
     EvaluationError,
     EvaluationResult,
     FinishReason,
@@ -46,9 +46,6 @@ from processors.model import (
 from processors.reconstruction import let_go_of_spans
 from processors.spans import Envelope, RawSpan
 
-Questions: TypeAlias = Sequence[Mapping[str, tuple[str, bytes]]]
-"""What custom evaluators are to be asked about each run, by the name of the evaluation."""
-
 _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _SEVERITIES = {severity.value: severity for severity in Severity}
 _STAGES = {stage.value: stage for stage in Stage}
@@ -58,10 +55,14 @@ _CLASS_KEYS = ("expected", "actual")
 
 
 class Question(NamedTuple):
-    """A trace to be graded; `answers` are those to the questions that it was found to need before."""
+    """A trace to be graded, with what grading it was found to need: answers, and conversations of its runs.
+
+    Conversations are no part of what is encoded here.
+    """
 
     trace: FinishedTrace
     answers: Sequence[Mapping[str, Answer]] | None = None
+    conversations: Sequence[Conversation | None] = ()
 
 
 class GradingFailed(Exception):
@@ -110,7 +111,7 @@ def encode_questions(questions: Sequence[Question], unix_nano: int) -> bytes:
     """The message that asks for traces to be graded, at `unix_nano`: the clock of the service counts."""
     places = _Places()
     written = []
-    for trace, answers in questions:
+    for trace, answers, _ in questions:
         written.append(
             (
                 trace.trace_id,
@@ -148,16 +149,14 @@ def decode_questions(message: bytes, registry: EnvelopeRegistry) -> tuple[list[Q
     return questions, unix_nano
 
 
-def encode_graded(
-    graded: Sequence[tuple[FinishedTrace, GradedTrace | AwaitedTrace, Tally]], form: Form
-) -> bytes:
+def encode_graded(graded: Sequence[tuple[FinishedTrace, GradedTrace | Needed, Tally]], form: Form) -> bytes:
     """The message that answers `encode_questions`."""
     places = _Places()
     written = []
     for trace, found, tally in graded:
         content: object
-        if isinstance(found, AwaitedTrace):
-            content = [dict(run.questions) for run in found.runs]
+        if isinstance(found, Needed):
+            content = [dict(of_run) for of_run in found.questions]
         else:
             content = (
                 _added(trace, found),
@@ -186,10 +185,11 @@ def decode_graded(
     pairs, written = marshal.loads(message)
     envelopes = [registry.envelope(*pair) for pair in pairs]
     found: list[tuple[GradedTrace | Questions, Tally]] = []
-    for (trace, _), (content, tally) in zip(questions, written, strict=True):
+    for question, (content, tally) in zip(questions, written, strict=True):
         if isinstance(content, list):
             found.append((content, _tally_from_plain(tally)))
             continue
+        trace = question.trace
         added, log_records, evaluation_spans, runs, hidden_runs = content
         spans: Sequence[RawSpan] = trace.spans if holds_spans else ()
         if added:

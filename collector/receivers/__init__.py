@@ -4,11 +4,11 @@ from collector.receivers.assembly import ReceiversConfig, build_receivers, liste
 from collector.receivers.consumer import ExportOutcome
 from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig
 from collector.receivers.otlp_http import PROTOBUF, TRACES_PATH
-from collector.receivers.receiver import BearerAuth, Receiver
+from collector.receivers.receiver import BearerAuth, Receiver, SpanSource
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig, ServerTlsConfig, ssl_context
 
 __all__ = [
     "PROTOBUF", "TRACES_PATH", "TRACE_SERVICE", "BearerAuth", "ExportOutcome", "GrpcServerConfig", "Receiver",
-    "ReceiversConfig", "ServerAuthConfig", "ServerConfig", "ServerTlsConfig", "build_receivers",
-    "listening_at", "ssl_context",
+    "ReceiversConfig", "ServerAuthConfig", "ServerConfig", "ServerTlsConfig", "SpanSource",
+    "build_receivers", "listening_at", "ssl_context",
 ]  # fmt: skip

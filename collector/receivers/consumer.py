@@ -56,7 +56,7 @@ class Consumer(Protocol):
 
 
 class PartitionIntake(Protocol):
-    """Takes in what is read of one partition of a topic; see `collector.pipeline.Partition`."""
+    """Takes in what is read of one partition of a topic; see `collector.path.partition.Partition`."""
 
     def read(self, unix_nano: int) -> None:
         """A record was read that was written at this time; whatever becomes of it, time has passed."""

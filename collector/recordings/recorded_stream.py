@@ -14,9 +14,8 @@ from rich.progress import track
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
 from collector.conversations import Conversations
-from collector.grading import AwaitedTrace
+from collector.grading import Grader, GradingStage
 from collector.memory_limiter import MemoryLimiter
-from collector.pipeline import EvaluationStage
 from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
@@ -106,14 +105,19 @@ class RecordedStream:
         `before_trace` is called with every trace before its runs come.
         """
         finished: dict[bytes, FinishedTrace] = {trace.trace_id: trace for trace in self._buffer.settle()}
-        stage = EvaluationStage(
-            criteria=lambda: criteria,
+        pool = None if self._workers is None else self._workers.pool
+        stage = GradingStage(
+            Grader(
+                criteria=lambda: criteria,
+                clock=self._clock,
+                instance="replay",
+                dialects=self._dialects,
+                prices=self._prices,
+                asks_workers=pool is not None,
+            ),
             metrics=self._metrics,
             clock=self._clock,
-            instance="replay",
-            dialects=self._dialects,
-            prices=self._prices,
-            workers=None if self._workers is None else self._workers.pool,
+            workers=pool,
             conversations=self._conversations,
         )
         trace_ids = list(self._order)
@@ -124,10 +128,10 @@ class RecordedStream:
             if trace is not None:
                 if before_trace is not None:
                     before_trace(trace)
-                graded = stage.begin(trace)
-                if isinstance(graded, AwaitedTrace):
-                    assert self._workers is not None  # or there is nothing to await
-                    graded = self._workers.run(stage.complete(graded))
+                if self._workers is None or pool is None:
+                    graded = stage.grade_now(trace)
+                else:
+                    graded = self._workers.run(stage.grade(trace))
                 for found in graded.runs:
                     yield GradedRun(run=found.run, results=found.results)  # when and where is no matter here
             for run in self._runs.get(trace_id, ()):

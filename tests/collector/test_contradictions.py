@@ -4,7 +4,7 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.contradictions import KEPT_BYTES, KEPT_SECONDS, SETTLE_SECONDS, Contradictions
-from collector.pipeline import EvaluationStage
+from collector.grading import Grader, GradingStage
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from processors.criteria.agent_criteria import CriteriaSet
@@ -29,8 +29,10 @@ class _Checked:
         self.clock = ManualClock()
         self.metrics = Metrics()
         self.criteria = CriteriaSet(read_criteria(_CRITERIA, "criteria.yaml", {}).agents)
-        self.stage = EvaluationStage(
-            criteria=lambda: self.criteria, metrics=self.metrics, clock=self.clock, instance="test"
+        self.stage = GradingStage(
+            Grader(criteria=lambda: self.criteria, clock=self.clock, instance="test"),
+            metrics=self.metrics,
+            clock=self.clock,
         )
         self.contradictions = Contradictions(
             self.stage.regrade, criteria=lambda: self.criteria, metrics=self.metrics, clock=self.clock
@@ -44,7 +46,7 @@ class _Checked:
             spans=[(key, payload.replace(TRACE_ID, trace_id), of) for key, payload, of in spans],
             reason=FinishReason.ROOT,
         )
-        self.contradictions.keep(trace, self.stage.grade(trace))
+        self.contradictions.keep(trace, self.stage.grade_now(trace))
 
     def late(self, *spans: RawSpan) -> None:
         """Let spans come late, and be looked at."""

@@ -8,11 +8,11 @@ from collector.clock import SystemClock
 from collector.exporters import FanOut
 from collector.exporters.delivery import Delivery
 from collector.exporters.fan_out import DiscardingQueue
+from collector.grading import Grader, GradingStage
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
-from collector.pipeline import EvaluationStage
 from collector.resumption import Resumption
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
@@ -68,7 +68,9 @@ async def test_the_loop_turns_between_any_two_graded_traces_and_among_the_unfini
     criteria = CriteriaSet([])
     resumption = Resumption(
         buffer=buffer,
-        evaluation=EvaluationStage(criteria=lambda: criteria, metrics=metrics, clock=clock, instance="test"),
+        grading=GradingStage(
+            Grader(criteria=lambda: criteria, clock=clock, instance="test"), metrics=metrics, clock=clock
+        ),
         fan_out=FanOut([queue], [], limiter),
         limiter=limiter,
         metrics=metrics,

@@ -54,8 +54,8 @@ async def test_the_loop_turns_while_a_large_trace_is_graded(tmp_path: Path) -> N
 
     assert max(lags) < LONGEST_LAG_SECONDS, sorted(lags)[-5:]
     runs = -(-(SPANS - 1) // (CALLS_OF_A_RUN + 1)) + 1
-    assert runs == sum(service._metrics.agent_runs.values.values())
-    assert 1 == service._metrics.evaluation_seconds.row()[-2]
+    assert runs == sum(service.parts.metrics.agent_runs.values.values())
+    assert 1 == service.parts.metrics.evaluation_seconds.row()[-2]
 
 
 async def test_the_loop_turns_while_a_request_of_sixty_mib_of_json_is_read(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ async def test_the_loop_turns_while_a_request_of_sixty_mib_of_json_is_read(tmp_p
     service, lags = await _served(tmp_path, text, "application/json", traces * len(trace))
 
     assert max(lags) < LONGEST_LAG_SECONDS, sorted(lags)[-5:]
-    assert traces == sum(service._metrics.agent_runs.values.values())
+    assert traces == sum(service.parts.metrics.agent_runs.values.values())
 
 
 async def _served(folder: Path, body: bytes, content_type: str, spans: int) -> tuple[Service, list[float]]:
@@ -93,7 +93,7 @@ async def _served(folder: Path, body: bytes, content_type: str, spans: int) -> t
     try:
         await asyncio.to_thread(urllib.request.urlopen, request, timeout=PATIENCE_SECONDS)
         deadline = time.monotonic() + PATIENCE_SECONDS
-        forwarded = service._metrics.spans_forwarded
+        forwarded = service.parts.metrics.spans_forwarded
         while forwarded.value("file") < spans:
             assert time.monotonic() < deadline
             await SystemClock().sleep(0.05)
@@ -102,8 +102,8 @@ async def _served(folder: Path, body: bytes, content_type: str, spans: int) -> t
         gc.unfreeze()
         service.request_stop()
         await serving
-    assert 0 == service._metrics.traces_failed.value()
-    assert 0 == service._metrics.accounting_error.value("file")
+    assert 0 == service.parts.metrics.traces_failed.value()
+    assert 0 == service.parts.metrics.accounting_error.value("file")
     return service, lags
 
 

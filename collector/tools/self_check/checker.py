@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
-from collector.pipeline import EvaluationStage
+from collector.grading import Grader, GradingStage
 from collector.receivers import ServerConfig
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, SelfCheckConfig
@@ -79,8 +79,10 @@ class SelfCheck:
         self._random_bytes = random_bytes
         criteria = self_check_criteria()
         # A stage of the same making, counting where nobody looks: users' series are about users' traces.
-        self._evaluation = EvaluationStage(
-            criteria=lambda: criteria, metrics=Metrics(), clock=clock, instance="self-check"
+        self._grading = GradingStage(
+            Grader(criteria=lambda: criteria, clock=clock, instance="self-check"),
+            metrics=Metrics(),
+            clock=clock,
         )
         self._expected: dict[bytes, Outcome] = {}
         self._probes: dict[bytes, str | None] = {}
@@ -153,7 +155,7 @@ class SelfCheck:
             return
         # Sent straight to the listener: no balancer can have split it.
         whole = replace(trace, interrupted=False) if trace.split else trace
-        problem = misgrading(trace, self._evaluation.grade(whole), expected)
+        problem = misgrading(trace, self._grading.grade_now(whole), expected)
         if awaited is not None and is_awaited:
             awaited.set_result(problem)
         else:

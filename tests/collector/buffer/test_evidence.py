@@ -7,7 +7,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.trace_buffer import JUDGED_A_SECOND, JUDGED_SPANS, TIMES_JUDGED
-from collector.grading.evidence import evidence_reader
+from collector.grading import evidence_reader
 from collector.trace import FinishedTrace, SpanBatch
 from processors.model.finish_reason import FinishReason
 from processors.reconstruction.passes import Scopes

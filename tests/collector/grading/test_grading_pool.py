@@ -12,11 +12,10 @@ import pytest
 from collector.clock import SystemClock
 from collector.configuration.criteria_files import CriteriaStore, CriteriaTexts
 from collector.configuration.service_file import parse_configuration
-from collector.grading.grader import Grader
+from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
 from collector.grading.grading_pool import GradingPool, Quarantined
 from collector.grading.grading_worker import WorkerSettings
-from collector.grading.hand_over import Form, Question
-from collector.grading.tally import Tally
+from collector.grading.hand_over import Form
 from collector.journal.verdicts import encode_verdicts
 from collector.otlp.codec import split_request
 from collector.recordings.run_reader import run_from_json
@@ -81,15 +80,14 @@ def graded_here(
         criteria=lambda: criteria,
         clock=_StandingClock(),
         instance="here",
-        missing_parents="grade",
-        dialects=(),
-        prices=None,
-        asks_workers=False,
         results=results,
-        writes_scores=False,
     )
-    found = [grader.begin(trace, Tally()) for trace in traces]
-    return [graded for graded in found if isinstance(graded, GradedTrace)]
+    found = [advance(grader.steps(trace)) for trace in traces]
+    return [graded.trace for graded in found if isinstance(graded, Graded)]
+
+
+async def supply_nothing(needed: Needed) -> Supplied:
+    raise AssertionError(f"nothing is needed, but {needed}")
 
 
 @asynccontextmanager
@@ -162,9 +160,9 @@ async def test_recorded_traces_are_graded_elsewhere_as_they_are_here() -> None:
     here = graded_here(traces, store.current, ALL_FORMS)
 
     async with pool_of(2, lambda: store.texts, Metrics()) as pool:
-        found = await asyncio.gather(*[pool.grade(Question(trace)) for trace in traces])
+        found = await asyncio.gather(*[pool.grade(trace, supply_nothing) for trace in traces])
 
-    there = [graded for graded, _ in found if isinstance(graded, GradedTrace)]
+    there = [graded.trace for graded in found]
     assert len(traces) == len(here) == len(there)
     for trace, one, other in zip(traces, here, there, strict=True):
         assert one.spans == other.spans
@@ -185,9 +183,8 @@ async def test_what_may_not_be_shown_does_not_come_back_shown() -> None:
     here = graded_here(traces, store.current, results)
 
     async with pool_of(1, lambda: store.texts, Metrics(), results) as pool:
-        found = [(await pool.grade(Question(trace)))[0] for trace in traces]
+        there = [(await pool.grade(trace, supply_nothing)).trace for trace in traces]
 
-    there = [graded for graded in found if isinstance(graded, GradedTrace)]
     assert [list(map(format_run, graded.runs)) for graded in here] == [
         [run.line for run in graded.runs] for graded in there
     ]
@@ -207,9 +204,9 @@ async def test_processes_that_are_killed_lose_nothing_and_the_trace_they_end_ove
     poison = trace(1, 40_000)
     others = [trace(number, 3) for number in range(2, 400)]
     async with pool_of(1, lambda: store.texts, metrics) as pool:
-        asked = [asyncio.create_task(pool.grade(Question(other))) for other in others[:200]]
-        poisoned = asyncio.create_task(pool.grade(Question(poison)))
-        asked += [asyncio.create_task(pool.grade(Question(other))) for other in others[200:]]
+        asked = [asyncio.create_task(pool.grade(other, supply_nothing)) for other in others[:200]]
+        poisoned = asyncio.create_task(pool.grade(poison, supply_nothing))
+        asked += [asyncio.create_task(pool.grade(other, supply_nothing)) for other in others[200:]]
         killed: set[int] = set()
         while not poisoned.done():
             # One that was killed is still named until its end is seen. Others are graded before the poison.
@@ -225,9 +222,7 @@ async def test_processes_that_are_killed_lose_nothing_and_the_trace_they_end_ove
     with pytest.raises(Quarantined):
         poisoned.result()
     expected = graded_here(others, store.current, ALL_FORMS)
-    assert [one.spans for one in expected] == [
-        graded.spans for graded, _ in found if isinstance(graded, GradedTrace)
-    ]
+    assert [one.spans for one in expected] == [graded.trace.spans for graded in found]
     assert 3 == len(killed) == metrics.worker_failures.value("grading_died")
 
 
@@ -241,8 +236,7 @@ async def test_a_reload_is_taken_up_between_traces(tmp_path: Path) -> None:
         hashes = []
         for store in (stores[0], stores[1], stores[0]):
             in_force = store
-            graded, _ = await pool.grade(Question(trace(5, 3)))
-            assert isinstance(graded, GradedTrace)
+            graded = (await pool.grade(trace(5, 3), supply_nothing)).trace
             hashes.append({result.criteria_hash for run in graded.runs for result in run.results})
             (expected,) = graded_here([trace(5, 3)], store.current, ALL_FORMS)
             assert expected.spans == graded.spans

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from collector.grading.grading_thread import GradingThread
+from collector.errors import GradingCutShort
+from collector.grading.lanes import GradingThread
 
 
 async def test_the_loop_waits_a_millisecond_for_the_thread_and_only_while_it_works() -> None:
@@ -34,5 +35,5 @@ async def test_what_is_closed_runs_nothing() -> None:
     thread = GradingThread()
     thread.close()
 
-    with pytest.raises(TimeoutError):
+    with pytest.raises(GradingCutShort):
         await thread.run(lambda: None)

@@ -6,8 +6,7 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.clock import SystemClock
-from collector.grading.grader import Grader
-from collector.grading.tally import Tally
+from collector.grading.grader import Graded, Grader, advance
 from collector.journal.verdicts import decode_verdicts, encode_verdicts
 from collector.results_config import ResultsConfig
 from collector.trace import FinishedTrace, GradedTrace
@@ -59,14 +58,19 @@ def rebuilding_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("collector.grading.grader.reconstruct", killing)
 
 
+def graded_trace() -> Graded:
+    graded = advance(a_grader().steps(TRACE))
+    assert isinstance(graded, Graded)
+    return graded
+
+
 def results_of(graded: GradedTrace) -> dict[str, list[EvaluationResult]]:
     return {run.run.agent.name: list(run.results) for run in graded.runs}
 
 
 def test_all_that_applies_to_an_agent_ends_in_an_error_but_what_the_sample_leaves_out() -> None:
-    tally = Tally()
-    graded = a_grader().begin(TRACE, tally)
-    assert isinstance(graded, GradedTrace)
+    found_trace = graded_trace()
+    graded, tally = found_trace.trace, found_trace.tally
 
     found = results_of(graded)
 
@@ -82,19 +86,17 @@ def test_all_that_applies_to_an_agent_ends_in_an_error_but_what_the_sample_leave
 
 
 def test_after_a_restart_it_leaves_as_it_was_without_being_rebuilt() -> None:
-    graded = a_grader().begin(TRACE, Tally())
-    assert isinstance(graded, GradedTrace)
+    graded = graded_trace().trace
     stored = decode_verdicts(encode_verdicts(TRACE, graded))
-    tally = Tally()
 
     again = a_grader().restore(
         replace(TRACE, quarantined=stored.quarantined),
         stored.results,
         unix_nano=stored.unix_nano,
         instance=stored.instance,
-        tally=tally,
     )
 
-    assert tally.failure is None
-    assert graded.spans == again.spans
-    assert [run.run.agent for run in graded.runs] == [run.run.agent for run in again.runs]
+    assert again is not None
+    assert again.tally.failure is None
+    assert graded.spans == again.trace.spans
+    assert [run.run.agent for run in graded.runs] == [run.run.agent for run in again.trace.runs]

@@ -76,7 +76,7 @@ async def test_a_step_that_takes_too_long_is_named_with_its_trace_and_evaluation
         raise ValueError
 
     monkeypatch.setattr(Contains, "evaluate", slow)
-    monkeypatch.setattr("collector.service.Watchdog", _impatient)
+    monkeypatch.setattr("collector.assembly.Watchdog", _impatient)
     criteria = {"agents": {"*": {"evaluations": [
         {"evaluator": "contains", "name": "has-word", "criteria": {"search_text": "x"}}]}}}  # fmt: skip
     (tmp_path / "criteria.yaml").write_text(yaml.safe_dump(criteria))

@@ -152,7 +152,7 @@ def test_a_rate_limited_exception_carries_its_traceback_and_the_caller() -> None
         return True
 
     handler.addFilter(note_origin)
-    log = RateLimitedLogger(logging.getLogger("collector.pipeline"), ManualClock())
+    log = RateLimitedLogger(logging.getLogger("collector.path"), ManualClock())
 
     try:
         raise KeyError("tool")

@@ -74,11 +74,11 @@ class Reading:
     ) -> None:
         self.service = service
         clock = service.clock
-        metrics = service.service._metrics
+        metrics = service.service.parts.metrics
         self.partition = ReadPartition(
             0,
             progress,
-            consumer=service.service._pipeline,
+            consumer=service.service.parts.intake,
             partition_count=1,
             keys=TrustedKeys(None, clock),
             max_record_bytes=settings.get("max_record_bytes", 1 << 20),
@@ -229,7 +229,7 @@ async def test_what_has_no_room_waits_in_order_and_is_taken_when_there_is_some(
     service: ServiceInLoop,
 ) -> None:
     reading = Reading(service, Progress(0))
-    limiter = service.service._pipeline._limiter
+    limiter = service.service.parts.limiter
     taken = limiter.limit - limiter.used
     limiter.take(taken)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from collector.clock import ManualClock
+from collector.grading import Grader, GradingStage
 from collector.otlp.codec import split_request
-from collector.pipeline import EvaluationStage
 from collector.telemetry.metrics import Metrics
 from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
 from collector.trace import FinishedTrace, GradedTrace
@@ -24,10 +24,9 @@ def finished(number: int, reason: FinishReason = FinishReason.ROOT) -> FinishedT
 
 def graded(trace: FinishedTrace) -> GradedTrace:
     criteria = self_check_criteria()
-    stage = EvaluationStage(
-        criteria=lambda: criteria, metrics=Metrics(), clock=ManualClock(), instance="test"
-    )
-    return stage.grade(trace)
+    clock = ManualClock()
+    grader = Grader(criteria=lambda: criteria, clock=clock, instance="test")
+    return GradingStage(grader, metrics=Metrics(), clock=clock).grade_now(trace)
 
 
 def test_a_request_holds_a_trace_for_each_id() -> None:

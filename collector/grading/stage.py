@@ -1,0 +1,177 @@
+"""The stage that grades finished traces, each in one of its lanes, and counts what grading came to."""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+from collector.clock import Clock
+from collector.conversations import Conversations
+from collector.errors import GradingCutShort
+from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
+from collector.grading.grading_pool import GradingPool, Quarantined
+from collector.grading.lanes import Lane, LoopLane, ThreadLane, WorkRecord, is_large
+from collector.journal import StoredVerdicts
+from collector.task_supervisor import TaskOwner
+from collector.telemetry import Metrics, RateLimitedLogger
+from collector.trace import FinishedTrace, GradedTrace
+from collector.workers.pool import WorkerPool
+from collector.workers.worker_evaluations import ask_workers
+from processors.model import NotEvaluatedReason
+
+_logger = logging.getLogger(__name__)
+
+
+class GradingStage:
+    """Grades finished traces.
+
+    Args:
+        grader: Grades in this process.
+        metrics: Counts what grading came to.
+        clock: Time of grading.
+        workers: Answer for custom evaluators.
+        conversations: What is known of them; without it nothing is.
+        pool: Grades all traces in processes, if there is one.
+        thread: Grades large traces where there is no pool.
+        work: Notes what is being graded.
+    """
+
+    def __init__(
+        self,
+        grader: Grader,
+        *,
+        metrics: Metrics,
+        clock: Clock,
+        workers: WorkerPool | None = None,
+        conversations: Conversations | None = None,
+        pool: GradingPool | None = None,
+        thread: ThreadLane | None = None,
+        work: WorkRecord | None = None,
+    ) -> None:
+        self._grader = grader
+        self._loop = LoopLane(grader, work)
+        self._thread = thread
+        self._pool = pool
+        self._metrics = metrics
+        self._clock = clock
+        self._workers = workers
+        self._conversations = conversations
+        self._work = work
+        self._log = RateLimitedLogger(_logger, clock)
+
+    async def grade(self, trace: FinishedTrace) -> GradedTrace:
+        """Grade one trace; never raises for what a trace can hold.
+
+        Returns without waiting where the loop grades it and no custom evaluator has to be asked.
+        """
+        try:
+            try:
+                graded = await self._lane(trace).grade(trace, self._supply)
+            except Quarantined:
+                self._metrics.traces_quarantined.add(1)
+                _logger.error(
+                    "Process after process ended while it graded a trace: it is forwarded ungraded.",
+                    extra={"trace_id": trace.trace_id.hex()},
+                )
+                trace = replace(trace, quarantined=True)
+                graded = await self._lane(trace).grade(trace, self._supply)
+        except GradingCutShort as error:
+            graded = self._grader.unchanged(trace, error)
+        return self._counted(graded)
+
+    def grade_now(self, trace: FinishedTrace) -> GradedTrace:
+        """As `grade`, outside of any loop; for a stage that grades in the loop and asks no workers."""
+        try:
+            self.grade(trace).send(None)
+        except StopIteration as end:
+            graded: GradedTrace = end.value
+            return graded
+        raise RuntimeError("grading waits for something, which takes a loop")
+
+    async def restore(self, trace: FinishedTrace, verdicts: StoredVerdicts) -> GradedTrace:
+        """The trace as it was graded by a process before, without grading it again.
+
+        If its runs cannot be rebuilt as they were, which takes another version of the service, it is graded.
+        """
+        restored = self._grader.restore(
+            trace, verdicts.results, unix_nano=verdicts.unix_nano, instance=verdicts.instance
+        )
+        return await self.grade(trace) if restored is None else self._counted(restored)
+
+    def regrade(self, trace: FinishedTrace) -> GradedTrace | None:
+        """What the verdicts on a trace would be now, uncounted; None where that takes custom evaluators."""
+        steps = self._grader.steps(trace)
+        found = advance(steps)
+        if isinstance(found, Needed) and found.runs:
+            found = advance(steps, self._conversations_of(found))
+        if isinstance(found, Needed) or found.tally.failure is not None:
+            return None
+        return found.trace
+
+    @property
+    def has_room(self) -> bool:
+        """Whether further traces should be graded; if not they wait in the buffer."""
+        return self._pool is None or self._pool.has_room
+
+    def start(self, tasks: TaskOwner) -> None:
+        """Start the processes that grade, and the workers, if there are any."""
+        for processes in (self._pool, self._workers):
+            if processes is not None:
+                processes.start(tasks)
+
+    def close(self) -> None:
+        """Wait for nothing any more: traces that are not graded yet leave unchanged, or without answers."""
+        for part in (self._thread, self._pool, self._workers):
+            if part is not None:
+                part.close()
+
+    async def shutdown(self) -> None:
+        """Close, and end the processes."""
+        self.close()
+        if self._work is not None:
+            self._work.end(aside=True)  # what is left of work did not crash
+        for processes in (self._pool, self._workers):
+            if processes is not None:
+                await processes.shutdown()
+
+    def _lane(self, trace: FinishedTrace) -> Lane:
+        if self._pool is not None and not trace.quarantined:
+            return self._pool
+        return self._thread if self._thread is not None and is_large(trace) else self._loop
+
+    async def _supply(self, needed: Needed) -> Supplied:
+        if needed.runs:
+            return self._conversations_of(needed)
+        workers = self._workers
+        assert workers is not None  # else the grader asks no questions
+        return Supplied(
+            answers=await asyncio.gather(*[ask_workers(of_run, workers) for of_run in needed.questions])
+        )
+
+    def _conversations_of(self, needed: Needed) -> Supplied:
+        if self._conversations is None:
+            return Supplied([None for _ in needed.runs])
+        known = self._conversations.look_up(needed.runs, self._clock.unix_nano())
+        return Supplied([run.conversation for run in known])
+
+    def _counted(self, graded: Graded) -> GradedTrace:
+        """Add a graded trace to the metrics, the log and its conversations."""
+        metrics, tally = self._metrics, graded.tally
+        if graded.runs and self._conversations is not None:
+            self._conversations.look_up(graded.runs, self._clock.unix_nano())
+        if tally.foreign_results:
+            metrics.foreign_results.add(tally.foreign_results)
+        if tally.without_criteria:
+            metrics.not_evaluated.add(tally.without_criteria, NotEvaluatedReason.NO_CRITERIA.value)
+        for reason, count in tally.skipped.items():
+            metrics.evaluations_skipped.add(count, reason.value)
+        if tally.failure is not None:
+            metrics.traces_failed.add(1)
+            self._log.exception(
+                "trace_failed",
+                "A trace could not be evaluated; it is forwarded unchanged.",
+                tally.failure,
+                trace_id=graded.trace.trace_id.hex(),
+            )
+        if tally.seconds is not None:
+            metrics.evaluation_seconds.observe(tally.seconds)
+        return graded.trace

@@ -1,0 +1,11 @@
+"""The path of spans, between the receivers and the exporters: taken in, finished, delivered.
+
+A span meets these modules in this order, each once: `intake` (or `partition`, for records), the trace buffer,
+`finish`, grading, `delivery`.
+"""
+
+from collector.path.delivery import Delivery
+from collector.path.finish import Finisher
+from collector.path.intake import Intake
+
+__all__ = ["Delivery", "Finisher", "Intake"]

@@ -1,0 +1,197 @@
+"""From the trace buffers to delivery: finished traces are taken out and graded, in turns with requests."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+
+from collector.buffer import TraceBuffer
+from collector.clock import Clock, ends_within
+from collector.grading import GradingStage, full_collections, is_large
+from collector.journal import Journal
+from collector.path.delivery import Delivery
+from collector.task_supervisor import TaskOwner, start_at_once
+from collector.telemetry import BEFORE_FAN_OUT, Metrics
+from collector.trace import FinishedTrace, GradedTrace
+from processors.model import FinishReason
+
+FINISH_INTERVAL_SECONDS = 0.1
+"""How often the buffers are polled for finished traces."""
+_TRACES_AT_A_TIME = 8
+_SHORTEST_TURN_SECONDS, _LONGEST_TURN_SECONDS = 0.01, 0.05
+"""How long finished traces are graded before requests get their turn again."""
+_ROUNDS_BETWEEN_TURNS = 4
+"""Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
+
+_RUNS_AT_ONCE = 500
+"""Runs of a large trace that are counted before requests get their turn: some 15 ms."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Finisher:
+    """Takes finished traces out of the buffers and sends each on its way, graded.
+
+    Args:
+        buffer: Holds the spans that senders send; those of partitions are added by `follow`.
+        grading: Grades finished traces.
+        delivery: Where they leave.
+        streams: Whether spans leave when they arrive, so that the buffer holds copies of them.
+        journal: Notes what is finished, if there is one.
+        on_runs: Called with every graded trace before it leaves; with a large one, once for some of its runs.
+        tasks: Runs what goes on between requests.
+        metrics: Shows how many spans wait.
+        clock: Time of turns and deadlines.
+    """
+
+    def __init__(
+        self,
+        buffer: TraceBuffer,
+        *,
+        grading: GradingStage,
+        delivery: Delivery,
+        streams: bool,
+        journal: Journal | None,
+        on_runs: Callable[[GradedTrace], None],
+        tasks: TaskOwner,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> None:
+        self._buffer = buffer
+        self._buffers = deque([buffer])  # the next to be polled first
+        self._grading = grading
+        self._delivery = delivery
+        self._journal = journal
+        self._on_runs = on_runs
+        self._tasks = tasks
+        self._metrics = metrics
+        self._clock = clock
+        self._spans_in_grading = 0
+        self._waiting: set[asyncio.Task[None]] = set()
+        """Grades traces that are not graded at once in the loop."""
+        metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
+        metrics.spans_held.read_from(
+            (lambda: delivery.withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
+        )
+
+    def start(self, resumed_unix_nano: int = 0) -> None:
+        """Begin to take finished traces out of the buffers; from now on spans are taken in.
+
+        Earlier ones went elsewhere, or were restored as far as they arrived until `resumed_unix_nano`.
+        """
+        self._buffer.note_ready(resumed_unix_nano)
+        self._tasks.create_task(self._run(), name="finish traces")
+
+    def follow(self, buffer: TraceBuffer) -> None:
+        """Take finished traces out of this buffer as well."""
+        self._buffers.append(buffer)
+
+    def leave(self, buffer: TraceBuffer) -> None:
+        """Take none out of it any more."""
+        self._buffers.remove(buffer)
+
+    async def shutdown(self, deadline: float) -> None:
+        """Send everything that is held on its way, with the verdicts that are possible by now.
+
+        What is not graded at once has half of the time until `deadline`; the exporters need the other. Where
+        the journal keeps unfinished traces the next process grades them.
+        """
+        is_kept = self._journal is not None and self._journal.config.on_shutdown == "keep"
+        if not is_kept:
+            for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
+                self._finish(trace)
+                await asyncio.sleep(0)
+        if self._waiting:
+            if is_kept:
+                for task in self._waiting:
+                    task.cancel()
+            graded = asyncio.ensure_future(asyncio.wait(list(self._waiting)))
+            await ends_within((deadline - self._clock.monotonic()) / 2, graded, self._clock)
+            self._grading.close()
+            await graded
+        await self._grading.shutdown()
+        if self._journal is not None:
+            await self._journal.flush(deadline)
+
+    async def _run(self) -> None:
+        """Finish traces until cancelled.
+
+        Grading and receiving share the loop. A turn of grading is short; while more is due than a turn can
+        do, turns get longer, so that senders are slowed down before the buffer fills up.
+        """
+        turn = _SHORTEST_TURN_SECONDS
+        while True:
+            if self._finish_until(self._clock.monotonic() + turn):
+                turn = min(2 * turn, _LONGEST_TURN_SECONDS)
+                for _ in range(_ROUNDS_BETWEEN_TURNS):
+                    await self._clock.sleep(0)
+            else:
+                turn = _SHORTEST_TURN_SECONDS
+                await self._clock.sleep(FINISH_INTERVAL_SECONDS)
+
+    def _finish_until(self, turn_ends: float) -> bool:
+        """Send finished traces on their way and keep no reference to any; whether more may be due."""
+        if not self._grading.has_room:
+            return False
+        unpolled = len(self._buffers)
+        while unpolled:
+            finished = self._buffers[0].poll(_TRACES_AT_A_TIME)
+            if not finished:
+                unpolled -= 1
+                self._buffers.rotate(-1)
+                continue
+            unpolled = len(self._buffers)
+            for trace in finished:
+                self._finish(trace)
+            if self._clock.monotonic() >= turn_ends:
+                self._buffers.rotate(-1)
+                return True
+        return False
+
+    def _finish(self, trace: FinishedTrace) -> None:
+        """Send the trace on its way: at once, unless something has to be waited for."""
+        if self._delivery.is_own(trace.trace_id):
+            self._delivery.finish_own(trace)
+            return
+        if self._journal is not None:
+            self._journal.finish(trace)
+        task = start_at_once(self._grade_and_deliver(trace), self._tasks, name="grade")
+        if task is not None:
+            self._waiting.add(task)
+            task.add_done_callback(self._waiting.discard)
+
+    async def _grade_and_deliver(self, trace: FinishedTrace) -> None:
+        self._spans_in_grading += len(trace.spans)
+        permission = None if trace.receipt is None else trace.receipt.permission(trace.trace_id)
+        if permission is not None and not await permission:
+            self._metrics.traces_quarantined.add(1)
+            _logger.error(
+                "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
+                extra={"trace_id": trace.trace_id.hex()},
+            )
+            trace = replace(trace, quarantined=True)
+        started = self._clock.unix_nano()
+        with full_collections.held_off() if is_large(trace) else nullcontext():
+            graded = await self._grading.grade(trace)
+            for part in _parts(graded):
+                self._on_runs(part)
+                if part is not graded:
+                    await asyncio.sleep(0)
+            self._spans_in_grading -= len(trace.spans)  # from here on delivery counts them
+            self._delivery.deliver(trace, graded, started)
+            del graded, part
+
+    def _spans_awaiting_verdict(self) -> int:
+        return self._buffer.group.spans_held + self._spans_in_grading + self._delivery.spans_to_store
+
+
+def _parts(graded: GradedTrace) -> Iterator[GradedTrace]:
+    """A graded trace in parts of some runs each."""
+    if len(graded.runs) <= _RUNS_AT_ONCE:
+        yield graded
+        return
+    for first in range(0, len(graded.runs), _RUNS_AT_ONCE):
+        part = slice(first, first + _RUNS_AT_ONCE)
+        yield replace(graded, runs=graded.runs[part], hidden_runs=graded.hidden_runs[part])

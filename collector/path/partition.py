@@ -1,0 +1,114 @@
+"""Records in: one partition of a topic, each record held at its source until its spans were delivered."""
+
+from collections.abc import Collection
+
+from collector.buffer import RecordClock, TraceBuffer
+from collector.errors import MalformedRequest, RequestTooLarge
+from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
+from collector.path.delivery import Delivery
+from collector.path.finish import Finisher
+from collector.telemetry import Metrics
+from collector.trace import RecordSource, SpanBatch
+from processors.spans import read_span_head
+
+INVALID_ID = "invalid_id"
+
+
+class Partition:
+    """Takes in the records of one partition; satisfies `collector.receivers.PartitionIntake`.
+
+    Its traces finish by the time of its records, apart from all others.
+    """
+
+    def __init__(
+        self,
+        buffer: TraceBuffer,
+        clock: RecordClock,
+        source: RecordSource,
+        *,
+        envelopes: EnvelopeRegistry,
+        delivery: Delivery,
+        finisher: Finisher,
+        streams: bool,
+        metrics: Metrics,
+    ) -> None:
+        self._buffer = buffer
+        self._source = source
+        self._envelopes = envelopes
+        self._delivery = delivery
+        self._finisher = finisher
+        self._streams = streams
+        self._metrics = metrics
+        self._is_closed = False
+        self.read = clock.read
+        self.reach_end = clock.reach_end
+        self.hear = clock.hear
+        self.leave_end = clock.leave_end
+        self.stand_still = clock.stand_still
+        self.note_horizon = buffer.note_horizon
+        finisher.follow(buffer)
+
+    def admit(self, body: bytes, record: int) -> Collection[bytes]:
+        """Take in the spans of a record, which stays held at the source for each trace that has any.
+
+        Returns:
+            The ids of the traces that are in it.
+
+        Raises:
+            MalformedRequest: it holds no export request.
+            RequestTooLarge: it could never fit.
+            Overloaded: there is no room now; nothing of it was kept.
+        """
+        request = split_request(body, self._envelopes)
+        return self._admit(request, _batches(request), record)
+
+    def admit_again(self, body: bytes, record: int | None) -> None:
+        """A record that was delivered before is read again, so that what belongs to it is known as late.
+
+        Where spans of the same trace, which were not delivered, are held already, it is admitted with them.
+
+        Raises:
+            Overloaded: there is no room now; nothing of it was kept.
+        """
+        try:
+            request = split_request(body, self._envelopes)
+            batches = _batches(request)
+            if record is not None and self._buffer.holds_any(batches):
+                self._admit(request, batches, record)
+                return
+        except (MalformedRequest, RequestTooLarge):
+            return  # as it was when it was delivered: counted then
+        for batch in batches:
+            end = max(read_span_head(payload)[3] for _, payload, _ in batch.spans)
+            self._buffer.remember_finished(batch.trace_id, [span[0] for span in batch.spans], end)
+
+    def close(self) -> None:
+        """Finish no trace any more."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._finisher.leave(self._buffer)
+
+    def forget(self) -> None:
+        """Release everything that is held, without a verdict: the next reader of the partition has it."""
+        self.close()
+        spans = self._buffer.forget()
+        if not self._streams:  # else they have left, and only copies are lost
+            self._metrics.spans_revoked.add(spans)
+
+    def _admit(self, request: SplitRequest, batches: list[SpanBatch], record: int) -> Collection[bytes]:
+        try:
+            admitted = self._buffer.admit(batches, record)
+        except RequestTooLarge as refusal:
+            self._metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
+            raise
+        for leaving, streamed in ((admitted.late, False), (admitted.fresh, True)):
+            if leaving:
+                self._source.hold(record)
+                self._delivery.forward(leaving, streamed=streamed, receipt=self._source.receipt((record,)))
+        if request.rejected:
+            self._metrics.spans_refused.add(request.rejected, INVALID_ID)
+        return request.traces
+
+
+def _batches(request: SplitRequest) -> list[SpanBatch]:
+    return [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
