@@ -26,8 +26,10 @@ from benchmarks.page import with_range
 from benchmarks.workload import DISTINCT_PROCESSES, Shape, TemplateRequest, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.exporters import FanOut, SpanExporterConfig
+from collector.exporters.counts import ExportCounts
 from collector.exporters.exporter import ExportResponse
 from collector.exporters.sending_queue import SendingQueue
+from collector.exporters.sink import span_sink
 from collector.grading import Grader, GradingStage
 from collector.journal import Journal, JournalConfig
 from collector.journal.store import file_system_of
@@ -155,9 +157,9 @@ class _Side:
         limiter = MemoryLimiter(_HELD_BYTES, envelopes.bytes_held)
         criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
         metrics, clock = self.metrics, self._clock
-        queue = SendingQueue(
-            _DroppingExporter(self._note_left), SpanExporterConfig(), metrics=metrics, clock=clock
-        )
+        sink = span_sink(_DroppingExporter(self._note_left))
+        counts = ExportCounts(metrics, sink.name)
+        queue = SendingQueue(sink, SpanExporterConfig(), counts=counts, clock=clock)
         fan_out = FanOut([queue], [], limiter)
         await fan_out.start(self._tasks)
         buffer = TraceBuffer(

@@ -8,20 +8,19 @@ from pydantic import BaseModel
 
 from collector import exporters as _this_folder
 from collector.component_discovery import find_components
-from collector.exporters.counts import ResultForm
+from collector.exporters.counts import ExportCounts, ResultForm
 from collector.exporters.dead_letters import DeadLetterKind, DeadLetters
 from collector.exporters.exporter import (
     ExporterContext,
-    LogSink,
     ResultExporter,
     ResultExporterType,
-    Sink,
     SpanExporter,
     SpanExporterType,
 )
 from collector.exporters.fan_out import DiscardingQueue, FanOut, SpanQueue
 from collector.exporters.score_exporter import ScoreExporterConfig
 from collector.exporters.sending_queue import QueueSettings, SendingQueue
+from collector.exporters.sink import Sink, log_sink, span_sink
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.results_config import ResultsConfig
@@ -53,9 +52,8 @@ def build_fan_out(
         return SendingQueue(
             sink,
             config,
-            metrics=context.metrics,
+            counts=ExportCounts(context.metrics, sink.name, form),
             clock=context.clock,
-            form=form,
             dead_letters=None
             if dead_letters is None
             else dead_letters.box(sink.name, kinds.get(form, "log_records")),
@@ -69,14 +67,14 @@ def build_fan_out(
         exporter = component.create(name, config, context)
         exporters.append(exporter)
         if isinstance(config, ScoreExporterConfig):
-            result_queues["score"].append(queue(exporter, config, "score"))
+            result_queues["score"].append(queue(span_sink(exporter), config, "score"))
         elif isinstance(config, SpanExporterConfig):
             if receives_spans(config, results):
-                queues.append(queue(exporter, config))
+                queues.append(queue(span_sink(exporter), config))
             if receives_log_records(config, results):
-                result_queues["log"].append(queue(LogSink(exporter), config, "log"))
+                result_queues["log"].append(queue(log_sink(exporter), config.for_results(), "log"))
             if receives_evaluation_spans(config, results):
-                result_queues["span"].append(queue(exporter, config, "span"))
+                result_queues["span"].append(queue(span_sink(exporter), config.for_results(), "span"))
     if not queues:
         name = result_exporters[0].name if result_exporters else end_of_spans
         queues.append(DiscardingQueue(name, context.metrics))

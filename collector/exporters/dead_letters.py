@@ -10,7 +10,6 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
@@ -19,7 +18,9 @@ from pydantic import Field
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import FilePath, PositiveDuration
+from collector.errors import RetryableExportError
 from collector.exporters.json_lines_file import JsonLinesFile
+from collector.exporters.writer_thread import WriterThread
 from collector.otlp import logs_request_to_json, request_to_json
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
@@ -64,14 +65,14 @@ class DeadLetters:
         self._metrics = metrics
         self._clock = clock
         self._file = JsonLinesFile(config.path, mode=PRIVATE)
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = WriterThread("dead-letters")
         self._closing = asyncio.Event()
         self._log = RateLimitedLogger(_logger, clock)
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Open the file and remove what is too old, now and every hour; raises `StartupError`."""
         self._file.open_for("service.dead_letters.path")
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="dead-letters")
+        self._thread.start()
         if tasks is not None:
             tasks.create_task(self._purge_regularly(), name="remove old dead letters")
 
@@ -83,18 +84,17 @@ class DeadLetters:
         self, request: bytes, count: int, reason: str, *, exporter: str, kind: DeadLetterKind
     ) -> None:
         """Write a request of `count` spans or records that `exporter` refused because of `reason`."""
-        if self._thread is None:
+        header: JsonObject = {
+            "exporter": exporter,
+            "kind": kind,
+            "count": count,
+            "time": time_text(self._clock.unix_nano()),
+            "reason": reason,
+        }
+        try:
+            outcome = await self._thread.run(self._write, request, header)
+        except RetryableExportError:  # it is closed, or was never started
             outcome = "failed"
-        else:
-            told: JsonObject = {
-                "exporter": exporter,
-                "kind": kind,
-                "count": count,
-                "time": time_text(self._clock.unix_nano()),
-                "reason": reason,
-            }
-            written = asyncio.get_running_loop().run_in_executor(self._thread, self._write, request, told)
-            outcome = await written
         self._metrics.dead_letters.add(count, exporter, outcome)
         if outcome != "kept":
             self._log.error(
@@ -108,10 +108,7 @@ class DeadLetters:
     async def shutdown(self, deadline: float) -> None:
         """Close the file behind what is being written."""
         self._closing.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.submit(self._file.close)
-            thread.shutdown(wait=False)
+        self._thread.close(self._file.close)
 
     def _write(self, request: bytes, told: JsonObject) -> Literal["kept", "full", "failed"]:
         to_json = logs_request_to_json if told["kind"] == "log_records" else request_to_json
@@ -137,11 +134,9 @@ class DeadLetters:
         return str(told.get("time")) < time_text(oldest)
 
     async def _purge_regularly(self) -> None:
-        while self._thread is not None and not self._closing.is_set():
+        while not self._closing.is_set():
             try:
-                expired = await asyncio.get_running_loop().run_in_executor(
-                    self._thread, remove_lines, self._config.path, self._is_too_old
-                )
+                expired = await self._thread.run(remove_lines, self._config.path, self._is_too_old)
             except OSError as error:
                 self._log.error("cannot_purge", "Old dead letters cannot be removed.", error=str(error))
             else:

@@ -6,10 +6,8 @@ nobody reads, holds up no trace.
 
 import asyncio
 import logging
-import threading
 from collections.abc import Callable
-from contextlib import suppress
-from queue import Full, Queue
+from functools import partial
 from typing import Literal, TextIO
 
 from pydantic import Field
@@ -17,12 +15,11 @@ from rich.console import Console
 
 from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ResultExporterType
+from collector.exporters.writer_thread import WriterThread
 from collector.printing import RunPrintout
 from collector.trace import GradedTrace
 from processors.documents import StrictModel
 from processors.model import GradedRun
-
-_MAX_PENDING = 100
 
 _logger = logging.getLogger(__name__)
 
@@ -44,23 +41,17 @@ class DebugExporter:
     def __init__(self, name: str, config: DebugConfig, stream: TextIO, clock: Clock) -> None:
         self.name = name
         self._config = config
-        self._stream = stream
         self._clock = clock
+        self._stream = stream
+        self._console = self._new_console()
+        self._thread = WriterThread(f"export-{name}")
         self._window = -1
         self._printed_in_window = 0
         self._left_out = 0
-        self._queue: Queue[tuple[int, GradedRun | None] | None] = Queue(_MAX_PENDING)
-        self._thread: threading.Thread | None = None
-        self._finished = asyncio.Event()
+        self._is_broken = False
 
     async def start(self) -> None:
         """Start the printing thread."""
-        loop = asyncio.get_running_loop()
-        self._finished.clear()
-        # Daemonic, since a console that blocks for ever must not keep the process from ending.
-        self._thread = threading.Thread(
-            target=self._print_pending, args=(loop,), name=f"export-{self.name}", daemon=True
-        )
         self._thread.start()
 
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
@@ -72,47 +63,35 @@ class DebugExporter:
             self._window = window
             self._printed_in_window = 0
         for graded in trace.runs:
-            if self._printed_in_window >= self._config.max_runs_per_second:
-                self._left_out += 1
-                continue
-            try:
-                self._queue.put_nowait((self._left_out, graded))
-            except Full:
-                self._left_out += 1
-            else:
+            if self._printed_in_window < self._config.max_runs_per_second and self._thread.has_room:
+                self._thread.submit(self._print, self._left_out, graded)
                 self._printed_in_window += 1
                 self._left_out = 0
+            else:
+                self._left_out += 1
 
     async def shutdown(self, deadline: float) -> None:
         """Print what is queued until `deadline`."""
-        thread, self._thread = self._thread, None
-        if thread is None:
-            return
-        with suppress(Full):
-            if self._left_out:
-                self._queue.put_nowait((self._left_out, None))
-            self._queue.put_nowait(None)
-            await ends_within(deadline - self._clock.monotonic(), self._finished.wait(), self._clock)
+        ended = asyncio.wrap_future(self._thread.close(partial(self._print, self._left_out)))
+        await ends_within(deadline - self._clock.monotonic(), ended, self._clock)
 
-    def _print_pending(self, loop: asyncio.AbstractEventLoop) -> None:
-        console = self._console()
+    def _print(self, left_out: int, graded: GradedRun | None = None) -> None:
+        if self._is_broken:
+            return
         try:
-            while (item := self._queue.get()) is not None:
-                left_out, graded = item
-                printout = RunPrintout.for_console(console, show_content=self._config.show_content)
-                if left_out:
-                    console.print(printout.left_out(left_out), soft_wrap=True)
-                if graded is not None:
-                    console.print(printout.block(graded), soft_wrap=True)
-        except (OSError, ValueError) as error:  # the console went away
+            printout = RunPrintout.for_console(self._console, show_content=self._config.show_content)
+            if left_out:
+                self._console.print(printout.left_out(left_out), soft_wrap=True)
+            if graded is not None:
+                self._console.print(printout.block(graded), soft_wrap=True)
+        except (OSError, ValueError) as error:  # the console was closed
+            self._is_broken = True
             _logger.warning(
                 "The console cannot be written; nothing more is printed.",
                 extra={"exporter": self.name, "error": str(error)},
             )
-        with suppress(RuntimeError):  # the loop is closed already
-            loop.call_soon_threadsafe(self._finished.set)
 
-    def _console(self) -> Console:
+    def _new_console(self) -> Console:
         is_terminal = self._stream.isatty()
         color = self._config.color
         return Console(

@@ -32,35 +32,31 @@ class ExportResponse:
 ACCEPTED = ExportResponse()
 
 
-class Sink(Protocol):
-    """The end of a sending queue: one signal of an exporter."""
+class SpanExporter(Protocol):
+    """Sends export requests to one place. Retrying, batching and counting are the queue's."""
 
     @property
     def name(self) -> str:
-        """The exporter's id in the configuration: `type` or `type/name`."""
+        """The id in the configuration: `type` or `type/name`."""
         ...
 
     @property
     def endpoint(self) -> str:
-        """Where requests go, for logs; without credentials."""
+        """Where the spans go, for logs; without credentials."""
         ...
 
-    async def export(self, request: bytes, span_count: int, /) -> ExportResponse:
-        """Send one serialised export request with `span_count` spans or records; may run concurrently.
+    async def start(self) -> None:
+        """Open what is needed; raises `StartupError`. A backend that is down is no reason to."""
+        ...
+
+    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+        """Send one serialised ExportTraceServiceRequest with `span_count` spans; may run concurrently.
 
         Raises:
             RetryableExportError: it may be taken later.
             ContentRefusedError: it will not be taken as it is, but a part of it might be.
             PermanentExportError: neither it nor a part of it will ever be taken.
         """
-        ...
-
-
-class SpanExporter(Sink, Protocol):
-    """Sends spans to one place. Retrying, batching and counting are the queue's."""
-
-    async def start(self) -> None:
-        """Open what is needed; raises `StartupError`. A backend that is down is no reason to."""
         ...
 
     async def shutdown(self, deadline: float) -> None:
@@ -80,17 +76,6 @@ class LogExporter(SpanExporter, Protocol):
     async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
         """Send one serialised ExportLogsServiceRequest with `record_count` records, as `export` does."""
         ...
-
-
-class LogSink:
-    """The log records of an exporter, which takes them as well; raises TypeError if it does not."""
-
-    def __init__(self, exporter: SpanExporter) -> None:
-        if not isinstance(exporter, LogExporter):
-            raise TypeError(f"{exporter.name} takes no log records")
-        self.name = exporter.name
-        self.endpoint = exporter.logs_endpoint
-        self.export = exporter.export_logs
 
 
 class ResultExporter(Protocol):

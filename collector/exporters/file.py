@@ -4,14 +4,10 @@ One ExportTraceServiceRequest a line; `tracegrade replay` reads them back. Log r
 their own.
 """
 
-import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-
 from collector.config_fields import FilePath
-from collector.errors import PermanentExportError, RetryableExportError
+from collector.errors import PermanentExportError
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
-from collector.exporters.json_lines_file import JsonLinesFile
+from collector.exporters.json_lines_file import JsonLinesWriter
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.otlp import logs_request_to_json, request_to_json
 
@@ -37,50 +33,34 @@ class FileExporter:
         self.name = name
         self.endpoint = str(config.path)
         self.logs_endpoint = str(config.logs_path or "")
-        self._file = JsonLinesFile(config.path)
-        self._logs_file = None if config.logs_path is None else JsonLinesFile(config.logs_path)
-        self._thread: ThreadPoolExecutor | None = None
+        self._file = JsonLinesWriter(config.path, name, f"exporters.{name}.path")
+        self._logs_file = None
+        if config.logs_path is not None:
+            self._logs_file = JsonLinesWriter(config.logs_path, name, f"exporters.{name}.logs_path")
 
     async def start(self) -> None:
         """Open the files."""
-        self._file.open_for(f"exporters.{self.name}.path")
+        self._file.start()
         if self._logs_file is not None:
-            self._logs_file.open_for(f"exporters.{self.name}.logs_path")
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"export-{self.name}")
+            self._logs_file.start()
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
         """Append one line; see `SpanExporter.export`."""
-        return await self._append_in_thread(self._file, request_to_json, request)
+        await self._file.append(lambda: request_to_json(request) + b"\n")
+        return ACCEPTED
 
     async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
         """Append one line to the other file; see `LogExporter.export_logs`."""
         if self._logs_file is None:
             raise PermanentExportError("There is no file for log records.")
-        return await self._append_in_thread(self._logs_file, logs_request_to_json, request)
+        await self._logs_file.append(lambda: logs_request_to_json(request) + b"\n")
+        return ACCEPTED
 
     async def shutdown(self, deadline: float) -> None:
         """Close the files behind what is being written."""
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            thread.submit(self._file.close)
-            if self._logs_file is not None:
-                thread.submit(self._logs_file.close)
-            thread.shutdown(wait=False)
-
-    async def _append_in_thread(
-        self, file: JsonLinesFile, to_json: Callable[[bytes], bytes], request: bytes
-    ) -> ExportResponse:
-        if self._thread is None:
-            raise RetryableExportError("The exporter is not started.")
-        await asyncio.get_running_loop().run_in_executor(self._thread, _append, file, to_json, request)
-        return ACCEPTED
-
-
-def _append(file: JsonLinesFile, to_json: Callable[[bytes], bytes], request: bytes) -> None:
-    try:
-        file.append(to_json(request) + b"\n")
-    except OSError as error:
-        raise RetryableExportError(error.strerror or str(error)) from error
+        self._file.close()
+        if self._logs_file is not None:
+            self._logs_file.close()
 
 
 COMPONENT = SpanExporterType(

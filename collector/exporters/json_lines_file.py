@@ -3,9 +3,11 @@
 import contextlib
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
-from collector.errors import StartupError
+from collector.errors import RetryableExportError, StartupError
+from collector.exporters.writer_thread import WriterThread
 from processors.model import decode_json
 
 _BLOCK_BYTES = 64 * 1024
@@ -108,6 +110,37 @@ class JsonLinesFile:
             os.ftruncate(self._file, size - len(line))
         else:
             os.write(self._file, b"\n")
+
+
+class JsonLinesWriter:
+    """Appends to a `JsonLinesFile` in a thread of its own.
+
+    Args:
+        path: The file.
+        name: Of the exporter, for the thread.
+        setting: The setting that the path stands in, for messages.
+    """
+
+    def __init__(self, path: Path, name: str, setting: str) -> None:
+        self._file = JsonLinesFile(path)
+        self._thread = WriterThread(f"export-{name}")
+        self._setting = setting
+
+    def start(self) -> None:
+        """Open the file; raises `StartupError`."""
+        self._file.open_for(self._setting)
+        self._thread.start()
+
+    async def append(self, make_lines: Callable[[], bytes]) -> None:
+        """Write what `make_lines` gives in the thread; raises `RetryableExportError`."""
+        try:
+            await self._thread.run(lambda: self._file.append(make_lines()))
+        except OSError as error:
+            raise RetryableExportError(error.strerror or str(error)) from error
+
+    def close(self) -> None:
+        """Close the file behind what is being written; safe before `start` and twice."""
+        self._thread.close(self._file.close)
 
 
 def _is_json(line: bytes) -> bool:

@@ -10,8 +10,9 @@ from pydantic import Field
 from collector.errors import ContentRefusedError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
 from collector.exporters.kafka_producer import KafkaProducer, KafkaProducerConfig, KafkaRecord
-from collector.exporters.run_writer import RunLine, RunWriter, RunWriterConfig
+from collector.exporters.run_writer import RunWriter, RunWriterConfig
 from collector.kafka_connection import KafkaName
+from processors.spans import RawSpan
 
 
 class KafkaResultsConfig(RunWriterConfig, KafkaProducerConfig):
@@ -33,10 +34,10 @@ class KafkaResultsExporter(RunWriter):
         """See `RunWriter`."""
         await self._producer.start()
 
-    async def write(self, lines: Sequence[RunLine]) -> int:
+    async def write(self, lines: Sequence[RawSpan]) -> int:
         """See `RunWriter`; a run that is too large for a record is left out."""
         largest = self._producer.max_value_bytes
-        fitting = [(trace_id.hex().encode(), text) for trace_id, text in lines if len(text) <= largest]
+        fitting = [(trace_id.hex().encode(), text) for trace_id, text, _ in lines if len(text) <= largest]
         refused = len(lines) - len(fitting)
         try:
             await self._producer.send(fitting)

@@ -75,8 +75,8 @@ class DeliveryQueue:
             self._waiting.popleft()
         return request
 
-    def shed(self, wanted_bytes: int) -> int:
-        """Drop the oldest traces, as `queue_full`, until `wanted_bytes` of held bytes are released.
+    def shed(self, wanted_bytes: int, wanted_spans: int) -> int:
+        """Drop the oldest traces, as `queue_full`, until so many held bytes, and spans, are released.
 
         Traces on the wire stay. It ends early at a trace that a required exporter still holds, since
         dropping that one (and, queues having one order, the ones after it) would free nothing.
@@ -89,13 +89,13 @@ class DeliveryQueue:
         freed = span_count = 0
         dropped: list[QueuedTrace] = []
         for trace in self._held:
-            if freed >= wanted_bytes or trace.delivery.is_required:
+            if (freed >= wanted_bytes and span_count >= wanted_spans) or trace.delivery.is_required:
                 break
             if not trace.requests_on_wire:
                 dropped.append(trace)
                 freed += trace.delivery.held_bytes
+                span_count += trace.unsettled_spans
         for trace in dropped:
-            span_count += trace.unsettled_spans
             self.waiting_spans -= trace.waiting_spans
             self.waiting_bytes -= trace.waiting_bytes
             trace.give_up()
@@ -105,20 +105,19 @@ class DeliveryQueue:
         if span_count:
             self._log.warning(
                 "queue_full",
-                f"The memory limit is reached; the oldest {self.counts.items} of a best-effort queue are "
-                "dropped.",
+                f"There is no room; the oldest {self.counts.items} of a queue are dropped.",
                 exporter=self.name,
                 **{self.counts.items: span_count},
             )
         return freed
 
     def forward(self, request: ExportRequest, rejected: int) -> None:
-        """The backend took a request but for `rejected` of its spans."""
+        """The backend took a request, without `rejected` of its spans."""
         for trace, spans in request.shares:
             self._settle(trace, len(spans))
         self.counts.forward(request.span_count - rejected)
         if rejected:
-            self.counts.drop(rejected, "partial_success")
+            self.counts.drop(rejected, self.counts.partly_rejected)
 
     def drop(self, request: ExportRequest, reason: str) -> None:
         """A request will not be delivered."""

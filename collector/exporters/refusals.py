@@ -5,10 +5,10 @@ import logging
 from collector.clock import Clock
 from collector.errors import ContentRefusedError, PermanentExportError
 from collector.exporters.dead_letters import DeadLetterBox
-from collector.exporters.exporter import Sink
 from collector.exporters.queue import DeliveryQueue
 from collector.exporters.request import ExportRequest
 from collector.exporters.retry import Retry
+from collector.exporters.sink import Sink
 from collector.telemetry import RateLimitedLogger
 
 _MAX_SPLITS = 64

@@ -6,9 +6,10 @@ from random import Random
 
 from collector.clock import Clock, ends_within
 from collector.errors import ExportError, PermanentExportError, RetryableExportError
-from collector.exporters.exporter import ExportResponse, Sink
+from collector.exporters.exporter import ExportResponse
 from collector.exporters.queue import DeliveryQueue
 from collector.exporters.request import ExportRequest
+from collector.exporters.sink import Sink
 from collector.exporters.span_exporter_config import RetryConfig
 from collector.telemetry import RateLimitedLogger
 
@@ -125,7 +126,7 @@ class Retry:
     async def _attempt(self, request: ExportRequest) -> ExportResponse:
         request.mark_on_wire(1)
         try:
-            return await self._sink.export(request.encode(), request.span_count)
+            return await self._sink.send(request)
         except ExportError:
             raise
         except Exception as error:  # one request: whatever an exporter does, its spans are not lost

@@ -1,7 +1,7 @@
-"""What exporters of graded runs share that write them somewhere: a bounded queue, retries, the books.
+"""What exporters share that write graded runs as lines: a thread that formats them before a sending queue.
 
-What waits is lines, which take a tenth of the memory of the runs that they are of: a run holds all that it
-was read from. Their bytes are taken from the service's one budget.
+What waits is lines, which take a tenth of the memory of their runs: a run holds all that it was read from.
+Their bytes are taken from the service's one budget.
 """
 
 import asyncio
@@ -9,48 +9,40 @@ import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from random import Random
-from typing import NamedTuple, TypeAlias
 
 from pydantic import Field
 
 from collector.clock import ends_within
-from collector.errors import RetryableExportError
-from collector.exporters.exporter import ExporterContext
-from collector.exporters.retry import BackOff
-from collector.exporters.span_exporter_config import RetryConfig
+from collector.exporters.counts import RunCounts
+from collector.exporters.delivery import Delivery
+from collector.exporters.exporter import ExporterContext, ExportResponse
+from collector.exporters.request import ExportRequest
+from collector.exporters.sending_queue import SendingQueue
+from collector.exporters.sink import Sink
+from collector.exporters.span_exporter_config import BatchConfig, SendingQueueConfig, SpanExporterConfig
+from collector.exporters.writer_thread import WriterThread
 from collector.telemetry import RateLimitedLogger
-from collector.trace import GradedTrace
+from collector.trace import CountedReceipt, GradedTrace, Receipt
 from processors.annotation import format_run
 from processors.documents import StrictModel
 from processors.model import GradedRun
+from processors.spans import Envelope, RawSpan
 
 _RUNS_AT_ONCE = 500
-_BYTES_PER_WRITE = 8 * 1024 * 1024
-"""A write has no more, but for one with a single line."""
 _OWN_SHARE, _OWN_BYTES = 16, 8 * 1024 * 1024
 """This part of the memory budget, or so many bytes where that is more, a writer may use however full it is:
 one that keeps up loses no runs because a backend of spans does not."""
-_LINE_OVERHEAD_BYTES = 384
-"""Counted for every line beside its text: its place in the queue, and who is told that it is written."""
-
-_Done: TypeAlias = Callable[[], None] | None
-"""What to call when all runs of a trace are written; it comes with the last of them."""
+_LINE_OVERHEAD_BYTES = 512
+"""Counted for every line in addition to its text: its delivery, and its place in the queue."""
+_NO_ENVELOPE = Envelope(b"", b"")
+_QUEUE = SpanExporterConfig(
+    sending_queue=SendingQueueConfig(
+        num_consumers=1,
+        batch=BatchConfig(flush_timeout=0, max_spans=_RUNS_AT_ONCE, max_bytes=8 * 1024 * 1024),
+    )
+)
 
 _logger = logging.getLogger(__name__)
-
-
-class RunLine(NamedTuple):
-    """A graded run as a line of a runs file, without its end."""
-
-    trace_id: bytes
-    text: bytes
-
-    @property
-    def held_bytes(self) -> int:
-        """What keeping it counts against the memory limit."""
-        return len(self.text) + _LINE_OVERHEAD_BYTES
 
 
 class RunWriterConfig(StrictModel):
@@ -64,46 +56,42 @@ class RunWriterConfig(StrictModel):
 class RunWriter(ABC):
     """Writes graded runs in order, in the background; what is particular to the place is `write`.
 
-    Runs become lines in a thread as they come, whatever a write is at.
+    Runs are formatted as they arrive, whatever a write is at.
 
     Args:
         name: The id in the configuration.
         endpoint: Where the runs go, for logs.
         config: How many runs may wait.
-        context: The budget for what waits, what counts what is dropped, and what waits are measured on.
+        context: The budget for what waits, the metrics, and the clock.
     """
 
     def __init__(self, name: str, endpoint: str, config: RunWriterConfig, context: ExporterContext) -> None:
         self.name = name
-        self.endpoint = endpoint
         self._max_pending = config.max_pending_runs
         self._limiter = context.limiter
         self._own_bytes = max(context.limiter.limit // _OWN_SHARE, _OWN_BYTES)
         self._held_bytes = 0
-        self._metrics = context.metrics
         self._clock = context.clock
+        self._counts = RunCounts(context.metrics, name)
+        self._queue = SendingQueue(
+            Sink(name, endpoint, self._send), _QUEUE, counts=self._counts, clock=context.clock
+        )
         self._log = RateLimitedLogger(_logger, context.clock)
-        self._arrived: deque[tuple[GradedRun, _Done]] = deque()
-        self._formatting = 0
-        self._pending: deque[tuple[RunLine, _Done]] = deque()
-        self._writing: list[tuple[RunLine, _Done]] = []
+        self._arrived: deque[tuple[GradedRun, Receipt | None]] = deque()
+        self._formatting: Sequence[Receipt | None] = ()
         self._has_arrived = asyncio.Event()
-        self._has_pending = asyncio.Event()
         self._is_closing = False
-        self._format_thread = ThreadPoolExecutor(1, thread_name_prefix=f"format-{name}")
+        self._format_thread = WriterThread(f"format-{name}")
         self._formatter: asyncio.Task[None] | None = None
-        self._writer: asyncio.Task[None] | None = None
         self._limiter.add_relief(self._shed)
-        for reason in ("queue_full", "rejected", "shutdown"):
-            self._metrics.results_dropped.add(0, reason, name)
 
     @abstractmethod
     async def open(self) -> None:
         """Open what is needed; raises `StartupError`."""
 
     @abstractmethod
-    async def write(self, lines: Sequence[RunLine]) -> int:
-        """Write `lines`; how many of them will never be taken.
+    async def write(self, lines: Sequence[RawSpan]) -> int:
+        """Write `lines`, each a trace id and a text without its end; how many will never be taken.
 
         Raises:
             RetryableExportError: they are not known to be written; they come again.
@@ -114,53 +102,46 @@ class RunWriter(ABC):
         """Close what is open; safe before `open` and twice."""
 
     async def start(self) -> None:
-        """Open the place and start the writer."""
+        """Open the place and start to write."""
         await self.open()
+        self._format_thread.start()
         self._formatter = asyncio.create_task(self._format_arrived())
-        self._writer = asyncio.create_task(self._write_pending())
+        await self._queue.start()
 
-    def export_results(self, trace: GradedTrace, done: _Done = None) -> None:
-        """Queue the runs of a trace for writing; `done` goes with the last of them."""
-        self._arrived.extend((run, None) for run in trace.runs[:-1])
-        self._arrived.append((trace.runs[-1], done))
-        excess = len(self._pending) + self._formatting + len(self._arrived) - self._max_pending
-        dropped = 0
-        while dropped < excess and self._pending:
-            self._drop_oldest()
-            dropped += 1
-        while dropped < excess and self._arrived:
-            _, done = self._arrived.popleft()
-            _tell(done)
-            dropped += 1
-        if dropped:
-            self._drop(dropped, "queue_full")
+    def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
+        """Queue the runs of a trace for writing; see `ResultExporter`."""
+        receipt = None if done is None else CountedReceipt(done)
+        for run in trace.runs:
+            if receipt is not None:
+                receipt.expects(self.name)
+            self._arrived.append((run, receipt))
+        if receipt is not None:
+            receipt.seal()
+        excess = self._queue.held_spans + len(self._formatting) + len(self._arrived) - self._max_pending
+        if excess > 0:
+            held = self._queue.held_spans
+            self._queue.shed(wanted_spans=excess)
+            excess -= held - self._queue.held_spans
+            self._drop([self._arrived.popleft()[1] for _ in range(min(excess, len(self._arrived)))])
         self._has_arrived.set()
 
     async def shutdown(self, deadline: float) -> None:
         """Write what is pending until `deadline`, then close."""
         self._is_closing = True
         self._has_arrived.set()
-        tasks = [task for task in (self._formatter, self._writer) if task is not None]
-        for task in tasks:
-            await ends_within(deadline - self._clock.monotonic(), task, self._clock)
-            task.cancel()
-            self._has_pending.set()  # no further line comes
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._formatter = self._writer = None
-        self._format_thread.shutdown(wait=False, cancel_futures=True)
-        await self.close(deadline)
-        left = [*self._pending, *self._writing]
-        lost = len(left) + self._formatting + len(self._arrived)
-        self._release(sum(line.held_bytes for line, _ in left))
+        if self._formatter is not None:
+            await ends_within(deadline - self._clock.monotonic(), self._formatter, self._clock)
+            self._formatter.cancel()
+            await asyncio.gather(self._formatter, return_exceptions=True)
+        self._format_thread.close(lambda: None)
+        unformatted = [*self._formatting, *(receipt for _, receipt in self._arrived)]
         self._arrived.clear()
-        self._formatting = 0
-        self._pending.clear()
-        self._writing = []
-        if lost:
-            self._drop(lost, "shutdown")
+        self._formatting = ()
+        self._drop([receipt for receipt in unformatted if receipt is None], "shutdown")
+        await self._queue.shutdown(deadline)
+        await self.close(deadline)
 
     async def _format_arrived(self) -> None:
-        """Make lines of runs as they come, and let go of the runs."""
         while True:
             while not self._arrived:
                 if self._is_closing:
@@ -168,86 +149,35 @@ class RunWriter(ABC):
                 self._has_arrived.clear()
                 await self._has_arrived.wait()
             await self._format_some()
-            self._has_pending.set()
 
     async def _format_some(self) -> None:
-        count = self._formatting = min(len(self._arrived), _RUNS_AT_ONCE)
-        arrived = [self._arrived.popleft() for _ in range(count)]
-        runs, dones = deque([run for run, _ in arrived]), [done for _, done in arrived]
-        del arrived
+        arrived = [self._arrived.popleft() for _ in range(min(len(self._arrived), _RUNS_AT_ONCE))]
+        runs, receipts = deque([run for run, _ in arrived]), [receipt for _, receipt in arrived]
+        self._formatting = receipts
+        del arrived  # so that each run is released when its line is there
         if all(run.line for run in runs):
             lines = _lines_of(runs)
         else:
-            lines = await asyncio.get_running_loop().run_in_executor(self._format_thread, _lines_of, runs)
-        self._formatting = 0
-        turned_away = 0
-        for line, done in zip(lines, dones, strict=True):
-            if self._has_room(line.held_bytes):
-                self._pending.append((line, done))
-            else:
-                turned_away += 1
-                _tell(done)
-        if turned_away:
-            self._drop(turned_away, "queue_full")
-
-    async def _write_pending(self) -> None:
-        back_off = BackOff(RetryConfig(), Random())
-        while True:
-            while not self._pending:
-                if self._is_closing and (self._formatter is None or self._formatter.done()):
-                    return
-                self._has_pending.clear()
-                await self._has_pending.wait()
-            self._writing = self._next()
-            try:
-                refused = await self.write([line for line, _ in self._writing])
-            except RetryableExportError as error:
-                self._pending.extendleft(reversed(self._writing))
-                self._writing = []
-                self._log.warning(
-                    "failing",
-                    "Results cannot be written; they are kept and written later.",
-                    exporter=self.name,
-                    endpoint=self.endpoint,
-                    error=str(error),
-                    pending_runs=len(self._pending),
+            lines = await self._format_thread.run(_lines_of, runs)
+        self._formatting = ()
+        without_room = []
+        for line, receipt in zip(lines, receipts, strict=True):
+            size = len(line[1]) + _LINE_OVERHEAD_BYTES
+            if self._has_room(size):
+                self._queue.enqueue(
+                    Delivery([line], size, self._release, holders=1, required_holders=0, receipt=receipt)
                 )
-                await self._clock.sleep(back_off.next_wait())
             else:
-                written, self._writing = self._writing, []
-                self._release(sum(line.held_bytes for line, _ in written))
-                for _, done in written:
-                    _tell(done)
-                if refused:
-                    self._drop(refused, "rejected")
-                back_off = BackOff(RetryConfig(), Random())
+                without_room.append(receipt)
+        self._drop(without_room)
 
-    def _next(self) -> list[tuple[RunLine, _Done]]:
-        """The oldest lines, as many as go into one write."""
-        found: list[tuple[RunLine, _Done]] = []
-        size = 0
-        while self._pending and len(found) < _RUNS_AT_ONCE:
-            size += len(self._pending[0][0].text)
-            if found and size > _BYTES_PER_WRITE:
-                break
-            found.append(self._pending.popleft())
-        return found
+    async def _send(self, request: ExportRequest) -> ExportResponse:
+        return ExportResponse(await self.write([line for _, lines in request.shares for line in lines]))
 
-    def _shed(self, bytes_wanted: int) -> int:
+    def _shed(self, wanted_bytes: int) -> int:
         """Drop the oldest lines for want of memory, down to what is the writer's own; how many bytes."""
-        freed = dropped = 0
-        while freed < bytes_wanted and self._pending and self._held_bytes > self._own_bytes:
-            freed += self._drop_oldest()
-            dropped += 1
-        if dropped:
-            self._drop(dropped, "queue_full")
-        return freed
-
-    def _drop_oldest(self) -> int:
-        line, done = self._pending.popleft()
-        self._release(line.held_bytes)
-        _tell(done)
-        return line.held_bytes
+        excess = self._held_bytes - self._own_bytes
+        return self._queue.shed(min(wanted_bytes, excess)) if excess > 0 else 0
 
     def _has_room(self, size: int) -> bool:
         """Whether there was room for a line, which is taken then."""
@@ -262,22 +192,21 @@ class RunWriter(ABC):
         self._held_bytes -= size
         self._limiter.release(size)
 
-    def _drop(self, count: int, reason: str) -> None:
-        self._metrics.results_dropped.add(count, reason, self.name)
-        self._log.warning(
-            reason, "Results were dropped.", exporter=self.name, endpoint=self.endpoint, runs=count
-        )
+    def _drop(self, receipts: Sequence[Receipt | None], reason: str = "queue_full") -> None:
+        """Count runs that never entered the queue as dropped."""
+        if not receipts:
+            return
+        self._counts.turn_away(len(receipts), reason)
+        self._log.warning(reason, "Graded runs were dropped.", exporter=self.name, runs=len(receipts))
+        for receipt in receipts:
+            if receipt is not None:
+                receipt.delivered(self.name)
 
 
-def _tell(done: _Done) -> None:
-    if done is not None:
-        done()
-
-
-def _lines_of(runs: deque[GradedRun]) -> list[RunLine]:
-    """The lines of `runs`, each of which is let go of then: all at once would stop every thread for long."""
-    lines: list[RunLine] = []
+def _lines_of(runs: deque[GradedRun]) -> list[RawSpan]:
+    """The lines of `runs`, each of which is released then: all at once would stop every thread for long."""
+    lines: list[RawSpan] = []
     while runs:
         run = runs.popleft()
-        lines.append(RunLine(run.run.trace_id, format_run(run)))
+        lines.append((run.run.trace_id, format_run(run), _NO_ENVELOPE))
     return lines

@@ -18,16 +18,15 @@ from typing import Literal, Protocol
 
 from collector.clock import Clock, ends_within
 from collector.exporters.batch import Batcher
-from collector.exporters.counts import QueueCounts, ResultForm
+from collector.exporters.counts import QueueCounts
 from collector.exporters.dead_letters import DeadLetterBox
 from collector.exporters.delivery import Delivery
-from collector.exporters.exporter import Sink
 from collector.exporters.queue import DeliveryQueue
 from collector.exporters.refusals import Refusals
 from collector.exporters.retry import Retry
+from collector.exporters.sink import Sink
 from collector.exporters.span_exporter_config import RetryConfig, SendingQueueConfig
 from collector.task_supervisor import TaskOwner
-from collector.telemetry import Metrics
 
 _logger = logging.getLogger(__name__)
 
@@ -54,9 +53,8 @@ class QueueSettings(Protocol):
 class SendingQueue:
     """Takes deliveries, and hands each of their spans to the sink until it is forwarded or dropped.
 
-    With `form` these are results, which are counted apart and for which no sender waits. Log records and
-    spans of verdicts are sent one request at a time: they share the exporter with the received spans.
-    What is refused for good goes to `dead_letters`, if there are any.
+    `counts` is where these are counted; no sender waits for anything but received spans. What is refused for
+    good goes to `dead_letters`, if there are any.
 
     All state is touched on the event loop's thread only.
     """
@@ -66,21 +64,20 @@ class SendingQueue:
         sink: Sink,
         config: QueueSettings,
         *,
-        metrics: Metrics,
+        counts: QueueCounts,
         clock: Clock,
         random: Random | None = None,
-        form: ResultForm | None = None,
         dead_letters: DeadLetterBox | None = None,
     ) -> None:
         self.name = sink.name
-        self.is_required = form is None and config.delivery == "required"
-        self._counts = QueueCounts(metrics, sink.name, form)
-        self._queue = DeliveryQueue(sink.name, self._counts, clock, is_required=self.is_required)
+        self.is_required = counts.is_of_spans and config.delivery == "required"
+        self._counts = counts
+        self._queue = DeliveryQueue(sink.name, counts, clock, is_required=self.is_required)
         self._batcher = Batcher(self._queue, config.sending_queue.batch, clock)
         self._retry = Retry(self._queue, sink, config.retry_on_failure, clock, random or Random())
         self._sender = Refusals(self._queue, self._retry, sink, dead_letters, clock)
         self._endpoint = sink.endpoint
-        self._num_consumers = 1 if form in ("log", "span") else config.sending_queue.num_consumers
+        self._num_consumers = config.sending_queue.num_consumers
         self._consumers: list[asyncio.Task[None]] = []
         self._shutting_down = asyncio.Lock()
         self._clock = clock
@@ -113,9 +110,9 @@ class SendingQueue:
         """Count what found no room and was never enqueued, as `queue_full`."""
         self._counts.turn_away(count)
 
-    def shed(self, wanted_bytes: int) -> int:
-        """Drop the oldest that may be dropped for want of memory; see `DeliveryQueue.shed`."""
-        freed = self._queue.shed(wanted_bytes)
+    def shed(self, wanted_bytes: int = 0, *, wanted_spans: int = 0) -> int:
+        """Drop the oldest that may be dropped where there is no room; see `DeliveryQueue.shed`."""
+        freed = self._queue.shed(wanted_bytes, wanted_spans)
         if freed:
             self._retry.discard_given_up()
         return freed

@@ -72,3 +72,8 @@ class SpanExporterConfig(StrictModel):
     def takes_log_records(self) -> bool:
         """Whether log records go there; then the exporter is a `LogExporter`."""
         return False
+
+    def for_results(self) -> "SpanExporterConfig":
+        """The settings of a queue of results: one request leaves at a time, in between those of spans."""
+        queue = self.sending_queue.model_copy(update={"num_consumers": 1})
+        return self.model_copy(update={"sending_queue": queue})

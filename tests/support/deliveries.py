@@ -2,14 +2,21 @@
 
 import asyncio
 from collections.abc import Callable
+from random import Random
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
+from collector.clock import Clock
+from collector.exporters.counts import ExportCounts
 from collector.exporters.delivery import Delivery
-from collector.exporters.exporter import ACCEPTED, ExportResponse
+from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporter
+from collector.exporters.sending_queue import SendingQueue
+from collector.exporters.sink import span_sink
+from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
+from collector.telemetry.metrics import Metrics
 from collector.trace import GradedTrace, held_bytes
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
@@ -82,3 +89,16 @@ class MemoryExporter:
 
     async def shutdown(self, deadline: float) -> None:
         self.shutdowns += 1
+
+
+def span_queue(
+    exporter: SpanExporter,
+    config: SpanExporterConfig,
+    *,
+    metrics: Metrics,
+    clock: Clock,
+    random: Random | None = None,
+) -> SendingQueue:
+    """The queue of received spans before an exporter."""
+    counts = ExportCounts(metrics, exporter.name)
+    return SendingQueue(span_sink(exporter), config, counts=counts, clock=clock, random=random)

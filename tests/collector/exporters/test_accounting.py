@@ -13,13 +13,12 @@ from collector.clock import ManualClock
 from collector.errors import ContentRefusedError, PermanentExportError, RetryableExportError
 from collector.exporters.exporter import ACCEPTED, ExportResponse
 from collector.exporters.fan_out import FanOut
-from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
 from collector.trace import held_bytes
 from tests.support.backends import span_ids
-from tests.support.deliveries import MemoryExporter, make_trace
+from tests.support.deliveries import MemoryExporter, make_trace, span_queue
 
 _NAMES = ("otlp/required", "otlp/best")
 _REASONS = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")
@@ -70,7 +69,7 @@ class QueueAccounting(RuleBasedStateMachine):
                 }
             )
             self.queues.append(
-                SendingQueue(exporter, config, metrics=self.metrics, clock=self.clock, random=Random(1))
+                span_queue(exporter, config, metrics=self.metrics, clock=self.clock, random=Random(1))
             )
         self.fan_out = FanOut(self.queues, [], self.limiter)
         self.traces = 0

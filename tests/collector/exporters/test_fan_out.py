@@ -9,13 +9,12 @@ from collector.exporters.assembly import exporter_types
 from collector.exporters.delivery import Delivery, encoded_size
 from collector.exporters.fan_out import DiscardingQueue, FanOut
 from collector.exporters.retry import MAX_RETRY_AFTER_SECONDS, BackOff
-from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.span_exporter_config import RetryConfig, SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
 from collector.telemetry.metrics import Metrics
 from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, held_bytes
-from tests.support.deliveries import MemoryExporter, make_spans, make_trace
+from tests.support.deliveries import MemoryExporter, make_spans, make_trace, span_queue
 from tests.support.graded_runs import weather_run
 
 
@@ -110,7 +109,7 @@ async def test_best_effort_queues_make_room_for_new_spans() -> None:
     limiter = MemoryLimiter(3 * waiting)
     config = SpanExporterConfig(delivery="best_effort")
     queues = [
-        SendingQueue(MemoryExporter(name), config, metrics=metrics, clock=ManualClock())
+        span_queue(MemoryExporter(name), config, metrics=metrics, clock=ManualClock())
         for name in ("otlp/a", "otlp/b")
     ]
     fan_out = FanOut(queues, [], limiter)
@@ -131,7 +130,7 @@ async def test_a_required_queue_makes_senders_wait_instead() -> None:
     one = held_bytes(make_spans(1, 4))
     waiting = one + DELIVERY_OVERHEAD_BYTES
     limiter = MemoryLimiter(3 * waiting)
-    queue = SendingQueue(MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=metrics, clock=ManualClock())
+    queue = span_queue(MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=metrics, clock=ManualClock())
     fan_out = FanOut([queue], [], limiter)
     for number in range(1, 4):
         limiter.try_acquire(one)
@@ -159,9 +158,7 @@ async def test_what_results_added_and_what_waiting_takes_is_counted_until_it_is_
 ) -> None:
     came, leaves = make_spans(1, 4), make_spans(1, 4, padding=1000)
     limiter = MemoryLimiter(1 << 20)
-    queue = SendingQueue(
-        MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=Metrics(), clock=ManualClock()
-    )
+    queue = span_queue(MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=Metrics(), clock=ManualClock())
     fan_out = FanOut([queue], [], limiter)
     limiter.try_acquire(held_bytes(came))
 

@@ -11,12 +11,14 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from collector.clock import ManualClock, SystemClock
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
 from collector.exporters.assembly import build_fan_out, exporter_types
-from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, LogExporter, LogSink
+from collector.exporters.counts import ExportCounts
+from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, LogExporter
 from collector.exporters.fan_out import FanOut
 from collector.exporters.file import FileConfig, FileExporter
 from collector.exporters.otlp_grpc import OtlpGrpcConfig, OtlpGrpcExporter
 from collector.exporters.otlp_http import OtlpHttpConfig, OtlpHttpExporter
 from collector.exporters.sending_queue import SendingQueue
+from collector.exporters.sink import log_sink
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
@@ -27,7 +29,7 @@ from processors.annotation.evaluation_span import evaluation_spans
 from processors.annotation.log_record import result_records
 from processors.spans.span import RawSpan
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, eventually, log_records, span_ids
-from tests.support.deliveries import MemoryExporter, make_trace
+from tests.support.deliveries import MemoryExporter, make_trace, span_queue
 from tests.support.graded_spans import FAILED_CALL, PASSED, RUN, SPANS
 
 RECORDS = result_records(SPANS, [(RUN, [PASSED, FAILED_CALL])], time_unix_nano=7, instance="i")
@@ -60,9 +62,10 @@ class _Rig:
         self.limiter = MemoryLimiter(limit_bytes)
         self.exporter = _LoggingExporter()
         config = SpanExporterConfig()
-        self.queue = SendingQueue(self.exporter, config, metrics=self.metrics, clock=self.clock)
+        self.queue = span_queue(self.exporter, config, metrics=self.metrics, clock=self.clock)
+        counts = ExportCounts(self.metrics, self.exporter.name, "log")
         self.logs = SendingQueue(
-            LogSink(self.exporter), config, metrics=self.metrics, clock=self.clock, form="log"
+            log_sink(self.exporter), config.for_results(), counts=counts, clock=self.clock
         )
         self.fan_out = FanOut(
             [self.queue], [], self.limiter, result_queues={"log": [self.logs]}, exporters=[self.exporter]
@@ -175,7 +178,7 @@ async def test_what_is_held_at_the_deadline_is_dropped_and_counted() -> None:
 
 async def test_an_exporter_without_log_records_cannot_be_asked_for_them() -> None:
     with pytest.raises(TypeError, match="otlp/memory takes no log records"):
-        LogSink(MemoryExporter())
+        log_sink(MemoryExporter())
 
 
 @pytest.mark.parametrize("backend_type", [GrpcBackend, HttpBackend])

@@ -104,7 +104,7 @@ async def test_what_waits_is_lines_counted_in_the_budget_and_the_oldest_go_when_
     path = tmp_path / "x.runs.jsonl"
     clock, metrics = ManualClock(), Metrics()
     numbered = [replace(weather_run(), graded_unix_nano=number) for number in range(1, 11)]
-    room = 6 * (max(len(format_run(run)) for run in numbered) + 400)
+    room = 6 * (max(len(format_run(run)) for run in numbered) + 530)
     limiter = MemoryLimiter(room)
     exporter = _exporter(path, metrics, clock=clock, limiter=limiter)
     done: list[int] = []
@@ -150,12 +150,17 @@ async def test_a_writer_that_keeps_up_loses_nothing_while_spans_fill_the_budget(
 async def test_runs_are_let_go_of_while_a_write_hangs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on = threading.Event()
-    monkeypatch.setattr(JsonLinesFile, "append", lambda *_: goes_on.wait())
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    def hang(*_: object) -> None:
+        hangs.set()
+        goes_on.wait()
+
+    monkeypatch.setattr(JsonLinesFile, "append", hang)
     exporter = _exporter(tmp_path / "x.runs.jsonl")
     await exporter.start()
     exporter.export_results(trace_of(weather_run()))
-    await eventually(lambda: bool(exporter._writing), "a write hangs")
+    await eventually(hangs.is_set, "a write hangs")
     trace = trace_of(weather_run(), weather_run())
     runs = [weakref.ref(run.run) for run in trace.runs]
 
@@ -163,7 +168,7 @@ async def test_runs_are_let_go_of_while_a_write_hangs(
     del trace
     await eventually(lambda: not any(run() for run in runs), "the runs are gone")
 
-    assert 2 == len(exporter._pending)
+    assert 3 == exporter._queue.held_spans
     goes_on.set()
     await exporter.shutdown(SystemClock().monotonic() + 10)
 

@@ -11,13 +11,12 @@ from collector.clock import ManualClock
 from collector.errors import ContentRefusedError, PermanentExportError, RetryableExportError
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ACCEPTED, ExportResponse
-from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
 from collector.trace import held_bytes
 from tests.support.backends import span_ids
-from tests.support.deliveries import MemoryExporter, make_delivery, make_spans
+from tests.support.deliveries import MemoryExporter, make_delivery, make_spans, span_queue
 
 NAME = "otlp/memory"
 
@@ -31,7 +30,7 @@ class Rig:
         self.limiter = MemoryLimiter(100_000_000)
         self.exporter = MemoryExporter(NAME)
         self.config = SpanExporterConfig.model_validate(config)
-        self.queue = SendingQueue(
+        self.queue = span_queue(
             self.exporter, self.config, metrics=self.metrics, clock=self.clock, random=Random(7)
         )
         self.enqueued = 0

@@ -23,7 +23,7 @@ from collector.otlp.json_codec import json_to_request
 from collector.telemetry.metrics import Metrics
 from collector.trace import held_bytes
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, eventually, span_ids
-from tests.support.deliveries import MemoryExporter, make_spans, make_trace
+from tests.support.deliveries import MemoryExporter, make_spans, make_trace, span_queue
 from tests.support.kafka_broker import KafkaBroker
 
 _FAST: dict[str, object] = {
@@ -149,7 +149,7 @@ class Pipeline:
         context = ExporterContext(clock=self.clock, metrics=self.metrics, console=StringIO())
         self.exporter: SpanExporter = kind.create(type_name, self.config, context)
         assert isinstance(self.config, SpanExporterConfig)
-        self.queue = SendingQueue(self.exporter, self.config, metrics=self.metrics, clock=self.clock)
+        self.queue = span_queue(self.exporter, self.config, metrics=self.metrics, clock=self.clock)
         self.fan_out = FanOut([self.queue, *(neighbours or [])], [], self.limiter, exporters=[self.exporter])
         self.sent: list[bytes] = []
 
@@ -249,7 +249,7 @@ async def test_an_exporter_that_was_not_started_asks_for_a_retry(type_name: str,
 async def test_a_neighbour_that_hangs_stops_nobody(type_name: str, sink: Sink) -> None:
     stuck = MemoryExporter("otlp/stuck")
     stuck.behave = lambda request, count: asyncio.Event()
-    queue = SendingQueue(
+    queue = span_queue(
         stuck, SpanExporterConfig.model_validate(_FAST), metrics=Metrics(), clock=SystemClock()
     )
     pipeline = Pipeline(type_name, sink.config(), [queue])
