@@ -18,17 +18,17 @@ from pydantic import (
 AnyT = TypeVar("AnyT")
 
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
-_PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d))+)$"
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
+_PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d|w))+)$"
 _EXPECTED = "expected a duration such as 200ms, 5s, 1m or 1h30m"
 
 
 def parse_duration(text: str) -> float:
     """The seconds that `text` stands for.
 
-    A duration is one or more numbers with a unit (`ms`, `s`, `m`, `h`, `d`), largest or smallest first, added
-    up; `0` needs no unit.
+    A duration is one or more numbers with a unit (`ms`, `s`, `m`, `h`, `d`, `w`), in any order, added up;
+    `0` needs no unit.
 
     Raises:
         ValueError: `text` is something else; the message says what was expected.

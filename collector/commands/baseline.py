@@ -1,23 +1,24 @@
-"""The command `tracegrade baseline`: its arguments, where its scores come from, and what it tells people."""
+"""The command `tracegrade baseline`: pins the scores of a release."""
 
 import argparse
 import re
 import sys
 
-from collector.commands.command import (
-    EXIT_OK,
-    Command,
-    OfflineCriteria,
-    Surroundings,
+from collector.commands.arguments import (
+    CRITERIA_TO_GRADE_BY,
+    RECORDED_TRAFFIC,
     add_argument,
     add_config,
-    path_argument,
+    add_output,
+    duration_argument,
     path_text,
-    tell_warnings,
     traffic_argument,
-    unusable,
-    write_output,
+    whole_number,
 )
+from collector.commands.command import EXIT_OK, Command, CommandContext, unusable
+from collector.commands.offline import OfflineCriteria
+from collector.commands.output import print_warnings, write_output
+from collector.config_fields import format_duration
 from collector.tools.baseline import (
     DEFAULT_WINDOW,
     MAX_NAME_LENGTH,
@@ -32,24 +33,25 @@ from collector.tools.prometheus_api import PrometheusApi
 from collector.workers.offline import OfflineWorkers
 
 _DESCRIPTION = """
-Write the mean score of every evaluation of every agent as a file for `tracegrade rules --baselines`: from a
-Prometheus server that scrapes tracegrade, or from recorded traffic. Standard error names the evaluations with
-too few scores, which are left out. Exit code 0: the baseline was written; 2: there is nothing to pin, or no
-usable answer or input.
+Write the mean score of every evaluation of every agent to a file for `tracegrade rules --baselines`: from a
+Prometheus server that scrapes tracegrade, or from recorded traffic. Standard error lists the evaluations with
+too few scores, which are left out. Exit code 0: the baseline was written; 2: there is nothing to pin, or the
+answer or input is unusable.
 """
 
 _ONLY_FOR_A_SERVER, _ONLY_FOR_PATHS = ("window", "label"), ("criteria", "config")
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    traffic = "recorded traffic, as `tracegrade replay` reads it"
     version = "only scores of agents of this version (gen_ai.agent.version)"
-    fewer = "fewer scores are not pinned (default: %(default)s)"
-    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="*")
-    add_argument(parser, "--release", _name, "NAME", "the name that alerts show", required=True)
+    fewer = "evaluations with fewer scores are left out (default: %(default)s)"
+    add_argument(parser, "paths", traffic_argument, "PATH", RECORDED_TRAFFIC, nargs="*")
+    add_argument(
+        parser, "--release", _name, "NAME", "the name of the release, shown in alerts", required=True
+    )
     add_argument(parser, "--version", str, "V", version)
-    add_argument(parser, "--min-samples", _positive, "N", fewer, default=MIN_SAMPLES)
-    add_argument(parser, "--output", path_argument, "FILE", "default: standard output")
+    add_argument(parser, "--min-samples", whole_number(1), "N", fewer, default=MIN_SAMPLES)
+    add_output(parser)
 
     server = parser.add_argument_group("scores from a Prometheus server")
     back = f"how far back scores count (default: {DEFAULT_WINDOW})"
@@ -59,25 +61,24 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_argument(server, "--label", _label, "NAME=VALUE", label, action="append")
 
     recorded = parser.add_argument_group("scores from recorded traffic")
-    built_in = "default: the built-in reference-free set"
-    add_argument(recorded, "--criteria", path_text, "FILE_OR_DIR", built_in)
-    add_config(recorded, "a service file: its dialects are read, and its criteria unless --criteria is given")
+    add_argument(recorded, "--criteria", path_text, "FILE_OR_DIR", CRITERIA_TO_GRADE_BY)
+    add_config(recorded, "a service file: its dialects are used, and its criteria unless --criteria is given")
 
 
-def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
+def _run(options: argparse.Namespace, context: CommandContext) -> int:
     _check_source(options)
-    now = surroundings.clock.unix_nano()
+    now = context.clock.unix_nano()
     if options.prometheus:
         scores = _scores_on_server(options, now)
     else:
-        scores = _scores_of_paths(options, surroundings, now)
+        scores = _scores_of_paths(options, context, now)
     baseline = pin(scores, release=options.release, unix_nano=now, min_samples=options.min_samples)
     for line in baseline.left_out:
         print(line, file=sys.stderr)
     if not baseline.pinned:
         version = f" of version {options.version}" if options.version else ""
-        found = "no evaluation has enough scores" if baseline.left_out else f"no score{version} was found"
-        raise unusable(f"{found}: nothing was written")
+        reason = "no evaluation has enough scores" if baseline.left_out else f"no scores{version}"
+        raise unusable(f"{reason}: nothing was written")
     write_output(options.output, baseline.text(), write_whole)
     print(f"{baseline.pinned} scores pinned, {len(baseline.left_out)} left out", file=sys.stderr)
     return EXIT_OK
@@ -89,26 +90,26 @@ def _check_source(options: argparse.Namespace) -> None:
     source, others = ("--prometheus", _ONLY_FOR_PATHS) if options.prometheus else ("PATH", _ONLY_FOR_A_SERVER)
     for name in others:
         if getattr(options, name):
-            raise unusable(f"--{name} and {source} exclude each other")
+            raise unusable(f"--{name} cannot be used with {source}")
 
 
 def _scores_on_server(options: argparse.Namespace, now: int) -> Scores:
     return scores_on_server(
         PrometheusApi(options.prometheus),
         unix_nano=now,
-        window=options.window or DEFAULT_WINDOW,
+        window=format_duration(options.window) if options.window else DEFAULT_WINDOW,
         version=options.version,
         labels=dict(options.label or ()),
     )
 
 
-def _scores_of_paths(options: argparse.Namespace, surroundings: Surroundings, now: int) -> Scores:
-    offline = OfflineCriteria(options.config, surroundings)
+def _scores_of_paths(options: argparse.Namespace, context: CommandContext, now: int) -> Scores:
+    offline = OfflineCriteria(options.config, context)
     criteria = offline.load([options.criteria] if options.criteria else None)
     with OfflineWorkers(offline.evaluators) as workers:
         stream = offline.read(options.paths, unix_nano=now, workers=workers)
         scores = scores_of_runs(stream.grade(criteria), options.version)
-    tell_warnings(stream.warnings)
+    print_warnings(stream.warnings)
     return scores
 
 
@@ -118,10 +119,11 @@ def _name(text: str) -> str:
     return text
 
 
-def _window(text: str) -> str:
-    if not re.fullmatch(r"([0-9]+(ms|[smhdwy]))+", text) or not re.search("[1-9]", text):
-        raise argparse.ArgumentTypeError(f"expected a duration such as 12h or 7d, got {text!r}")
-    return text
+def _window(text: str) -> float:
+    seconds = duration_argument(text)
+    if seconds == 0:
+        raise argparse.ArgumentTypeError(f"expected a duration above 0, got {text!r}")
+    return seconds
 
 
 def _label(text: str) -> tuple[str, str]:
@@ -131,16 +133,4 @@ def _label(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1, got {text!r}")
-    return int(text)
-
-
-COMMAND = Command(
-    "baseline",
-    "pin the scores of a release, for alerts to compare later scores with",
-    _add_arguments,
-    _run,
-    _DESCRIPTION,
-)
+BASELINE = Command(_add_arguments, _run, _DESCRIPTION)

@@ -1,4 +1,4 @@
-"""Grading one recording by two sets of criteria, and printing which verdicts are not the same.
+"""Grading one recording by two sets of criteria, and printing which verdicts differ.
 
 The traffic is read and rebuilt once; both sets see the same runs. It answers what a change of criteria would
 have done to yesterday's traces.
@@ -13,8 +13,8 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.command import OutputConsole, print_while_read
-from collector.recordings import RecordedStream
+from collector.commands.output import OutputConsole, print_while_read
+from collector.recordings import Progress, RecordedStream, no_progress
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, EvaluationResult, JsonObject, encode_json
 
@@ -23,7 +23,7 @@ _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_ev
 
 
 class ChangeKind(StrEnum):
-    """What is not the same: the outcome, only the score, or whether there is a result at all."""
+    """What differs: the outcome, only the score, or whether there is a result at all."""
 
     FLIP = "flip"
     SCORE = "score"
@@ -33,7 +33,7 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A result that is not the same; `old` or `new` is None where only one set gave one for the run."""
+    """A result that differs; `old` or `new` is None where only one set gave one for the run."""
 
     kind: ChangeKind
     run: AgentRun
@@ -68,16 +68,16 @@ def compare(
     *,
     prints_json: bool,
     output: TextIO,
-    progress: Console | None = None,
+    progress: Progress = no_progress,
 ) -> Comparison:
     """Grade the traffic in `stream` by both sets and print every change, traces in order of first arrival.
 
-    Results belong together when they are of one run and have one name. As JSON a change is one object a line;
-    else there is a line for each flip and each other score, and sums.
+    Results are paired by run, name and call. As JSON a change is one object a line; else each flip and each
+    different score is a line, followed by totals.
     """
     comparison = Comparison()
 
-    def found() -> Iterator[Change]:
+    def differences() -> Iterator[Change]:
         for graded in stream.grade(old, progress):
             run = graded.run
             results = stream.evaluate(run, new)
@@ -97,7 +97,7 @@ def compare(
         for change in changes:
             output.write(encode_json(_to_json(change)).decode() + "\n")
 
-    print_while_read(found(), write)
+    print_while_read(differences(), write)
     return comparison
 
 
@@ -171,7 +171,7 @@ def _print_table(changes: Iterator[Change], comparison: Comparison, console: Con
     parts = [f"{counts[ChangeKind.FLIP]} flips" + (f" ({directions})" if directions else "")]
     if undecisive := counts[ChangeKind.FLIP] - comparison.decisive:
         parts.append(f"{undecisive} of them advisory, muted or in shadow")
-    parts.append(f"{counts[ChangeKind.SCORE]} with another score")
+    parts.append(f"{counts[ChangeKind.SCORE]} with a different score")
     parts += [f"{counts[kind]} {kind}" for kind in (ChangeKind.ADDED, ChangeKind.REMOVED)]
     console.print(
         f"{comparison.runs} agent runs: {', '.join(parts)}, {comparison.same} the same",

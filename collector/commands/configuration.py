@@ -1,18 +1,13 @@
-"""The commands about what people write: `tracegrade validate`, `print-config` and `schema`."""
+"""The commands about files that people write: `tracegrade validate`, `print-config` and `schema`."""
 
 import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from collector.commands.command import (
-    EXIT_OK,
-    Command,
-    OfflineCriteria,
-    Surroundings,
-    add_config,
-    path_text,
-    tell_warnings,
-)
+from collector.commands.arguments import add_config, path_text
+from collector.commands.command import EXIT_OK, Command, CommandContext
+from collector.commands.offline import OfflineCriteria
+from collector.commands.output import print_warnings
 from collector.configuration import (
     UNCOVERED_AGENTS,
     CriteriaStore,
@@ -29,8 +24,8 @@ from processors.documents import Problem, ProblemsFound
 _DOCUMENTS = ("config", "criteria", "objectives", "run")
 
 
-def _validate(options: Namespace, surroundings: Surroundings) -> int:
-    offline = OfflineCriteria(options.config, surroundings)
+def _validate(options: Namespace, context: CommandContext) -> int:
+    offline = OfflineCriteria(options.config, context)
     plan_memory(offline.config, container_memory())
     subjects: list[tuple[str, Sequence[str], bool]] = [(path, [path], False) for path in options.criteria]
     if options.config is not None or not options.criteria:
@@ -42,7 +37,7 @@ def _validate(options: Namespace, surroundings: Surroundings) -> int:
     for subject, patterns, is_all in subjects:
         store = CriteriaStore(
             patterns,
-            environment=surroundings.environment,
+            environment=context.environment,
             evaluators=offline.evaluators.known,
             problems=problems,
         )
@@ -58,7 +53,7 @@ def _validate(options: Namespace, surroundings: Surroundings) -> int:
             warnings += [Problem(subject, 0, "", message) for message in nobody]
         tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""
         checked.append(f"{subject}: valid, criteria for {store.current.describe()}{tests}")
-    tell_warnings(list(dict.fromkeys(warnings)))
+    print_warnings(list(dict.fromkeys(warnings)))
     if problems:
         raise ProblemsFound(_in_order(problems))
     print("\n".join(checked))
@@ -71,13 +66,13 @@ def _in_order(problems: Sequence[Problem]) -> list[Problem]:
     return sorted(dict.fromkeys(problems), key=lambda problem: (files.index(problem.file), problem.line))
 
 
-def _print_config(options: Namespace, surroundings: Surroundings) -> int:
-    print(print_configuration(load_configuration(options.config, surroundings.environment)), end="")
+def _print_config(options: Namespace, context: CommandContext) -> int:
+    print(print_configuration(load_configuration(options.config, context.environment)), end="")
     return EXIT_OK
 
 
-def _schema(options: Namespace, surroundings: Surroundings) -> int:
-    config = load_configuration(options.config, surroundings.environment)
+def _schema(options: Namespace, context: CommandContext) -> int:
+    config = load_configuration(options.config, context.environment)
     documents = schema_documents(config.processors.evaluation.custom_evaluators)
     print(json.dumps(documents[options.document], indent=2, ensure_ascii=False))
     return EXIT_OK
@@ -95,18 +90,6 @@ def _add_document(parser: ArgumentParser) -> None:
     add_config(parser, "a service file; the schema of criteria then takes its custom evaluators as well")
 
 
-COMMANDS = (
-    Command(
-        "validate",
-        "check the service file and the criteria, and run their tests; prints every problem",
-        _add_criteria,
-        _validate,
-    ),
-    Command(
-        "print-config",
-        "print the configuration in force, defaults included, secrets masked",
-        add_config,
-        _print_config,
-    ),
-    Command("schema", "print a JSON schema for editors and CI", _add_document, _schema),
-)
+VALIDATE = Command(_add_criteria, _validate)
+PRINT_CONFIG = Command(add_config, _print_config)
+SCHEMA = Command(_add_document, _schema)

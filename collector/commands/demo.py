@@ -15,14 +15,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.command import (
-    EXIT_FAILED,
-    EXIT_OK,
-    Command,
-    OutputConsole,
-    Surroundings,
-    no_arguments,
-)
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
+from collector.commands.output import OutputConsole
 from collector.configuration import default_file
 from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.recordings import graded_run_from_json
@@ -55,7 +49,7 @@ class DemoError(Exception):
     """The demonstration did not come to its end; the message says what was seen last."""
 
 
-def _run(_: Namespace, __: Surroundings) -> int:
+def _run(_: Namespace, __: CommandContext) -> int:
     try:
         _play(OutputConsole())
     except DemoError as error:
@@ -159,6 +153,4 @@ def _print_next_steps(console: Console, criteria: Path) -> None:
         console.print(f"  - {text}", markup=False, highlight=False)
 
 
-COMMAND = Command(
-    "demo", "start the service, send it scripted agents' traffic, show the verdicts", no_arguments, _run
-)
+DEMO = Command(lambda parser: None, _run)

@@ -1,20 +1,12 @@
-"""The command `tracegrade doctor`: which hop of the configuration in force does not work, and what to do."""
+"""The command `tracegrade doctor`: which hops of the configuration in force do not work, and what to do."""
 
 import argparse
 import asyncio
 import json
 from collections.abc import Sequence
 
-from collector.commands.command import (
-    EXIT_FAILED,
-    EXIT_OK,
-    Command,
-    Surroundings,
-    add_argument,
-    add_config,
-    argument_type,
-    path_argument,
-)
+from collector.commands.arguments import add_argument, add_config, add_flag, argument_type, path_argument
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
 from collector.configuration import load_configuration
 from collector.tools.doctor import Hop, Sender, State, examine
 from collector.tools.prometheus_api import PrometheusApi
@@ -50,15 +42,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     prometheus = "check scraping, rules and Alertmanager there as well"
     add_argument(parser, "--prometheus", argument_type(PrometheusApi), "URL", prometheus)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_flag(parser, "--json", "print one JSON object")
 
 
-def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
-    config = load_configuration(options.config, surroundings.environment)
+def _run(options: argparse.Namespace, context: CommandContext) -> int:
+    config = load_configuration(options.config, context.environment)
     hops = asyncio.run(
         examine(
             config,
-            clock=surroundings.clock,
+            clock=context.clock,
             sender=Sender(options.endpoint, options.ca_file, options.token_file),
             prometheus=options.prometheus,
         )
@@ -83,7 +75,7 @@ def _print(hops: Sequence[Hop]) -> None:
         if hop.advice:
             print(f"        do: {hop.advice}")
     broken = sum(hop.state is not State.WORKS for hop in hops)
-    print(f"{len(hops)} hops, " + (f"{broken} of them do not work" if broken else "all of them work"))
+    print(f"{len(hops)} hops, " + (f"{broken} of them do not work" if broken else "all work"))
 
 
 def _endpoint(text: str) -> str:
@@ -94,10 +86,4 @@ def _endpoint(text: str) -> str:
     return text.rstrip("/")
 
 
-COMMAND = Command(
-    "doctor",
-    "send a trace through every hop of the configuration and report what does not work",
-    _add_arguments,
-    _run,
-    _DESCRIPTION,
-)
+DOCTOR = Command(_add_arguments, _run, _DESCRIPTION)

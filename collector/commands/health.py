@@ -1,17 +1,11 @@
-"""The command `tracegrade health`: asks a running service whether it is ready, for containers and people."""
+"""The command `tracegrade health`: whether a running service is ready, for containers and people."""
 
 import sys
 from argparse import ArgumentParser, Namespace
 from http import HTTPStatus
 
-from collector.commands.command import (
-    EXIT_FAILED,
-    EXIT_OK,
-    Command,
-    Surroundings,
-    add_config,
-    endpoint_argument,
-)
+from collector.commands.arguments import add_argument, add_config, endpoint_argument
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
 from collector.config_fields import reachable_address
 from collector.configuration import load_configuration
 from collector.tools.http_client import NoAnswerError
@@ -19,7 +13,7 @@ from collector.tools.running_service import ask
 
 
 def ask_readiness(endpoint: str) -> tuple[bool, str]:
-    """Whether the service at `endpoint` (as configuration writes it) is ready; what it said or why not."""
+    """Whether the service at `endpoint`, as configuration writes it, is ready; its answer or the error."""
     try:
         status, answer = ask(reachable_address(endpoint), "/readyz")
     except NoAnswerError as error:
@@ -29,23 +23,17 @@ def ask_readiness(endpoint: str) -> tuple[bool, str]:
 
 def _add_arguments(parser: ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument(
-        "--endpoint",
-        type=endpoint_argument,
-        metavar="HOST:PORT",
-        help="default: the telemetry endpoint of the configuration",
-    )
+    default = "default: the telemetry endpoint of the configuration"
+    add_argument(parser, "--endpoint", endpoint_argument, "HOST:PORT", default)
 
 
-def _run(options: Namespace, surroundings: Surroundings) -> int:
+def _run(options: Namespace, context: CommandContext) -> int:
     endpoint = (
-        options.endpoint or load_configuration(options.config, surroundings.environment).telemetry_endpoint()
+        options.endpoint or load_configuration(options.config, context.environment).telemetry_endpoint()
     )
     is_ready, answer = ask_readiness(endpoint)
     print(answer, file=sys.stdout if is_ready else sys.stderr)
     return EXIT_OK if is_ready else EXIT_FAILED
 
 
-COMMAND = Command(
-    "health", "ask a running service whether it is ready; exit code 0 or 1", _add_arguments, _run
-)
+HEALTH = Command(_add_arguments, _run)

@@ -1,7 +1,7 @@
-"""The command `tracegrade import`: writes what other tools' evaluation files hold as a criteria file.
+"""The command `tracegrade import`: converts other tools' evaluation files to a criteria file.
 
-Read are the evaluation folder of a UiPath agent (`evaluators/` and `eval-sets/`) and the suite of a Letta
-evaluation with its dataset. Files they belong to are found beside them.
+It reads the evaluation folder of a UiPath agent (`evaluators/` and `eval-sets/`), and the suite of a Letta
+evaluation with its dataset.
 """
 
 import sys
@@ -11,17 +11,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from collector.commands.command import (
-    EXIT_FAILED,
-    EXIT_OK,
-    Command,
-    Surroundings,
-    add_argument,
-    path_argument,
-    unusable,
-    write_new,
-    write_output,
-)
+from collector.commands.arguments import NEW_FILE, add_argument, add_output, path_argument
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
+from collector.commands.output import write_new, write_output
 from collector.configuration import find_files
 from collector.text_file import decoded_text
 from processors.criteria import read_criteria
@@ -44,7 +36,7 @@ _DATASETS = (".jsonl", ".csv")
 
 
 class SourceKind(Enum):
-    """Whose files are imported."""
+    """The tool whose files are imported."""
 
     UIPATH = "uipath"
     LETTA = "letta"
@@ -65,21 +57,21 @@ def import_criteria(path: Path, kind: SourceKind | None = None, agent: str = EVE
     Args:
         path: For UiPath an evaluation folder, the folder of the project it is in, or one evaluation set. For
             Letta a suite, or the folder with a `suite.yaml`.
-        kind: Whose files these are; None: they are recognised by their content.
-        agent: The name that the criteria are for; neither kind of files tells it.
+        kind: The tool that wrote the files; None: detected from their content.
+        agent: The agent that the criteria are for; neither kind of files names it.
 
     Raises:
         ProblemsFound: files are missing or cannot be read, or no criteria file can name the agent.
     """
     _check_agent(agent)
-    kind = kind or _recognised(path)
+    kind = kind or _detected(path)
     found = usable(_read_uipath(path) if kind is SourceKind.UIPATH else _read_letta(path))
     left_out = [item for item in found if isinstance(item, Problem)]
     heading = [f"Imported from {path.resolve().name} with `tracegrade import {kind.value}`."]
     if left_out:
-        heading.append(f"{len(left_out)} comments, which begin with Note, say what was not carried over.")
+        heading.append(f"{len(left_out)} comments, which begin with Note, list what was not carried over.")
     if agent == EVERY_AGENT:
-        heading.append('These criteria are for every agent: put the name of yours in the place of "*".')
+        heading.append('These criteria are for every agent: replace "*" with the name of yours.')
     entries: list[JsonObject | str] = []
     for item in found:
         if isinstance(item, Problem):
@@ -96,7 +88,7 @@ def _check_agent(agent: str) -> None:
         raise unusable(f"the agent cannot have this name: {error}") from None
 
 
-def _recognised(path: Path) -> SourceKind:
+def _detected(path: Path) -> SourceKind:
     if path.is_dir():
         if _evaluation_folder(path) is not None:
             return SourceKind.UIPATH
@@ -184,16 +176,15 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "kind",
         nargs="?",
         choices=[kind.value for kind in SourceKind],
-        help="default: recognised by the content of PATH",
+        help="default: detected from the content of PATH",
     )
     add_argument(parser, "path", path_argument, "PATH", folder)
     agent = "the agent to grade (default: every agent)"
     add_argument(parser, "--agent", str, "NAME", agent, default=EVERY_AGENT)
-    absent = "a file that is not there yet (default: standard output)"
-    add_argument(parser, "--output", path_argument, "FILE", absent)
+    add_output(parser, NEW_FILE)
 
 
-def _run(options: Namespace, _: Surroundings) -> int:
+def _run(options: Namespace, _: CommandContext) -> int:
     kind = SourceKind(options.kind) if options.kind else None
     imported = import_criteria(options.path, kind, options.agent)
     for problem in imported.left_out:
@@ -206,12 +197,10 @@ def _run(options: Namespace, _: Surroundings) -> int:
     return EXIT_FAILED if imported.left_out else EXIT_OK
 
 
-COMMAND = Command(
-    "import",
-    "write a criteria file from an evaluation folder of UiPath or a suite of Letta",
+IMPORT = Command(
     _add_arguments,
     _run,
     "Write the deterministic evaluators and test cases of another tool as a criteria file. Standard error "
-    "tells what was not carried over, a line each. Exit code 0: everything was; 1: something was not; 2: the "
-    "files cannot be used, or nothing was carried over.",
+    "lists what could not be carried over, one item a line. Exit code 0: everything was carried over; 1: "
+    "something was not; 2: the files are unusable, or nothing was carried over.",
 )

@@ -1,34 +1,31 @@
 """The command `tracegrade learn`: proposes criteria from runs that are taken as good."""
 
 import argparse
-import re
 import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 
-from rich.progress import Progress
-
-from collector.commands.command import (
-    EXIT_OK,
-    Command,
-    OfflineCriteria,
-    Surroundings,
+from collector.commands.arguments import (
+    NEW_FILE,
+    RECORDED_TRAFFIC,
     add_argument,
     add_config,
+    add_flag,
+    add_output,
+    duration_argument,
     path_argument,
-    progress_console,
-    tell_warnings,
     traffic_argument,
-    unusable,
-    write_new,
-    write_output,
+    whole_number,
 )
+from collector.commands.command import EXIT_OK, Command, CommandContext, unusable
+from collector.commands.offline import OfflineCriteria
+from collector.commands.output import print_warnings, progress_bar, write_new, write_output
 from collector.recordings import run_from_json
 from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
@@ -51,12 +48,11 @@ from processors.model import AgentRun, Outcome
 
 _DESCRIPTION = """
 Propose criteria from good runs: which tools are called, how often and in which order, what their arguments
-look like and where they come from, and what a run may take. Standard error tells how often the criteria fail
-good runs that took no part in choosing them, and how many broken runs they catch. Exit code 0: criteria were
-written; 2: nothing can be learned, or unusable input.
+look like and where their values come from, and how much a run may consume. Standard error reports how often
+the criteria fail good runs that were held out, and how many broken runs they catch. Exit code 0: criteria
+were written; 2: nothing can be learned, or the input is unusable.
 """
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _DEFAULT_ALARMS = 0.02
 _DEFAULT_TESTS = 3
 _OF_SERVICE = Path()
@@ -64,44 +60,42 @@ _OF_SERVICE = Path()
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
-    traffic = "good runs: recorded traffic, as `tracegrade replay` reads it"
-    only = "only the runs of this agent (default: those of each agent, by itself)"
-    diff = "print what changes in this criteria file as a diff (with --output: write the file as it becomes)"
-    alarms = "how many good runs may fail, as a share with its upper bound (default: 2%%)"
+    only = "only the runs of this agent (default: every agent, each learned separately)"
+    diff = "print the changes to this criteria file as a diff (with --output: write the updated file)"
+    alarms = "the share of good runs that may fail; holds for its upper confidence bound (default: 2%%)"
     tests = "good runs of each agent that become tests of the criteria (default: %(default)s)"
-    store = "good runs: those in this store of a service (default: the store of the service file)"
-    outcome = "with --store, only runs that ended so"
-    add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="*")
+    store = "good runs: those in this run store (without a value: the store of the service file)"
+    outcome = "with --store, only runs with this outcome"
+    add_argument(parser, "paths", traffic_argument, "PATH", f"good runs: {RECORDED_TRAFFIC}", nargs="*")
     add_argument(parser, "--store", path_argument, "FILE", store, nargs="?", const=_OF_SERVICE)
     add_argument(parser, "--outcome", str, "OUTCOME", outcome, choices=[outcome.value for outcome in Outcome])
     add_argument(parser, "--agent", str, "NAME", only)
     add_argument(parser, "--tenant", str, "NAME", "only the runs of agents of this tenant")
-    add_argument(parser, "--since", _ago, "DURATION", "only runs that began since then, such as 7d or 12h")
-    absent = "a file that is not there yet (default: standard output)"
-    add_argument(parser, "--output", path_argument, "FILE", absent)
+    add_argument(
+        parser, "--since", duration_argument, "DURATION", "only runs that began within it, such as 7d or 12h"
+    )
+    add_output(parser, NEW_FILE)
     add_argument(parser, "--update", path_argument, "FILE", diff)
     add_argument(parser, "--max-false-alarms", _share, "SHARE", alarms, default=_DEFAULT_ALARMS)
-    add_argument(parser, "--tests", _count, "N", tests, default=_DEFAULT_TESTS)
-    parser.add_argument(
-        "--shadow", action="store_true", help="write the criteria in the stage shadow, which alerts nobody"
-    )
-    add_config(parser, "a service file: its dialects, model prices and store are read")
+    add_argument(parser, "--tests", whole_number(0, 100), "N", tests, default=_DEFAULT_TESTS)
+    add_flag(parser, "--shadow", "write the criteria in the stage shadow, which raises no alert")
+    add_config(parser, "a service file: its dialects, model prices and store are used")
 
 
-def _run(options: Namespace, surroundings: Surroundings) -> int:
+def _run(options: Namespace, context: CommandContext) -> int:
     if bool(options.paths) == (options.store is not None):
-        raise unusable("expected PATH or --store, one of them")
+        raise unusable("expected either PATH or --store")
     if options.outcome and options.store is None:
-        raise unusable("--outcome goes with --store: recorded traffic has not been graded")
+        raise unusable("--outcome requires --store: recorded traffic is not graded yet")
     source = _recorded_runs if options.store is None else _stored_runs
-    runs = _wanted(source(options, surroundings), options, surroundings.clock.unix_nano())
+    runs = _matching(source(options, context), options, context.clock.unix_nano())
     if not runs:
-        raise unusable("no agent run was found that is wanted here: nothing was written")
+        raise unusable("no matching agent runs; nothing was written")
     tenants = sorted({run.tenant for run in runs})
     if len(tenants) > 1:
         shown = ", ".join(tenant or "(none)" for tenant in tenants)
         raise unusable(
-            f"a criteria file is for one tenant, and these runs are of {shown}: choose with --tenant"
+            f"a criteria file is for one tenant, and these runs belong to {shown}: choose one with --tenant"
         )
     learned = _learn(runs, options)
     reread = partial(run_from_json, where="")
@@ -113,22 +107,22 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     return EXIT_OK
 
 
-def _recorded_runs(options: Namespace, surroundings: Surroundings) -> Iterator[AgentRun]:
+def _recorded_runs(options: Namespace, context: CommandContext) -> Iterator[AgentRun]:
     """The runs in the files that `PATH` names."""
-    progress = progress_console()
-    stream = OfflineCriteria(options.config, surroundings).read(options.paths, progress=progress)
-    tell_warnings(stream.warnings)
+    progress = progress_bar()
+    stream = OfflineCriteria(options.config, context).read(options.paths, progress=progress)
+    print_warnings(stream.warnings)
     for graded in stream.grade(CriteriaSet(), progress):
         yield graded.run
 
 
-def _stored_runs(options: Namespace, surroundings: Surroundings) -> Iterator[AgentRun]:
+def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentRun]:
     """The runs in a store, the newest first."""
     path: Path | None = options.store
     if path is _OF_SERVICE:
-        path = OfflineCriteria(options.config, surroundings).config.store.path
+        path = OfflineCriteria(options.config, context).config.store.path
     if path is None:
-        raise unusable("--store: the service file has no store.path, where runs would be kept")
+        raise unusable("--store: the service file sets no store.path")
     wanted = RunFilter(agent=options.agent or "", tenant=options.tenant or "", outcome=options.outcome or "")
     try:
         queries = RunQueries(open_store_file(path))
@@ -142,8 +136,8 @@ def _stored_runs(options: Namespace, surroundings: Surroundings) -> Iterator[Age
         raise unusable(str(error)) from error
 
 
-def _wanted(runs: Iterable[AgentRun], options: Namespace, now: int) -> list[AgentRun]:
-    earliest = 0 if options.since is None else now - options.since * 1_000_000_000
+def _matching(runs: Iterable[AgentRun], options: Namespace, now: int) -> list[AgentRun]:
+    earliest = 0 if options.since is None else now - round(options.since * 1e9)
     return [
         run
         for run in runs
@@ -159,19 +153,21 @@ def _learn(runs: Sequence[AgentRun], options: Namespace) -> list[Learned]:
         by_agent.setdefault(run.agent.name, []).append(run)
     learned: list[Learned] = []
     problems: list[str] = []
+    progress = progress_bar()
     for agent, of_agent in sorted(by_agent.items()):
         try:
             read_criteria(write_criteria(agent, []), "", {})
-            with _progress(agent, STEPS * len(of_agent)) as advance:
-                learned.append(
-                    learn(
-                        agent,
-                        of_agent,
-                        max_false_alarms=options.max_false_alarms,
-                        examples=options.tests,
-                        advance=advance,
-                    )
+            steps = iter(progress(range(STEPS * len(of_agent)), f"Learning from {agent}"))
+            learned.append(
+                learn(
+                    agent,
+                    of_agent,
+                    max_false_alarms=options.max_false_alarms,
+                    examples=options.tests,
+                    advance=partial(next, steps, None),
                 )
+            )
+            deque(steps, maxlen=0)  # clears the progress bar
         except TooFewRunsError as error:
             problems.append(str(error))
         except (ValueError, ProblemsFound) as error:
@@ -183,19 +179,8 @@ def _learn(runs: Sequence[AgentRun], options: Namespace) -> list[Learned]:
     return learned
 
 
-@contextmanager
-def _progress(agent: str, total: int) -> Iterator[Callable[[], object]]:
-    console = progress_console()
-    if console is None:
-        yield lambda: None
-        return
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(f"Learning from {agent}", total=total)
-        yield lambda: progress.advance(task)
-
-
 def _updated(options: Namespace, texts: Mapping[str, LearnedText]) -> str:
-    """The criteria file to update as it becomes, or, where nothing is to be written, the difference."""
+    """The updated criteria file, or, where nothing is to be written, the difference to it."""
     name = str(options.update)
     old = read_text_file(options.update)
     new = updated_file(old, name, texts)
@@ -208,7 +193,7 @@ def _report(learned: Learned, max_false_alarms: float) -> Iterator[str]:
     rules = sum(len(evaluation.rules) for evaluation in learned.evaluations)
     yield (
         f"{learned.agent}: {len(learned.evaluations)} evaluations of {rules} rules from {learned.runs} runs; "
-        f"{learned.given_up} rules were given up"
+        f"{learned.given_up} rules were dropped"
     )
     bound = upper_bound(learned.false_alarms, learned.held_out)
     yield (
@@ -236,13 +221,6 @@ def _percent(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "none"
 
 
-def _ago(text: str) -> int:
-    found = re.fullmatch(r"([0-9]+)([smhdw])", text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"expected a duration such as 12h or 7d, got {text!r}")
-    return int(found[1]) * _UNITS[found[2]]
-
-
 def _share(text: str) -> float:
     try:
         share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
@@ -253,10 +231,4 @@ def _share(text: str) -> float:
     return share
 
 
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text) > 100:
-        raise argparse.ArgumentTypeError(f"expected a number from 0 to 100, got {text!r}")
-    return int(text)
-
-
-COMMAND = Command("learn", "propose criteria from good runs", _add_arguments, _run, _DESCRIPTION.strip())
+LEARN = Command(_add_arguments, _run, _DESCRIPTION)

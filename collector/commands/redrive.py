@@ -1,21 +1,11 @@
-"""The command `tracegrade redrive`: sends what backends refused again."""
+"""The command `tracegrade redrive`: resends what backends rejected permanently."""
 
 import asyncio
 import sys
 from argparse import ArgumentParser, Namespace
 
-from collector.commands.command import (
-    EXIT_FAILED,
-    EXIT_OK,
-    Command,
-    Surroundings,
-    add_argument,
-    add_config,
-    argument_type,
-    path_argument,
-    unusable,
-)
-from collector.config_fields import parse_duration
+from collector.commands.arguments import add_argument, add_config, duration_argument, path_argument
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
 from collector.configuration import load_configuration
 from collector.exporters import ExporterContext, redrive_file
 from collector.telemetry import Metrics
@@ -32,23 +22,23 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(
         parser,
         "--timeout",
-        argument_type(parse_duration),
+        duration_argument,
         "DURATION",
-        "how long a request is tried while the backend does not take it (default: 1m)",
+        "how long a request is retried while the backend does not accept it (default: 1m)",
         default=60.0,
     )
     add_config(parser)
 
 
-def _run(options: Namespace, surroundings: Surroundings) -> int:
-    config = load_configuration(options.config, surroundings.environment)
+def _run(options: Namespace, context: CommandContext) -> int:
+    config = load_configuration(options.config, context.environment)
     exporter = config.exporters.get(options.to)
     if exporter is None:
         known = ", ".join(config.exporters)
         hint = did_you_mean(options.to, list(config.exporters))
-        raise unusable(f'--to: there is no exporter "{options.to}"{hint}; configured: {known}')
-    context = ExporterContext(clock=surroundings.clock, metrics=Metrics(), console=sys.stdout)
-    sending = redrive_file(options.file, options.to, exporter, context, patience_seconds=options.timeout)
+        raise unusable(f'--to: no exporter "{options.to}"{hint}; configured: {known}')
+    exporting = ExporterContext(clock=context.clock, metrics=Metrics(), console=sys.stdout)
+    sending = redrive_file(options.file, options.to, exporter, exporting, patience_seconds=options.timeout)
     try:
         outcome = asyncio.run(sending)
     except FileNotFoundError:
@@ -58,10 +48,8 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
     for problem in outcome.problems:
         print(f"{options.file}: {problem}", file=sys.stderr)
     rejected = f", {outcome.rejected_spans} spans of them not stored" if outcome.rejected_spans else ""
-    print(f"{outcome.sent} requests sent{rejected}, {outcome.kept} kept in {options.file}")
+    print(f"{outcome.sent} requests sent{rejected}, {outcome.kept} remain in {options.file}")
     return EXIT_FAILED if outcome.kept else EXIT_OK
 
 
-COMMAND = Command(
-    "redrive", "send what backends refused for good (service.dead_letters) again", _add_arguments, _run
-)
+REDRIVE = Command(_add_arguments, _run)

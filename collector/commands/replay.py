@@ -16,26 +16,20 @@ from xml.etree import ElementTree
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.command import (
-    EXIT_FAILED,
-    EXIT_OK,
-    Command,
-    OfflineCriteria,
-    OutputConsole,
-    Surroundings,
+from collector.commands.arguments import (
+    CRITERIA_TO_GRADE_BY,
     add_argument,
     add_config,
-    give_up_output,
+    add_flag,
     path_text,
-    print_while_read,
-    progress_console,
-    tell_warnings,
     traffic_argument,
-    unusable,
 )
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, discard_stdout, unusable
 from collector.commands.compare import compare
+from collector.commands.offline import OfflineCriteria
+from collector.commands.output import OutputConsole, print_warnings, print_while_read, printable, progress_bar
 from collector.printing import RunPrintout, count_outcomes, counts_text
-from collector.recordings import RecordedStream
+from collector.recordings import Progress, RecordedStream, no_progress
 from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import format_run
@@ -73,7 +67,7 @@ def replay(
     *,
     output_format: Format,
     output: TextIO,
-    progress: Console | None = None,
+    progress: Progress = no_progress,
     before_trace: Callable[[FinishedTrace], None] | None = None,
 ) -> ReplaySummary:
     """Grade the traffic in `stream` and print every agent run, traces in order of first arrival.
@@ -83,7 +77,7 @@ def replay(
         criteria: What runs are graded by.
         output_format: How runs are printed.
         output: Where they are printed.
-        progress: Shows how far grading is.
+        progress: Shows the progress of grading.
         before_trace: Called with each trace before its runs are printed.
     """
     summary = ReplaySummary()
@@ -119,7 +113,7 @@ def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
         sums = f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}"
         console.print(sums, style="bold", highlight=False)
     else:
-        console.print("No agent run was found in this traffic.", highlight=False)
+        console.print("No agent run in this traffic.", highlight=False)
 
 
 def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
@@ -174,64 +168,59 @@ def _xml_text(text: str) -> str:
 
 
 def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanExplanation]) -> None:
-    """Print a line for each span of a trace: its name, who read it as what, and what became of it."""
+    """Print a line for each span of a trace: its name, which dialects read it as what, and what it became."""
     console.print(Text(f"trace {trace_id.hex()}", style="bold"))
     for span in spans:
         line = Text("  " * (span.depth + 1))
-        line.append(_printable(span.name) or "(no name)", style="dim" if span.is_left_out else "cyan")
+        line.append(
+            printable(span.name[:_MAX_SHOWN]) or "(no name)", style="dim" if span.is_left_out else "cyan"
+        )
         line.append(f"  {span.span_id.hex()}", style="dim")
         if span.role is not None:
             line.append(f"  {', '.join(span.dialects)}: {span.role.name.lower()}")
         line.append("  left out: " if span.is_left_out else "  ", style="yellow")
-        line.append(_printable(span.meaning))
+        line.append(printable(span.meaning[:_MAX_SHOWN]))
         console.print(line)
-
-
-def _printable(text: str) -> str:
-    """`text` without control characters, which could rewrite the terminal, and not longer than a line."""
-    return "".join(character if character.isprintable() else " " for character in text[:_MAX_SHOWN])
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     traffic = (
         "*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, each also with .gz or .zst, a folder of them, or - "
-        "(standard input); a file by itself may have any name, and be what Tempo's or Jaeger's API answers"
+        "(stdin); a file given by itself may have any name, or be an answer of Tempo's or Jaeger's API"
     )
-    two_sets = "grade by two criteria files or folders, and print only what is not the same"
-    built_in = "default: the built-in reference-free set"
+    two_sets = "grade by two criteria files or folders, and print only the differences"
     add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
-    add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", built_in)
+    add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", CRITERIA_TO_GRADE_BY)
     add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
-    add = parser.add_argument
-    add("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
+    parser.add_argument("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
     add_config(
         parser,
-        "a service file: its dialects and model prices are read, and its criteria unless --criteria is given",
+        "a service file: its dialects and model prices are used, and its criteria unless --criteria is given",
     )
-    add(
+    add_flag(
+        parser,
         "--explain",
-        action="store_true",
-        help="show which dialect read which span as what, and why spans were left out "
-        "(on standard error unless the format is table)",
+        "show which dialect read which span as what, and why spans were left out (on standard error unless "
+        "the format is table)",
     )
-    add("--require-evaluated", action="store_true", help="exit with 1 when nothing was graded")
+    add_flag(parser, "--require-evaluated", "exit with 1 when nothing was graded")
 
 
-def _run(options: Namespace, surroundings: Surroundings) -> int:
+def _run(options: Namespace, context: CommandContext) -> int:
     output_format = Format(options.format)
     if options.compare:
         for name in ("criteria", "explain", "require_evaluated"):
             if getattr(options, name):
-                raise unusable(f"--compare and --{name.replace('_', '-')} exclude each other")
+                raise unusable(f"--compare cannot be used with --{name.replace('_', '-')}")
         if output_format is Format.JUNIT:
             raise unusable("--compare prints json or table, not junit")
-    offline = OfflineCriteria(options.config, surroundings)
+    offline = OfflineCriteria(options.config, context)
     sets = [offline.load([path]) for path in options.compare or ()] or [
         offline.load([options.criteria] if options.criteria else None)
     ]
-    progress = None if options.explain else progress_console()
+    progress = no_progress if options.explain else progress_bar()
     with OfflineWorkers(offline.evaluators) as workers:
-        now = surroundings.clock.unix_nano()
+        now = context.clock.unix_nano()
         stream = offline.read(options.paths, unix_nano=now, workers=workers, progress=progress)
         if options.compare:
             prints_json = output_format is Format.JSON
@@ -244,8 +233,8 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             def explain(trace: FinishedTrace) -> None:
                 try:
                     _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
-                except BrokenPipeError:  # grading goes on: it decides the exit code
-                    give_up_output()
+                except BrokenPipeError:  # grading continues: it decides the exit code
+                    discard_stdout()
 
             summary = replay(
                 stream,
@@ -256,15 +245,13 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
                 before_trace=explain if options.explain else None,
             )
             has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
-    tell_warnings(stream.warnings)
+    print_warnings(stream.warnings)
     if not stream.spans and not stream.runs:
-        raise unusable(f"no span and no agent run in {', '.join(map(str, options.paths))}")
+        raise unusable(f"no spans and no agent runs in {', '.join(map(str, options.paths))}")
     return EXIT_FAILED if has_failed else EXIT_OK
 
 
-COMMAND = Command(
-    "replay",
-    "grade recorded traffic offline",
+REPLAY = Command(
     _add_arguments,
     _run,
     "Grade recorded traffic with exactly the code of the service. Exit code 0: every evaluation passed or "

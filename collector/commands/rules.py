@@ -1,21 +1,20 @@
-"""The command `tracegrade rules`: its arguments, the data it reads, and what it tells people."""
+"""The command `tracegrade rules`: writes Prometheus rules."""
 
 import argparse
 import sys
 from pathlib import Path
 
-from collector.commands.command import (
-    EXIT_OK,
-    Command,
-    OfflineCriteria,
-    Surroundings,
+from collector.commands.arguments import (
     add_argument,
     add_config,
+    add_output,
     argument_type,
     path_argument,
     path_text,
-    write_output,
 )
+from collector.commands.command import EXIT_OK, Command, CommandContext
+from collector.commands.offline import OfflineCriteria
+from collector.commands.output import write_output
 from collector.tools.alerting import (
     DASHBOARD_BASE,
     RUNBOOK_BASE,
@@ -38,18 +37,18 @@ from processors.documents import LocatedYaml, Problem, ProblemsFound
 
 _DESCRIPTION = """
 Write a Prometheus rule file from objectives, the scores of a release (`tracegrade baseline`) and the volume
-of results, so that nobody edits PromQL. Without arguments it is the file that comes with tracegrade. Standard
-error names the alerts that can never fire. Exit code 0: the rules were written; 2: unusable input.
+of results, so that no one has to edit PromQL. Without arguments it is the file that comes with tracegrade.
+Standard error lists the alerts that can never fire. Exit code 0: the rules were written; 2: unusable input.
 """
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     in_force = (
-        "the criteria in force, to check objectives against and to know which evaluations must never be "
-        "silent; may be given more than once"
+        "the criteria in force, to check objectives against and to derive which evaluations must always "
+        "report; may be given more than once"
     )
     scale = (
-        "to try alerts out: multiplies every window, offset and `for` of the rules on agents, for example "
+        "for trying alerts: multiplies every window, offset and `for` of the rules on agents, for example "
         "1/60 makes an hour a minute; those on tracegrade itself keep theirs. Shorten with it: "
         "scrape_interval and evaluation_interval of Prometheus to a fifth of the shortest window (5m at 1/60 "
         "is 5s: 1s) and its --query.lookback-delta to some of these, group_wait and group_interval of "
@@ -58,7 +57,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     default = "default: %(default)s"
     add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", in_force, action="append")
     add_config(
-        parser, "a service file: its custom evaluators are known, and its criteria unless --criteria is given"
+        parser, "a service file: its custom evaluators are used, and its criteria unless --criteria is given"
     )
     targets = "targets and thresholds (default: 0.95 must pass)"
     scores = "the scores of a release, from `tracegrade baseline`"
@@ -71,11 +70,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_argument(parser, "--time-scale", fraction, "FRACTION", scale, default=TimeScale())
     add_argument(parser, "--runbook-base", _url, "URL", default, default=RUNBOOK_BASE)
     add_argument(parser, "--dashboard-base", _url, "URL", default, default=DASHBOARD_BASE)
-    add_argument(parser, "--output", path_argument, "FILE", "default: standard output")
+    add_output(parser)
 
 
-def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
-    inputs = _inputs(options, surroundings)
+def _run(options: argparse.Namespace, context: CommandContext) -> int:
+    inputs = _inputs(options, context)
     text = rules_text(inputs)
     write_output(options.output, text)
     for line in never_firing(inputs):
@@ -83,8 +82,8 @@ def _run(options: argparse.Namespace, surroundings: Surroundings) -> int:
     return EXIT_OK
 
 
-def _inputs(options: argparse.Namespace, surroundings: Surroundings) -> RuleInputs:
-    """Everything that the arguments name, read; all problems of all files at once."""
+def _inputs(options: argparse.Namespace, context: CommandContext) -> RuleInputs:
+    """Read all files that the arguments name; raises ProblemsFound with the problems of all of them."""
     problems: list[Problem] = []
 
     def read(path: Path | None, model: type[ModelT]) -> tuple[ModelT, LocatedYaml] | None:
@@ -100,7 +99,7 @@ def _inputs(options: argparse.Namespace, surroundings: Surroundings) -> RuleInpu
     criteria = None
     try:
         if options.criteria or options.config:
-            criteria = OfflineCriteria(options.config, surroundings).load(options.criteria)
+            criteria = OfflineCriteria(options.config, context).load(options.criteria)
     except ProblemsFound as error:
         problems += error.problems
     if criteria is not None and objectives is not None:
@@ -109,7 +108,7 @@ def _inputs(options: argparse.Namespace, surroundings: Surroundings) -> RuleInpu
         raise ProblemsFound(problems)
     measured: Volume = {}
     if options.prometheus is not None:
-        now = surroundings.clock.unix_nano() / 1e9
+        now = context.clock.unix_nano() / 1e9
         measured = volume_on_server(PrometheusApi(options.prometheus), now)
     unconditional, quiet = criteria_coverage(criteria) if criteria is not None else ([], {})
     return RuleInputs(
@@ -130,10 +129,4 @@ def _url(text: str) -> str:
     return text.rstrip("/")
 
 
-COMMAND = Command(
-    "rules",
-    "write Prometheus rules (recording and alerts) for your objectives",
-    _add_arguments,
-    _run,
-    _DESCRIPTION,
-)
+RULES = Command(_add_arguments, _run, _DESCRIPTION)

@@ -1,4 +1,4 @@
-"""The command `tracegrade run`: the service, until it is asked to stop."""
+"""The command `tracegrade run`: the service, until it is requested to stop."""
 
 import asyncio
 import gc
@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Coroutine
 from threading import Thread
 
-from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, Surroundings, add_config
+from collector.commands.arguments import add_config, add_flag
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
 from collector.configuration import ServiceConfig, default_file, load_configuration
 from collector.errors import BackgroundTaskDied
 from collector.page import PageConfig
@@ -15,12 +16,12 @@ from collector.service import Service
 from collector.telemetry import configure_logging
 
 _YOUNG_OBJECTS = 5_000
-"""After how many new objects the garbage collector looks at them. After 700, Python's own, most are in use
-yet, since their traces wait for more spans, and are looked at again in vain."""
+"""After how many new objects the garbage collector runs. At Python's own 700 most of them are still in use,
+since their traces wait for more spans, and would be traversed in vain."""
 
 
-def _run(options: Namespace, surroundings: Surroundings) -> int:
-    config = load_configuration(options.config, surroundings.environment)
+def _run(options: Namespace, context: CommandContext) -> int:
+    config = load_configuration(options.config, context.environment)
     if options.config is None:
         config = config.model_copy(update={"page": PageConfig()})
         if options.demo:
@@ -31,7 +32,7 @@ def _run(options: Namespace, surroundings: Surroundings) -> int:
             config = config.model_copy(update={"processors": processors})
     logs = config.service.telemetry.logs
     configure_logging(sys.stderr, level=logs.level, encoding=logs.encoding)
-    return _run_loop(_serve(config, surroundings, plays_demo=options.demo))
+    return _run_loop(_serve(config, context, plays_demo=options.demo))
 
 
 def _run_loop(serving: Coroutine[object, object, int]) -> int:
@@ -42,9 +43,9 @@ def _run_loop(serving: Coroutine[object, object, int]) -> int:
     return uvloop.run(serving)
 
 
-async def _serve(config: ServiceConfig, surroundings: Surroundings, *, plays_demo: bool) -> int:
-    service = Service(config, environment=surroundings.environment, console=sys.stdout)
-    surroundings.handle_signals(service.request_stop, service.request_reload)
+async def _serve(config: ServiceConfig, context: CommandContext, *, plays_demo: bool) -> int:
+    service = Service(config, environment=context.environment, console=sys.stdout)
+    context.handle_signals(service.request_stop, service.request_reload)
     try:
         await service.run(_announce_and_play if plays_demo else _announce)
     except BackgroundTaskDied as error:
@@ -56,7 +57,7 @@ async def _serve(config: ServiceConfig, surroundings: Surroundings, *, plays_dem
 def _announce(endpoints: str) -> None:
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
     gc.collect()
-    gc.freeze()  # what was loaded by now stays: later collections need not look at it
+    gc.freeze()  # what is loaded by now stays: later collections need not traverse it
     print(f"tracegrade ready: {endpoints}", file=sys.stderr, flush=True)
 
 
@@ -72,18 +73,10 @@ def _announce_and_play(endpoints: str) -> None:
         print(f"the page is at http://{named['page']}", file=sys.stderr, flush=True)
 
 
-def _add(parser: ArgumentParser) -> None:
+def _add_arguments(parser: ArgumentParser) -> None:
     add_config(parser)
-    parser.add_argument(
-        "--demo",
-        action="store_true",
-        help="let the scripted agents of `tracegrade demo` send it their runs (OTLP/gRPC, no TLS or token)",
-    )
+    demo = "have the scripted agents of `tracegrade demo` send it their runs (OTLP/gRPC, no TLS or token)"
+    add_flag(parser, "--demo", demo)
 
 
-COMMAND = Command(
-    "run",
-    "run the service (without a file: on this machine only, results on the console and on a page)",
-    _add,
-    _run,
-)
+RUN = Command(_add_arguments, _run)

@@ -4,12 +4,10 @@ Spans of a trace may lie in several files. There is no finish clock: every trace
 unlimited quiet would give it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import track
+from typing import Protocol, TypeVar
 
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
@@ -27,6 +25,20 @@ from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable
 from processors.shapes import Dialect
 
 _NO_LIMIT = 1 << 62
+_ItemT = TypeVar("_ItemT")
+
+
+class Progress(Protocol):
+    """Shows how far a loop over `items` is."""
+
+    def __call__(self, items: Sequence[_ItemT], description: str) -> Iterable[_ItemT]:
+        """The items, in order."""
+        ...
+
+
+def no_progress(items: Sequence[_ItemT], description: str) -> Iterable[_ItemT]:
+    """A `Progress` that shows nothing."""
+    return items
 
 
 class RecordedStream:
@@ -69,11 +81,11 @@ class RecordedStream:
         self._runs: dict[bytes, list[AgentRun]] = {}
         self._order: dict[bytes, None] = {}
 
-    def read(self, paths: Sequence[Path], progress: Console | None = None) -> list[Problem]:
+    def read(self, paths: Sequence[Path], progress: Progress = no_progress) -> list[Problem]:
         """Read everything in `paths`; what could not be read."""
         files, problems = find_recorded_files(paths)
         traffic = RecordedTraffic()
-        for file in track(files, "Reading", console=progress, transient=True) if progress else files:
+        for file in progress(files, "Reading"):
             for item in traffic.read(file):
                 if isinstance(item, AgentRun):
                     self.add_run(item)
@@ -97,7 +109,7 @@ class RecordedStream:
     def grade(
         self,
         criteria: CriteriaSet,
-        progress: Console | None = None,
+        progress: Progress = no_progress,
         before_trace: Callable[[FinishedTrace], None] | None = None,
     ) -> Iterator[GradedRun]:
         """The graded runs, traces in order of first arrival; to be called once.
@@ -120,10 +132,7 @@ class RecordedStream:
             workers=pool,
             conversations=self._conversations,
         )
-        trace_ids = list(self._order)
-        for trace_id in (
-            track(trace_ids, "Grading", console=progress, transient=True) if progress else trace_ids
-        ):
+        for trace_id in progress(list(self._order), "Grading"):
             trace = finished.pop(trace_id, None)
             if trace is not None:
                 if before_trace is not None:

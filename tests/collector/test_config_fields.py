@@ -37,7 +37,7 @@ def test_texts_with_units_are_seconds(text: str, seconds: float) -> None:
     assert seconds == parse_duration(text)
 
 
-@pytest.mark.parametrize("text", ["", "s", "5", "-5s", "5 s", "1s 2m", "5w", "1e3s", "5s!", ".5s", "∞"])
+@pytest.mark.parametrize("text", ["", "s", "5", "-5s", "5 s", "1s 2m", "5y", "1e3s", "5s!", ".5s", "∞"])
 def test_anything_else_is_refused_with_what_was_expected(text: str) -> None:
     with pytest.raises(ValueError, match="expected a duration such as 200ms, 5s, 1m or 1h30m, got"):
         parse_duration(text)

@@ -90,7 +90,7 @@ def test_equal_criteria_change_nothing_and_exit_with_0(
 
     assert (
         0,
-        "4 agent runs: 0 flips, 0 with another score, 0 added, 0 removed, 4 the same\n",
+        "4 agent runs: 0 flips, 0 with a different score, 0 added, 0 removed, 4 the same\n",
     ) == (code, printed)
 
 
@@ -157,7 +157,7 @@ def test_traffic_without_a_run_exits_with_2(tmp_path: Path, capsys: pytest.Captu
     code = run_command(["replay", "--compare", criteria, criteria, str(empty)])
 
     assert 2 == code
-    assert "no span and no agent run in" in capsys.readouterr().err
+    assert "no spans and no agent runs in" in capsys.readouterr().err
 
 
 def test_custom_evaluators_of_the_service_file_grade_by_both_sets(

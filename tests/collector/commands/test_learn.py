@@ -77,7 +77,7 @@ def test_only_runs_that_are_wanted_count(tmp_path: Path, capsys: pytest.CaptureF
     assert "tests:" not in report.out
 
     assert 2 == run_command(["learn", path, "--agent", "nobody"])
-    assert "no agent run was found that is wanted here" in capsys.readouterr().err
+    assert "no matching agent runs" in capsys.readouterr().err
 
 
 def test_agents_with_too_few_runs_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,7 +101,7 @@ def test_a_file_is_for_one_tenant(tmp_path: Path, capsys: pytest.CaptureFixture[
     path = written(tmp_path, lines)
 
     assert 2 == run_command(["learn", path])
-    assert "(none), acme: choose with --tenant" in capsys.readouterr().err
+    assert "(none), acme: choose one with --tenant" in capsys.readouterr().err
     assert 0 == run_command(["learn", path, "--tenant", "acme"])
     assert "\ntenant: acme\n" in capsys.readouterr().out
 
@@ -180,9 +180,9 @@ def test_the_runs_of_a_store_are_learned_from(tmp_path: Path, capsys: pytest.Cap
     assert 2 == run_command(["learn", "--store", str(tmp_path / "absent.db")])
     assert "there is no such file" in capsys.readouterr().err
     assert 2 == run_command(["learn", "--store"])
-    assert "has no store.path" in capsys.readouterr().err
+    assert "sets no store.path" in capsys.readouterr().err
     for arguments in ([], [str(path), "--store", str(path)]):
         assert 2 == run_command(["learn", *arguments])
-        assert "expected PATH or --store" in capsys.readouterr().err
+        assert "expected either PATH or --store" in capsys.readouterr().err
     assert 2 == run_command(["learn", "x.runs.jsonl", "--outcome", "pass"])
-    assert "--outcome goes with --store" in capsys.readouterr().err
+    assert "--outcome requires --store" in capsys.readouterr().err

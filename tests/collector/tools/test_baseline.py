@@ -139,7 +139,7 @@ async def test_without_a_score_nothing_is_written(
 
     assert (2, 2) == (unknown, few)
     printed = capsys.readouterr().err
-    assert "no score of version 7 was found: nothing was written" in printed
+    assert "no scores of version 7: nothing was written" in printed
     assert "no evaluation has enough scores: nothing was written" in printed
     assert not output.exists()
 
@@ -149,7 +149,7 @@ async def test_without_a_score_nothing_is_written(
 async def test_what_the_server_refuses_is_told_in_its_own_words(
     prometheus: PrometheusServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = await command("--prometheus", prometheus.url, "--window", "9999999999y")
+    code = await command("--prometheus", prometheus.url, "--window", "9999999999w")
 
     assert 2 == code
     assert f"{prometheus.url}: status 400: " in capsys.readouterr().err
@@ -239,8 +239,8 @@ async def test_a_file_that_cannot_be_written_is_told(
     [
         ((), "expected either --prometheus URL or recorded traffic in PATH"),
         (("x.jsonl", "--prometheus", "http://h"), "expected either --prometheus URL or recorded traffic"),
-        (("x.jsonl", "--window", "1d"), "--window and PATH exclude each other"),
-        (("--prometheus", "http://h", "--criteria", "c"), "--criteria and --prometheus exclude each other"),
+        (("x.jsonl", "--window", "1d"), "--window cannot be used with PATH"),
+        (("--prometheus", "http://h", "--criteria", "c"), "--criteria cannot be used with --prometheus"),
         (("--prometheus", "file:///etc/passwd"), "no URL of a Prometheus server"),
         (("--prometheus", "http://h:port"), "no URL of a Prometheus server"),
         (("no-such-file.jsonl",), "no-such-file.jsonl"),

@@ -1,0 +1,37 @@
+"""A command loads what it needs: `--help` no command at all, and others no libraries that they do not use."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+_PROGRAM = """
+import json, sys
+from collector.cli import run_command
+try:
+    code = run_command(json.loads(sys.argv[1]))
+except SystemExit as error:
+    code = error.code
+print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """The modules that a successful command has loaded at its end."""
+    finished = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, json.dumps(arguments)], capture_output=True, text=True, check=True
+    )
+    code, modules = json.loads(finished.stderr.splitlines()[-1])
+    assert code in (0, None)
+    return set(modules)
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_the_help_loads_no_command(option: str) -> None:
+    modules = loaded_by(option)
+
+    assert {"collector", "collector.cli", "collector.commands"} == {
+        name for name in modules if name.startswith(("collector", "processors"))
+    }
+    assert {"google", "grpc", "opentelemetry", "orjson", "pydantic", "rich", "yaml"}.isdisjoint(modules)
