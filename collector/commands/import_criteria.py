@@ -16,17 +16,9 @@ from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandCon
 from collector.commands.output import write_new, write_output
 from collector.configuration import find_files
 from collector.text_file import decoded_text
-from processors.criteria import read_criteria
+from processors.criteria import EVERY_AGENT, read_criteria, write_criteria
 from processors.documents import LocatedYaml, Problem, ProblemsFound, read_yaml
-from processors.importers import (
-    EVERY_AGENT,
-    Imported,
-    import_letta,
-    import_uipath,
-    read_dataset,
-    usable,
-    write_criteria,
-)
+from processors.importers import Imported, import_letta, import_uipath, read_dataset, usable
 from processors.model import JsonObject
 
 _EVALUATORS, _SETS = "evaluators", "eval-sets"

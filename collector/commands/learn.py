@@ -29,9 +29,8 @@ from collector.commands.output import print_warnings, progress_bar, write_new, w
 from collector.recordings import run_from_json
 from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
-from processors.criteria import CriteriaSet, read_criteria
+from processors.criteria import CriteriaSet, read_criteria, write_criteria
 from processors.documents import ProblemsFound
-from processors.importers import write_criteria
 from processors.learning import (
     CONFIDENCE,
     STEPS,

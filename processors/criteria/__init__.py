@@ -11,12 +11,13 @@ from processors.criteria.criteria_file import (
     read_criteria,
 )
 from processors.criteria.criteria_file_model import CriteriaFile, ExpectedResultEntry
+from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria, write_criteria_file
 from processors.criteria.doubtful_criteria import criteria_warnings
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import is_sampled
 
 __all__ = [
-    "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument", "CriteriaFile",
-    "CriteriaSet", "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id",
-    "evaluator_types", "is_sampled", "is_schema", "read_criteria",
+    "EVERY_AGENT", "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument",
+    "CriteriaFile", "CriteriaSet", "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id",
+    "evaluator_types", "is_sampled", "is_schema", "read_criteria", "write_criteria", "write_criteria_file",
 ]  # fmt: skip

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from processors.annotation import run_to_json
-from processors.criteria import Evaluation, read_criteria
+from processors.criteria import Evaluation, read_criteria, write_criteria, write_criteria_file
 from processors.evaluate import evaluate_run
-from processors.importers import write_criteria, write_criteria_file
 from processors.learning.learning import Learned, LearnedEvaluation
 from processors.learning.rule import CONFIDENCE, PREFIX, comments_of
 from processors.model import AgentRun, GradedRun, JsonObject, JsonValue, Outcome

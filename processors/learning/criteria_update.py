@@ -1,17 +1,22 @@
-"""Learned evaluations in a criteria file that is in use: exchanged for new ones, all else as it was."""
+"""Learned evaluations in a criteria file that is in use: replaced by new ones, line by line.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+The text is edited rather than written anew, since comments and the way of writing are the user's. What comes
+out is read again: unless everything written by hand is still there, the file is refused.
+"""
 
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from processors.criteria import write_criteria, write_criteria_file
 from processors.documents import LocatedYaml, Path, ProblemsFound, read_yaml
-from processors.importers import write_criteria, write_criteria_file
 from processors.learning.criteria_text import COMMENT, TEST_PREFIX, LearnedText
 from processors.learning.rule import PREFIX
 from processors.model import JsonValue
 
+_ONE_LINE_EACH = "expected a list with a line for each member"
 
-@dataclass(frozen=True, slots=True)
-class _Edit:
+
+class _Edit(NamedTuple):
     """Lines from `start` to before `end` (from 0) become `lines`."""
 
     start: int
@@ -22,112 +27,111 @@ class _Edit:
 def updated_file(text: str, file: str, learned: Mapping[str, LearnedText]) -> str:
     """The criteria file `text` with what was `learned` of each agent.
 
-    Evaluations with learned names, and tests with learned names, of these agents are exchanged, where they
-    stand; agents and tests that are new come last. Every other line stays as it is, comments included.
+    Evaluations with learned names, and tests with learned names, of these agents are replaced where they
+    are; agents and tests that are new come last. Every other line stays as it is, comments included.
 
     Raises:
         ProblemsFound: the text cannot be read, or is not written in blocks where something has to change.
     """
     document = read_yaml(text, file)
     if document.problems:
-        raise ProblemsFound(list(document.problems))
+        raise ProblemsFound(document.problems)
     lines = text.removesuffix("\n").split("\n")
     end_of_line = "\r" if lines[0].endswith("\r") else ""
+    prefixes = (PREFIX, *(f"{TEST_PREFIX}{agent}: " for agent in learned))
     edits: list[_Edit] = []
     new_agents: list[str] = []
     for agent, found in learned.items():
-        path: Path = ("agents", agent, "evaluations")
-        if document.place_of(path) is None:
-            if document.place_of(("agents", agent)) is not None:
-                raise ProblemsFound([document.problem(("agents", agent), "expected a list of evaluations")])
-            new_agents += write_criteria(agent, found.entries).splitlines()[1:]
-            continue
-        rendered = write_criteria(agent, found.entries).splitlines()[3:]
-        edits += _exchange(document, lines, path, PREFIX, rendered, 6)
-    tests = [line for found in learned.values() for line in _rendered_tests(found)]
-    prefixes = tuple(f"{TEST_PREFIX}{agent}: " for agent in learned)
-    if document.place_of(("tests",)) is not None:
-        edits += _exchange(document, lines, ("tests",), prefixes, tests, 2)
-        tests = []
+        written = write_criteria(agent, found.entries).splitlines()
+        if document.place_of(("agents", agent)) is None:
+            new_agents += written[1:]
+        elif document.place_of(("agents", agent, "evaluations")) is None:
+            raise _refusal(document, ("agents", agent), "expected a list of evaluations")
+        else:
+            edits += _replaced(document, lines, ("agents", agent, "evaluations"), prefixes, written[3:], 6)
     if new_agents:
         edits.append(_after_agents(document, lines, new_agents))
-    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
-        lines[edit.start : edit.end] = [line.rstrip("\r") + end_of_line for line in edit.lines]
-    if tests:
-        lines += [line + end_of_line for line in ("tests:", *tests)]
-    updated = "\n".join(lines) + "\n"
-    if _by_hand(read_yaml(updated, file), prefixes) != _by_hand(document, prefixes):
-        problem = "learned criteria cannot be exchanged without touching others: it is not written in blocks"
-        raise ProblemsFound([document.problem(("agents",), problem)])
+    new_tests = [test for found in learned.values() for test in found.tests]
+    tests = write_criteria_file({}, tests=new_tests).splitlines()[1:]
+    if document.place_of(("tests",)) is not None:
+        edits += _replaced(document, lines, ("tests",), prefixes, tests[1:], 2)
+        tests = []
+    for start, end, new in sorted(edits, key=lambda edit: edit[:2], reverse=True):
+        lines[start:end] = [line.rstrip("\r") + end_of_line for line in new]
+    updated = "\n".join([*lines, *(line + end_of_line for line in tests)]) + "\n"
+    if _by_hand(read_yaml(updated, file).value, prefixes) != _by_hand(document.value, prefixes):
+        problem = "learned criteria cannot be replaced without touching others: it is not written in blocks"
+        raise _refusal(document, ("agents",), problem)
     return updated
 
 
-def _rendered_tests(found: LearnedText) -> list[str]:
-    return write_criteria_file({}, tests=found.tests).splitlines()[2:] if found.tests else []
+def _refusal(document: LocatedYaml, path: Path, message: str) -> ProblemsFound:
+    return ProblemsFound([document.problem(path, message)])
 
 
-def _exchange(
+def _replaced(
     document: LocatedYaml,
     lines: Sequence[str],
     path: Path,
-    prefix: str | tuple[str, ...],
-    rendered: Sequence[str],
+    prefixes: tuple[str, ...],
+    new: Sequence[str],
     indent: int,
-) -> list[_Edit]:
-    """The edits that put `rendered` in the place of the members of a list with learned names."""
+) -> Iterator[_Edit]:
+    """The edits that put `new`, indented by `indent`, in the place of the learned members of a list."""
     place = document.place_of(path)
     assert place is not None
     items = place.value if isinstance(place.value, list) else []
+    head = place.line - 1
     if not items:
-        head = place.line - 1
-        written = lines[head].split("#")[0].rstrip()
-        if not written.endswith(("[]", ":")):
-            raise ProblemsFound([document.problem(path, "expected a list with a line for each member")])
-        key = written.removesuffix("[]").rstrip()
-        return [_Edit(head, head + 1, [key, *rendered])] if rendered else []
-    if not rendered and all(_is_learned(item, prefix) for item in items):
-        head = place.line - 1
-        end = _end_of_block(lines, head, len(lines[head]) - len(lines[head].lstrip()))
-        return [_Edit(head, end, [f"{lines[head].rstrip()} []"])]
+        key = lines[head].split("#")[0].rstrip()
+        if not key.endswith(("[]", ":")):
+            raise _refusal(document, path, _ONE_LINE_EACH)
+        if new:
+            yield _Edit(head, head + 1, [key.removesuffix("[]").rstrip(), *new])
+        return
+    if not new and all(_is_learned(item, prefixes) for item in items):
+        yield _Edit(head, _end_of_block(lines, head, _indent(lines[head])), [f"{lines[head].rstrip()} []"])
+        return
     starts = [place.children[index].line - 1 for index in range(len(items))]
     if any(not lines[start].lstrip().startswith("-") for start in starts):
-        raise ProblemsFound([document.problem(path, "expected a list with a line for each member")])
-    dash = len(lines[starts[0]]) - len(lines[starts[0]].lstrip())
-    shifted = [_shifted(line, dash - indent) for line in rendered]
-    edits: list[_Edit] = []
-    for index, (item, start) in enumerate(zip(items, starts, strict=True)):
-        if not _is_learned(item, prefix):
-            continue
-        end = starts[index + 1] if index + 1 < len(starts) else _end_of_block(lines, start, dash)
-        while end > start + 1 and _says_nothing(lines[end - 1]):
-            end -= 1
-        edits.append(_Edit(_with_comment(lines, start), end, shifted))
-        shifted = []
-    if shifted:
-        at = _end_of_block(lines, starts[-1], dash)
-        while _says_nothing(lines[at - 1]):
-            at -= 1
-        edits.append(_Edit(at, at, shifted))
-    return edits
+        raise _refusal(document, path, _ONE_LINE_EACH)
+    dash = _indent(lines[starts[0]])
+    new = [_shifted(line, dash - indent) for line in new]
+    ends = [*starts[1:], _end_of_block(lines, starts[-1], dash)]
+    for item, start, end in zip(items, starts, ends, strict=True):
+        if _is_learned(item, prefixes):
+            yield _Edit(_with_comment(lines, start), _without_comments(lines, end), new)
+            new = ()
+    end = _without_comments(lines, ends[-1])
+    yield _Edit(end, end, new)
 
 
-def _is_learned(item: JsonValue, prefix: str | tuple[str, ...]) -> bool:
+def _is_learned(item: JsonValue, prefixes: tuple[str, ...]) -> bool:
     name = item.get("name") if isinstance(item, dict) else None
-    return isinstance(name, str) and name.startswith(prefix)
+    return isinstance(name, str) and name.startswith(prefixes)
 
 
-def _says_nothing(line: str) -> bool:
-    stripped = line.lstrip()
-    return not stripped or stripped.startswith("#")
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _has_content(line: str) -> bool:
+    return not line.lstrip().startswith("#") and not line.isspace() and line != ""
 
 
 def _end_of_block(lines: Sequence[str], start: int, indent: int) -> int:
-    """The first line after `start` that says something and is not indented by more than `indent`."""
+    """The first line after `start` with content that is not indented by more than `indent`."""
     for index in range(start + 1, len(lines)):
-        line = lines[index]
-        if not _says_nothing(line) and len(line) - len(line.lstrip()) <= indent:
+        if _has_content(lines[index]) and _indent(lines[index]) <= indent:
             return index
     return len(lines)
+
+
+def _without_comments(lines: Sequence[str], end: int) -> int:
+    """`end` without the comments and empty lines before it."""
+    while not _has_content(lines[end - 1]):
+        end -= 1
+    return end
 
 
 def _with_comment(lines: Sequence[str], start: int) -> int:
@@ -142,48 +146,23 @@ def _with_comment(lines: Sequence[str], start: int) -> int:
 
 def _after_agents(document: LocatedYaml, lines: Sequence[str], new: Sequence[str]) -> _Edit:
     place = document.place_of(("agents",))
-    if place is None or not place.children:
-        raise ProblemsFound([document.problem((), "expected agents with a line for each")])
-    first = min(child.line for child in place.children.values()) - 1
-    indent = len(lines[first]) - len(lines[first].lstrip())
-    at = _end_of_block(lines, place.line - 1, indent - 1) if indent else 0
-    if not at:
-        raise ProblemsFound([document.problem(("agents",), "expected agents with a line for each")])
-    while _says_nothing(lines[at - 1]):
-        at -= 1
-    return _Edit(at, at, [_shifted(line, indent - 2) for line in new])
+    first = min((child.line for child in place.children.values()), default=0) - 1 if place else -1
+    indent = _indent(lines[first]) if first >= 0 else 0
+    if place is None or not indent:
+        raise _refusal(document, ("agents",), "expected agents with a line for each")
+    end = _without_comments(lines, _end_of_block(lines, place.line - 1, indent - 1))
+    return _Edit(end, end, [_shifted(line, indent - 2) for line in new])
 
 
 def _shifted(line: str, by: int) -> str:
-    if by >= 0:
-        return " " * by + line
-    return line[min(-by, len(line) - len(line.lstrip())) :]
+    return " " * by + line if by >= 0 else line[min(-by, _indent(line)) :]
 
 
-def _by_hand(document: LocatedYaml, test_prefixes: tuple[str, ...]) -> JsonValue:
-    """What the file says without anything that was learned."""
-    value = document.value
-    if not isinstance(value, dict):
-        return value
-    kept: dict[str, JsonValue] = {
-        key: member for key, member in value.items() if key not in ("agents", "tests")
-    }
-    agents = value.get("agents")
-    if isinstance(agents, dict):
-        by_agent: dict[str, JsonValue] = {}
-        for agent, entry in agents.items():
-            listed = entry.get("evaluations") if isinstance(entry, dict) else None
-            others = (
-                [item for item in listed or [] if not _is_learned(item, PREFIX)]
-                if isinstance(listed, list)
-                else entry
-            )
-            if others:
-                by_agent[agent] = others
-        kept["agents"] = by_agent
-    tests = value.get("tests")
-    if isinstance(tests, list):
-        by_hand: list[JsonValue] = [test for test in tests if not _is_learned(test, test_prefixes)]
-        if by_hand:
-            kept["tests"] = by_hand
-    return kept
+def _by_hand(value: JsonValue, prefixes: tuple[str, ...]) -> JsonValue:
+    """`value` without anything that was learned, and without what is empty then."""
+    if isinstance(value, dict):
+        members = {key: _by_hand(member, prefixes) for key, member in value.items()}
+        return {key: member for key, member in members.items() if member not in ({}, [], None)}
+    if isinstance(value, list):
+        return [_by_hand(item, prefixes) for item in value if not _is_learned(item, prefixes)]
+    return value

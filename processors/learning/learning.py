@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from processors.comparison import looks_failed, parse_json_path
-from processors.criteria import Evaluation, read_criteria
+from processors.criteria import EVERY_AGENT, Evaluation, read_criteria, write_criteria
 from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
-from processors.importers import EVERY_AGENT, write_criteria
 from processors.learning.argument_rules import argument_rules
 from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
 from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, observe

@@ -10,9 +10,8 @@ import pytest
 from msgspec import structs
 
 from collector.recordings.run_reader import run_from_json
-from processors.criteria import Evaluation, read_criteria
+from processors.criteria import Evaluation, read_criteria, write_criteria
 from processors.evaluate import evaluate_run
-from processors.importers import write_criteria
 from processors.learning import STEPS, Learned, TooFewRunsError, learn, upper_bound
 from processors.learning.rule import trials_needed
 from processors.model import AgentRun, Outcome, ToolCall

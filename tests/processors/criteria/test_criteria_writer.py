@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from processors.criteria import write_criteria
 from processors.documents.yaml import expand, read_yaml
-from processors.importers.imported_criteria import write_criteria
 from processors.model.json_values import JsonObject, JsonValue
 
 ENTRY: JsonObject = {
