@@ -45,9 +45,6 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
         le=1800.0,
         description="How long a member may be silent before its partitions are given to others.",
     )
-    commit_interval: PositiveDuration = Field(
-        default=1.0, description="How often offsets of what was delivered are committed."
-    )
     max_record_bytes: int = Field(
         default=16 * 1024 * 1024,
         ge=1,

@@ -43,6 +43,8 @@ _POLL_SECONDS = 0.1
 _SHORT_POLL_SECONDS = 0.002
 """While each trace is announced before it is graded."""
 _TICK_SECONDS = 0.1
+_COMMIT_SECONDS = 1.0
+"""Between two commits of the offsets of what was delivered."""
 _TURN_SECONDS = 0.01
 """How long records are taken in before requests and finished traces get their turn."""
 _PAUSE_SECONDS = 1.0
@@ -222,7 +224,7 @@ class KafkaReceiver:
             self._poll_seconds = _SHORT_POLL_SECONDS if is_doubtful else _POLL_SECONDS
             now = self._clock.monotonic()
             if now >= self._next_commit:
-                self._next_commit = now + self.config.commit_interval
+                self._next_commit = now + _COMMIT_SECONDS
                 self._commit()
 
     def _pause_or_resume(self) -> None:
