@@ -16,7 +16,6 @@ from collector.journal import (
     JournalledBatch,
     Place,
     Recovered,
-    StoredAdditions,
     StoredVerdicts,
     opened_record,
     trace_key,
@@ -25,6 +24,7 @@ from collector.memory_limiter import MemoryLimiter
 from collector.otlp import join_spans
 from collector.telemetry import BEFORE_FAN_OUT, Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from collector.trace_forms import Additions
 from processors.model import FinishReason
 from processors.spans import RawSpan
 
@@ -128,7 +128,7 @@ class Resumption:
     async def _deliver(
         self,
         batches: Sequence[SpanBatch],
-        stored: StoredVerdicts | StoredAdditions,
+        stored: StoredVerdicts | Additions,
         already: frozenset[str],
     ) -> None:
         """A graded trace, as it was graded, to the exporters that have not got it."""
@@ -138,7 +138,7 @@ class Resumption:
             reason=FinishReason.ROOT,
             tenant=batches[0].tenant,
         )
-        if isinstance(stored, StoredAdditions):
+        if isinstance(stored, Additions):
             graded = stored.graded(trace, holds_spans=not self._streams)
         else:
             trace = replace(

@@ -1,6 +1,5 @@
 """What is acknowledged is on disk, and a restart goes on with it."""
 
-from collector.journal.additions import StoredAdditions
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import KeptFile, kept_files
@@ -10,5 +9,5 @@ from collector.journal.verdicts import StoredVerdicts
 
 __all__ = [
     "BatchKind", "Inspected", "Journal", "JournalConfig", "JournalledBatch", "KeptFile", "Place", "Recovered",
-    "StoredAdditions", "StoredVerdicts", "inspect_apart", "kept_files", "opened_record", "trace_key",
+    "StoredVerdicts", "inspect_apart", "kept_files", "opened_record", "trace_key",
 ]  # fmt: skip

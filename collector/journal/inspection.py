@@ -16,7 +16,7 @@ import lmdb
 import orjson
 
 from collector.journal.records import (
-    FORMAT_VERSION,
+    READABLE_VERSIONS,
     DamagedRecord,
     JournalledBatch,
     Place,
@@ -27,8 +27,9 @@ from collector.journal.records import (
     trace_key,
     unseal,
 )
-from collector.journal.recovery import COPY, decode_graded
+from collector.journal.recovery import COPY
 from collector.journal.store import ReadOnlyJournal, Table, copy_journal, place_of
+from collector.journal.verdicts import decode_graded
 from collector.otlp import EnvelopeRegistry, join_spans, request_to_json
 
 DAMAGED = 3
@@ -103,7 +104,7 @@ class _Reader:
             try:
                 for trace, said in decode_verdict_group(record)[1]:
                     if trace in held:
-                        decode_graded(said)
+                        decode_graded(said, envelopes.envelope)
                         content.graded_traces += 1
             except DamagedRecord as error:
                 content.note_damage(error)
@@ -113,7 +114,7 @@ class _Reader:
 
     def _is_of_another_version(self) -> bool:
         try:
-            return self._journal.version() not in (None, FORMAT_VERSION)
+            return self._journal.version() not in (None, *READABLE_VERSIONS)
         except DamagedRecord as error:
             self.content.note_damage(error)
             return False

@@ -16,7 +16,6 @@ from typing import Protocol
 from collector.clock import Clock, ends_within
 from collector.errors import Overloaded
 from collector.journal.activity import Activity
-from collector.journal.additions import encode_additions
 from collector.journal.journal_config import JournalConfig
 from collector.journal.journal_thread import JournalThread
 from collector.journal.kept_criteria import KeptFile, digests_of_kept, keep
@@ -37,7 +36,7 @@ from collector.journal.records import (
 )
 from collector.journal.recovery import Recovered, read_journal, require_whole
 from collector.journal.store import Change, JournalFailed, JournalFull, JournalStore, Table
-from collector.journal.verdicts import encode_verdicts
+from collector.journal.verdicts import encode_graded
 from collector.otlp import EnvelopeRegistry
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import CountedReceipt, FinishedTrace, GradedTrace, Receipt, SpanBatch
@@ -326,7 +325,7 @@ class Journal:
         held = self._finished_parts.pop((key, trace.latest_end), None) or self._held.pop(key, None)
         if held is not None:
             self._graded.setdefault(key, deque()).append(held)
-            content = encode_verdicts(trace, graded) if graded.runs else encode_additions(trace, graded)
+            content = encode_graded(trace, graded)
             group = self._verdict_group
             if group is None:
                 group = self._verdict_group = _Record(Table.VERDICTS, self._number())

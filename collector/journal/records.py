@@ -21,8 +21,10 @@ try:
 except ImportError:  # platforms without it
     from zlib import crc32
 
-FORMAT_VERSION = 3
-"""Of the whole journal; a journal of another version is not opened."""
+FORMAT_VERSION = 4
+"""Of the whole journal."""
+READABLE_VERSIONS = (3, FORMAT_VERSION)
+"""Version 3 had other records of graded traces (`verdicts.upgrade`). A journal of any other is not opened."""
 
 _CHECKSUM = struct.Struct("<I")
 _ENTRY = struct.Struct("<QBIHI")

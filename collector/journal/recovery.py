@@ -17,7 +17,6 @@ import orjson
 
 from collector.errors import StartupError
 from collector.journal.activity import LastActivity
-from collector.journal.additions import MARK, StoredAdditions, decode_additions
 from collector.journal.records import (
     BatchKind,
     DamagedRecord,
@@ -32,8 +31,9 @@ from collector.journal.records import (
     trace_key,
 )
 from collector.journal.store import Change, JournalStore, Table, has_file, take_copy
-from collector.journal.verdicts import StoredVerdicts, decode_verdicts
+from collector.journal.verdicts import StoredVerdicts, decode_graded
 from collector.otlp import EnvelopeRegistry
+from collector.trace_forms import Additions
 
 CRASHES_UNTIL_QUARANTINE = 2
 """In how many crashes a trace may have been in work before it is no longer graded."""
@@ -69,7 +69,7 @@ class Recovered:
     alive_unix_nano: int
     batches: Mapping[Place, JournalledBatch]
     left: frozenset[Place]
-    verdicts: Mapping[bytes, StoredVerdicts | StoredAdditions]
+    verdicts: Mapping[bytes, StoredVerdicts | Additions]
     deliveries: Mapping[bytes, frozenset[str]]
     finished: Sequence[tuple[bytes, bytes]]
     quarantined: frozenset[bytes]
@@ -149,15 +149,6 @@ def inspect_apart(directory: Path, salvaged: Path | None = None, *, copies: bool
     return Inspected(content, f"{content['damaged_records']} records, first: {content['first_damage']}")
 
 
-def decode_graded(content: bytes) -> StoredVerdicts | StoredAdditions:
-    """What was written of a graded trace, in either form.
-
-    Raises:
-        DamagedRecord: the content is of neither.
-    """
-    return decode_additions(content) if content.startswith(MARK) else decode_verdicts(content)
-
-
 def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) -> Recovered:
     notes = {_number(key): decode_notes(content) for key, content in store.records(Table.NOTES)}
     gone = {place for each in notes.values() for place in each.gone}
@@ -180,14 +171,14 @@ def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) 
             _logger.info("Reading the journal.", extra={"batches": len(batches)})
     named = [number for each in notes.values() for number, _ in (*each.gone, *each.left)]
     verdict_groups: dict[int, tuple[int, Sequence[bytes]]] = {}
-    verdicts: dict[bytes, StoredVerdicts | StoredAdditions] = {}
+    verdicts: dict[bytes, StoredVerdicts | Additions] = {}
     for number_key, content in store.records(Table.VERDICTS):
         bound, graded = decode_verdict_group(content)
         named.append(bound)
         # Of another trace under the same key nothing was said.
         graded = [(key, said) for key, said in graded if newest.get(key, bound) < bound]
         verdict_groups[_number(number_key)] = len(content), [key for key, _ in graded]
-        verdicts.update((key, decode_graded(said)) for key, said in graded)
+        verdicts.update((key, decode_graded(said, envelopes.envelope)) for key, said in graded)
     finished: list[tuple[bytes, bytes]] = []
     finished_groups: list[tuple[int, int]] = []
     for number_key, content in store.records(Table.FINISHED):

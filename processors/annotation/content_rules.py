@@ -24,6 +24,7 @@ from processors.model import (
     GradedRun,
     JsonObject,
     JsonValue,
+    LateMapping,
     Message,
     ModelCall,
     TokenUsage,
@@ -33,7 +34,6 @@ from processors.model import (
     json_text,
     late,
 )
-from processors.shapes import LateMapping
 from processors.spans import Envelope, RawSpan
 from processors.texts.linear_regex import LinearPattern, compile_linear
 

@@ -54,6 +54,7 @@ from processors.model import (
     EvaluatorExample,
     JsonObject,
     JsonValue,
+    LateMapping,
     NotEvaluated,
     RunFacts,
     Score,
@@ -63,7 +64,6 @@ from processors.model import (
     canonical_tool_names,
     may_be_masked,
 )
-from processors.shapes import LateMapping
 
 Operator = Literal["=", "==", "!=", ">", "<", ">=", "<="]
 

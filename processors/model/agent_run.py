@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
+from processors.model.late_values import late
 from processors.model.model_usage import ModelCall, TokenUsage, seconds_between
-from processors.model.value_types import late
 
 IncompleteReason: TypeAlias = Literal["incomplete_trace", "interrupted", "over_limit", "content_not_captured"]
 """Why a run is not known whole: its trace was cut short, spans of it may have been lost on our side, it was

@@ -59,7 +59,7 @@ class SkipReason(StrEnum):
     SAMPLE = "sample"
 
 
-class Score(Struct, frozen=True):
+class Score(Struct, frozen=True, tag=True):
     """What an evaluator found: a value in [0, 1] and the details from which a reader can recompute it.
 
     `details` is the evaluator's justification object. `lines` are the `key: text` pieces from which
@@ -71,7 +71,7 @@ class Score(Struct, frozen=True):
     lines: tuple[str, ...] = ()
 
 
-class NotEvaluated(Struct, frozen=True):
+class NotEvaluated(Struct, frozen=True, tag=True):
     """The evaluator's answer when the run does not hold what it needs; `text` says what was missing."""
 
     reason: NotEvaluatedReason

@@ -24,7 +24,6 @@ from processors.shapes.dialect import (
     ToolReading,
 )
 from processors.shapes.dialect_mapping import DialectMapping
-from processors.shapes.late_mapping import LateMapping
 from processors.shapes.messages import (
     ANSWERED_CALL_MARKERS,
     PROVIDER_CALL_MARKERS,
@@ -74,7 +73,7 @@ __all__ = [
     "FINAL_ANSWER_TOOL_NAMES", "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS",
     "MCP_NAME_SEPARATORS", "NOTHING_AWAITED", "NO_USAGE", "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES",
     "USAGE_KEYS", "AgentReading", "AwaitedCall", "CallDecision", "CallRequest", "CallResponse",
-    "CarrierKind", "ChatMessage", "Conversation", "Dialect", "DialectMapping", "Found", "LateMapping",
+    "CarrierKind", "ChatMessage", "Conversation", "Dialect", "DialectMapping", "Found",
     "OpenedResult", "Rewrite", "RunScope", "Shape", "SpanReading",
     "SpanRole", "ToolReading", "Trace", "UsageReading", "after_results", "better",
     "conversation_id", "decision_in_place_of_result", "decoded",

@@ -16,7 +16,7 @@ from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
 from collector.grading.grading_pool import GradingPool, Quarantined
 from collector.grading.grading_worker import WorkerSettings
 from collector.grading.hand_over import Form
-from collector.journal.verdicts import encode_verdicts
+from collector.journal.verdicts import encode_graded
 from collector.otlp.codec import split_request
 from collector.recordings.run_reader import run_from_json
 from collector.results_config import ResultsConfig
@@ -169,7 +169,7 @@ async def test_recorded_traces_are_graded_elsewhere_as_they_are_here() -> None:
         assert [span[:2] for span in one.log_records] == [span[:2] for span in other.log_records]
         assert [span[:2] for span in one.evaluation_spans] == [span[:2] for span in other.evaluation_spans]
         assert list(map(format_run, one.runs)) == list(map(format_run, other.runs))
-        assert encode_verdicts(trace, one) == encode_verdicts(trace, other)
+        assert encode_graded(trace, one) == encode_graded(trace, other)
         assert [run.run.tool_calls for run in one.runs] == [list(run.run.tool_calls) for run in other.runs]
         assert [run.verdict for run in one.runs] == [run.verdict for run in other.runs]
     assert counted(here) == counted(there)

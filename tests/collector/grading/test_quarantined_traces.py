@@ -7,7 +7,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.clock import SystemClock
 from collector.grading.grader import Graded, Grader, advance
-from collector.journal.verdicts import decode_verdicts, encode_verdicts
+from collector.journal.verdicts import StoredVerdicts, decode_graded, encode_graded
+from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.results_config import ResultsConfig
 from collector.trace import FinishedTrace, GradedTrace
 from processors.criteria.agent_criteria import CriteriaSet
@@ -87,7 +88,8 @@ def test_all_that_applies_to_an_agent_ends_in_an_error_but_what_the_sample_leave
 
 def test_after_a_restart_it_leaves_as_it_was_without_being_rebuilt() -> None:
     graded = graded_trace().trace
-    stored = decode_verdicts(encode_verdicts(TRACE, graded))
+    stored = decode_graded(encode_graded(TRACE, graded), EnvelopeRegistry().envelope)
+    assert isinstance(stored, StoredVerdicts)
 
     again = a_grader().restore(
         replace(TRACE, quarantined=stored.quarantined),

@@ -17,7 +17,7 @@ from collector.journal import recovery
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import MAX_KEPT_BYTES, KeptFile, kept_files
-from collector.journal.records import FORMAT_VERSION, number_key
+from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, number_key
 from collector.journal.recovery import Inspected, Recovered, inspect_apart
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
 from collector.otlp.envelope_registry import EnvelopeRegistry
@@ -299,7 +299,10 @@ async def test_a_directory_is_for_one_process_of_its_owner_on_a_local_disk(
 
 
 async def test_a_journal_of_another_version_or_of_something_else_is_not_opened(tmp_path: Path) -> None:
-    for version, age in ((FORMAT_VERSION + 1, "a newer version"), (FORMAT_VERSION - 1, "an older version")):
+    for version, age in (
+        (FORMAT_VERSION + 1, "a newer version"),
+        (READABLE_VERSIONS[0] - 1, "an older version"),
+    ):
         directory = tmp_path / str(version)
         async with OpenJournal(directory) as one:
             one.store.write([Change(Table.ABOUT, b"format", [b"%d" % version])])
@@ -310,6 +313,20 @@ async def test_a_journal_of_another_version_or_of_something_else_is_not_opened(t
     (other / "data.mdb").write_bytes(b"not a journal" * 1000)
     with pytest.raises(StartupError, match="cannot be opened"):
         OpenJournal(other).journal.open(EnvelopeRegistry())
+
+
+async def test_a_journal_of_the_version_before_is_gone_on_with_in_this_one(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path) as one:
+        one.journal.add([batch(1, 3)])
+        await one.stored()
+        one.store.write([Change(Table.ABOUT, b"format", [b"%d" % READABLE_VERSIONS[0]])])
+
+    for _ in range(2):
+        async with OpenJournal(tmp_path) as again:
+            assert [batch(1, 3).trace_id] == [
+                journalled.batch.trace_id for journalled in again.recovered.batches.values()
+            ]
+            assert FORMAT_VERSION == again.store.version()
 
 
 async def test_a_journal_whose_bytes_changed_is_not_gone_on_with(

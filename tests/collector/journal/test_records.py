@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.buffer.trace_buffer import settled_spans
-from collector.journal.additions import decode_additions, encode_additions
 from collector.journal.records import (
     BatchKind,
     DamagedRecord,
@@ -28,9 +27,11 @@ from collector.journal.records import (
     segment_without,
     unseal,
 )
-from collector.journal.verdicts import decode_verdicts, encode_verdicts
+from collector.journal.verdicts import StoredVerdicts, decode_graded, encode_graded
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
+from collector.trace_forms import Additions
+from processors.model.conversation import RunReference
 from processors.model.evaluation_result import (
     EvaluationResult,
     NotEvaluatedReason,
@@ -41,7 +42,8 @@ from processors.model.evaluation_result import (
 from processors.model.finish_reason import FinishReason
 from processors.model.graded_run import GradedRun
 from tests.support.deliveries import ENVELOPE
-from tests.support.graded_runs import weather_run
+from tests.support.graded_runs import result, weather_run
+from tests.support.values import values_of
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=8)
 _ENVELOPES = EnvelopeRegistry()
@@ -122,8 +124,9 @@ def test_bytes_that_are_no_record_are_told_and_never_raise_anything_else(content
         lambda: decode_pairs(content),
         lambda: decode_notes(content),
         lambda: decode_verdict_group(content),
-        lambda: decode_verdicts(content),
-        lambda: decode_additions(b"A" + content),
+        lambda: decode_graded(content, _ENVELOPES.envelope),
+        lambda: decode_graded(b"{" + content, _ENVELOPES.envelope),
+        lambda: decode_graded(b"A" + content, _ENVELOPES.envelope),
         lambda: unseal(b"", content),
     ):
         with suppress(DamagedRecord):
@@ -166,7 +169,9 @@ def test_what_was_added_to_a_trace_is_added_again(
     )
     trace = FinishedTrace(trace_id=bytes(16), spans=spans, reason=FinishReason.ROOT)
 
-    again = decode_additions(encode_additions(trace, graded)).graded(trace, holds_spans=True)
+    stored = decode_graded(encode_graded(trace, graded), _ENVELOPES.envelope)
+    assert isinstance(stored, Additions)
+    again = stored.graded(trace, holds_spans=True)
 
     assert list(graded.spans) == list(again.spans)
     for one, other in (
@@ -180,29 +185,8 @@ def test_what_was_added_to_a_trace_is_added_again(
     assert backfill == again.backfill
 
 
-_results = st.builds(
-    EvaluationResult,
-    name=_texts,
-    evaluator=_texts,
-    evaluator_version=_texts,
-    outcome=st.sampled_from(Outcome),
-    score=st.none() | st.floats(0, 1),
-    explanation=_texts,
-    details=st.dictionaries(_texts, st.none() | st.integers() | _texts | st.lists(_texts)),
-    reason=st.none() | st.sampled_from(NotEvaluatedReason),
-    error_type=st.none() | _texts,
-    pass_threshold=st.floats(0, 1),
-    severity=st.sampled_from(Severity),
-    criteria_hash=_texts,
-    stage=st.sampled_from(Stage),
-    muted_until_unix_nano=st.integers(0, 2**63),
-    tool_call_id=st.none() | _texts,
-    tool_span_id=st.none() | st.binary(min_size=8, max_size=8),
-)
-
-
 @given(
-    st.lists(st.lists(_results, max_size=2), max_size=2),
+    st.lists(st.lists(values_of(EvaluationResult), max_size=2), min_size=1, max_size=2),
     st.sampled_from(FinishReason),
     st.booleans(),
     st.booleans(),
@@ -217,9 +201,78 @@ def test_verdicts_are_read_as_they_were_written(
     ]
 
     graded = GradedTrace(trace_id=bytes(16), spans=(), runs=runs, quarantined=quarantined)
-    stored = decode_verdicts(encode_verdicts(trace, graded))
+    stored = decode_graded(encode_graded(trace, graded), _ENVELOPES.envelope)
 
+    assert isinstance(stored, StoredVerdicts)
     assert (reason, was_quiet, quarantined) == (stored.reason, stored.was_quiet, stored.quarantined)
     assert results == [list(found) for found in stored.results]
-    if runs:
-        assert (7, "host:1") == (stored.unix_nano, stored.instance)
+    assert (7, "host:1") == (stored.unix_nano, stored.instance)
+
+
+def test_results_of_which_one_has_no_form_are_not_written() -> None:
+    graded = GradedTrace(
+        trace_id=bytes(16),
+        spans=(),
+        runs=[GradedRun(run=weather_run().run, results=[result(details={"a": object()})])],
+    )
+    trace = FinishedTrace(trace_id=bytes(16), spans=(), reason=FinishReason.IDLE)
+
+    stored = decode_graded(encode_graded(trace, graded), _ENVELOPES.envelope)
+
+    assert isinstance(stored, StoredVerdicts)
+    assert (FinishReason.IDLE, []) == (stored.reason, list(stored.results))
+
+
+def test_verdicts_and_additions_of_the_format_before_are_read() -> None:
+    verdicts = (
+        b'{"reason":"root","was_quiet":true,"interrupted":false,"backfill":false,"unix_nano":7,'
+        b'"instance":"host:1","quarantined":true,"runs":[[{"name":"a","evaluator":"e","version":"2",'
+        b'"outcome":"not_evaluated","threshold":0.5,"severity":"page","criteria_hash":"c","score":1.0,'
+        b'"explanation":"x","details":{"a":18446744073709551616},"reason":"over_limit","error_type":"E",'
+        b'"stage":"shadow","muted_until":9,"tool_call_id":"t","tool_span_id":"0102030405060708",'
+        b'"conversation_runs":["00000000000000000000000000000001-0102030405060708",'
+        b'"00000000000000000000000000000002"]}],[]]}'
+    )
+    span_id = bytes(range(1, 9))
+    pairs = [(span_id, b"behind"), (b"resource", b"scope"), (span_id + b"\0\0\0\0", b"a log record")]
+    head = b"A\1" + b"".join(number.to_bytes(4, "little") for number in (1, 1, 1))
+
+    stored = decode_graded(verdicts, _ENVELOPES.envelope)
+    added = decode_graded(head + b"".join(encode_pairs(pairs)), _ENVELOPES.envelope)
+
+    assert stored == StoredVerdicts(
+        reason=FinishReason.ROOT,
+        was_quiet=True,
+        quarantined=True,
+        unix_nano=7,
+        instance="host:1",
+        results=[
+            [
+                EvaluationResult(
+                    name="a",
+                    evaluator="e",
+                    evaluator_version="2",
+                    outcome=Outcome.NOT_EVALUATED,
+                    score=1.0,
+                    explanation="x",
+                    details={"a": 2**64},
+                    reason=NotEvaluatedReason.OVER_LIMIT,
+                    error_type="E",
+                    pass_threshold=0.5,
+                    severity=Severity.PAGE,
+                    criteria_hash="c",
+                    stage=Stage.SHADOW,
+                    muted_until_unix_nano=9,
+                    tool_call_id="t",
+                    tool_span_id=span_id,
+                    conversation_runs=(
+                        RunReference((1).to_bytes(16), span_id),
+                        RunReference((2).to_bytes(16), None),
+                    ),
+                )
+            ],
+            [],
+        ],
+    )
+    resource = _ENVELOPES.envelope(b"resource", b"scope")
+    assert added == Additions([(span_id, b"behind")], [(span_id, b"a log record", resource)], [], True)

@@ -1,7 +1,7 @@
 """A mapping that is put together when it is looked at, and once."""
 
 from processors.model.json_values import JsonValue
-from processors.shapes.late_mapping import LateMapping
+from processors.model.late_values import LateMapping
 
 
 def test_a_mapping_is_made_once_and_only_if_somebody_looks() -> None:
