@@ -170,31 +170,27 @@ class _Side:
             has_receipts=self.journal is not None,
         )
         delivery = Delivery(
-            fan_out,
+            fan_out=fan_out,
             limiter=limiter,
             service_traces=_NoServiceTraces(),
             journal=self.journal,
-            on_graded=lambda trace, graded, started: None,
         )
         grader = Grader(criteria=lambda: criteria, clock=clock, instance="bench")
         finisher = Finisher(
-            buffer,
-            grading=GradingStage(grader, metrics=metrics, clock=clock, work=self.journal),
+            buffer=buffer,
+            grading=GradingStage(grader=grader, metrics=metrics, clock=clock, journal=self.journal),
             delivery=delivery,
-            streams=False,
-            journal=self.journal,
             on_runs=lambda graded: None,
+            on_graded=lambda trace, graded, started: None,
             tasks=self._tasks,
             metrics=metrics,
             clock=clock,
         )
         self._intake = Intake(
-            buffer,
+            buffer=buffer,
             envelopes=envelopes,
             delivery=delivery,
             finisher=finisher,
-            streams=False,
-            journal=self.journal,
             metrics=metrics,
             clock=clock,
         )

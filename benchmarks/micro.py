@@ -97,7 +97,7 @@ def _per_trace_lines(traces: dict[bytes, list[RawSpan]]) -> Iterator[str]:
     )
     clock = ManualClock()
     grader = Grader(criteria=lambda: criteria, clock=clock, instance="micro")
-    stage = GradingStage(grader, metrics=Metrics(), clock=clock)
+    stage = GradingStage(grader=grader, metrics=Metrics(), clock=clock)
     yield _line(
         "evaluation stage, whole", "trace", count, lambda: [stage.grade_now(trace) for trace in finished]
     )

@@ -39,7 +39,7 @@ async def _measured(rounds: int) -> list[str]:
     tasks = TaskSupervisor(on_failure=lambda: None)
     stages = {
         count: GradingStage(
-            grader, metrics=Metrics(), clock=clock, pool=_pool(texts, count) if count else None
+            grader=grader, metrics=Metrics(), clock=clock, pool=_pool(texts, count) if count else None
         )
         for count in PROCESSES
     }

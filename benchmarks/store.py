@@ -69,7 +69,7 @@ def store_lines(*, rounds: int) -> Iterator[str]:
     criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
     clock = SystemClock()
     grader = Grader(criteria=lambda: criteria, clock=clock, instance="bench")
-    stage = GradingStage(grader, metrics=Metrics(), clock=clock)
+    stage = GradingStage(grader=grader, metrics=Metrics(), clock=clock)
     bodies = bodies_of(SHAPES[0])
     metrics = Metrics()
     turns: dict[bool, list[_Turn]] = {False: [], True: []}

@@ -100,7 +100,7 @@ def _grade_function(code: Checkout, criteria: Any) -> Callable[[Any], Any]:
     metrics, clock = code["Metrics"](), code["ManualClock"](unix_nano=_TIME_UNIX_NANO)
     settings = {"criteria": lambda: criteria, "clock": clock, "instance": "versions"}
     try:
-        stage = code["GradingStage"](code["Grader"](**settings), metrics=metrics, clock=clock)
+        stage = code["GradingStage"](grader=code["Grader"](**settings), metrics=metrics, clock=clock)
     except LookupError:
         found: Callable[[Any], Any] = code["EvaluationStage"](metrics=metrics, **settings).grade
         return found

@@ -231,7 +231,7 @@ def assemble(
     )
     grader = settings.grader(lambda: criteria.current, clock)
     grading = GradingStage(
-        grader,
+        grader=grader,
         metrics=metrics,
         clock=clock,
         workers=workers,
@@ -247,7 +247,7 @@ def assemble(
         if evaluation.grading_processes
         else None,
         thread=ThreadLane(grader.for_thread(), journal, settings.form, _run_of_line),
-        work=journal,
+        journal=journal,
     )
     contradictions = (
         Contradictions(grading.regrade, criteria=lambda: criteria.current, metrics=metrics, clock=clock)
@@ -275,31 +275,27 @@ def assemble(
         conversations.follow(in_force.looks_at_conversations, clock.unix_nano())
 
     delivery = Delivery(
-        fan_out,
+        fan_out=fan_out,
         limiter=limiter,
         service_traces=self_check,
         journal=journal,
         contradictions=contradictions,
-        on_graded=trace_grading,
     )
     finisher = Finisher(
-        buffer,
+        buffer=buffer,
         grading=grading,
         delivery=delivery,
-        streams=streams,
-        journal=journal,
         on_runs=count_runs,
+        on_graded=trace_grading,
         tasks=tasks,
         metrics=metrics,
         clock=clock,
     )
     intake = Intake(
-        buffer,
+        buffer=buffer,
         envelopes=envelopes,
         delivery=delivery,
         finisher=finisher,
-        streams=streams,
-        journal=journal,
         metrics=metrics,
         clock=clock,
     )

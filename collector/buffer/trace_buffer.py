@@ -144,7 +144,7 @@ class TraceBuffer:
         self._judging_since = 0.0
         self._judged = 0  # traces since then
         self._clock = clock
-        self._streams = streams
+        self.streams = streams
         self._trace_bytes = TRACE_OVERHEAD_BYTES + (RECEIPT_BYTES if has_receipts else 0)
         self._max_spans = config.max_spans_per_trace
         self._max_bytes = config.max_bytes_per_trace
@@ -187,7 +187,7 @@ class TraceBuffer:
             clock=self._clock,
             finished_traces=finished_traces,
             finish_clock=finish_clock,
-            streams=self._streams,
+            streams=self.streams,
             has_receipts=True,
             group=self.group,
             source=source,
@@ -229,7 +229,7 @@ class TraceBuffer:
             needed += size
             total += len(spans)
             steps.append((batch, key, size))
-        reserved = needed if self._streams else 0  # for what leaves at once, beside the copies
+        reserved = needed if self.streams else 0  # for what leaves at once, beside the copies
         self._acquire(needed + reserved + unopened * self._trace_bytes, batches)
 
         arrival = self.finish_clock.now()
@@ -265,7 +265,7 @@ class TraceBuffer:
                     trace.records = [record]
                 else:
                     trace.records.append(record)
-            if new_count and self._streams:
+            if new_count and self.streams:
                 fresh.append(_newest(trace, batch, new_count))
         if reserved:
             leaving = sum(held_bytes(batch.spans) for batch in fresh)

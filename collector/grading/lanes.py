@@ -10,13 +10,16 @@ import gc
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
 from collector.errors import GradingCutShort
 from collector.grading.grader import Graded, Grader, Needed, Steps, Supplied, advance
 from collector.grading.hand_over import Form, compact
+from collector.journal import Journal
 from collector.otlp import EnvelopeRegistry
 from collector.trace import FinishedTrace
 from processors.model import AgentRun
@@ -48,28 +51,16 @@ class Lane(Protocol):
         ...
 
 
-class WorkRecord(Protocol):
-    """Notes which trace is being graded, for the process that starts after a crash; the journal."""
-
-    def begin(self, trace: FinishedTrace, *, aside: bool = False) -> None:
-        """The trace is being graded from now on: in the loop, or `aside`, in the thread."""
-        ...
-
-    def end(self, *, aside: bool = False) -> None:
-        """No trace is being graded there."""
-        ...
-
-
+@dataclass
 class LoopLane:
-    """Grades at once, in the thread of the loop."""
+    """Grades at once in the thread of the loop; `journal` notes the trace for the process after a crash."""
 
-    def __init__(self, grader: Grader, work: WorkRecord | None) -> None:
-        self._grader = grader
-        self._work = work
+    grader: Grader
+    journal: Journal | None
 
     async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
-        """See `Lane`; it is graded on return to the loop unless `supply` has to be waited for."""
-        steps = self._grader.steps(trace)
+        """See `Lane`; waits only where `supply` does."""
+        steps = self.grader.steps(trace)
         found = self._advanced(trace, steps)
         while isinstance(found, Needed):
             found = self._advanced(trace, steps, await supply(found))
@@ -78,66 +69,57 @@ class LoopLane:
     def _advanced(
         self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None = None
     ) -> Needed | Graded:
-        if self._work is None:
+        if self.journal is None:
             return advance(steps, supplied)
-        self._work.begin(trace)
+        self.journal.begin(trace)
         found = advance(steps, supplied)
-        self._work.end()
+        self.journal.end()
         return found
 
 
+@dataclass
 class ThreadLane:
     """Grades one trace after the other in a thread, and returns nothing that holds what it was read from.
 
-    Args:
-        grader: One that is used nowhere else.
-        work: Notes what is being graded.
-        form: What is left of runs.
-        read_run: Reads the line of a run.
+    `grader` is used nowhere else. `form` is what is left of runs, whose lines `read_run` reads.
     """
 
-    def __init__(
-        self, grader: Grader, work: WorkRecord | None, form: Form, read_run: Callable[[bytes], AgentRun]
-    ) -> None:
-        self._grader = grader
-        self._work = work
-        self._form = form
-        self._read_run = read_run
-        self._envelopes = EnvelopeRegistry()
+    grader: Grader
+    journal: Journal | None
+    form: Form
+    read_run: Callable[[bytes], AgentRun]
+    _envelopes: EnvelopeRegistry = field(default_factory=EnvelopeRegistry, init=False)
+
+    def __post_init__(self) -> None:
         self._thread = GradingThread()
+        self.close = self._thread.close
 
     async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
         """See `Lane`."""
-        steps = self._grader.steps(trace)
+        steps = self.grader.steps(trace)
         found = await self._thread.run(partial(self._advanced, trace, steps))
         while isinstance(found, Needed):
             found = await self._thread.run(partial(self._advanced, trace, steps, await supply(found)))
         return found
 
-    def close(self) -> None:
-        """Wait for nothing any more."""
-        self._thread.close()
-
     def _advanced(
         self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None = None
     ) -> Needed | Graded:
-        if self._work is not None:
-            self._work.begin(trace, aside=True)
+        if self.journal is not None:
+            self.journal.begin(trace, aside=True)
         try:
             found = advance(steps, supplied)
             if isinstance(found, Needed):
                 return found
-            graded = found.trace
-            compacted = compact(trace, graded, self._form, self._envelopes, self._read_run)
+            compacted = compact(trace, found.trace, self.form, self._envelopes, self.read_run)
+            runs = list(found.trace.graded_runs)
             found = Graded(compacted, found.tally, found.runs)
-            runs = list(graded.graded_runs)
-            del graded
             while runs:  # all at once they would go in one step, which no other thread can interrupt
                 runs.pop()
             return found
         finally:
-            if self._work is not None:
-                self._work.end(aside=True)
+            if self.journal is not None:
+                self.journal.end(aside=True)
 
 
 class GradingThread:
@@ -156,13 +138,14 @@ class GradingThread:
         async with self._turn:
             if self._closed.is_set():
                 raise GradingCutShort
-            loop = asyncio.get_running_loop()
-            done: asyncio.Future[_ResultT] = loop.create_future()
-            closing = loop.create_task(self._closed.wait())
+            result: Future[_ResultT] = Future()
+            result.set_running_or_notify_cancel()  # nothing can cancel it from here on
+            done = asyncio.wrap_future(result)
+            closing = asyncio.ensure_future(self._closed.wait())
             turn_seconds = sys.getswitchinterval()
             sys.setswitchinterval(_TURN_SECONDS)
             try:
-                threading.Thread(target=_run, args=(loop, done, work), name="grade", daemon=True).start()
+                threading.Thread(target=_run, args=(result, work), name="grade", daemon=True).start()
                 await asyncio.wait((done, closing), return_when=asyncio.FIRST_COMPLETED)
             finally:
                 sys.setswitchinterval(turn_seconds)
@@ -176,24 +159,11 @@ class GradingThread:
         self._closed.set()
 
 
-def _run(
-    loop: asyncio.AbstractEventLoop, done: asyncio.Future[_ResultT], work: Callable[[], _ResultT]
-) -> None:
+def _run(result: "Future[_ResultT]", work: Callable[[], _ResultT]) -> None:
     try:
-        settle = partial(_settle, done, work(), None)
+        result.set_result(work())
     except Exception as error:
-        settle = partial(_settle, done, None, error)
-    with suppress(RuntimeError):  # the loop is closed already
-        loop.call_soon_threadsafe(settle)
-
-
-def _settle(done: asyncio.Future[_ResultT], result: _ResultT | None, error: Exception | None) -> None:
-    if done.cancelled():
-        return
-    if error is not None:
-        done.set_exception(error)
-    else:
-        done.set_result(result)  # type: ignore[arg-type]
+        result.set_exception(error)
 
 
 def is_large(trace: FinishedTrace) -> bool:

@@ -2,15 +2,15 @@
 
 import asyncio
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from collector.clock import Clock
 from collector.conversations import Conversations
 from collector.errors import GradingCutShort
 from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
 from collector.grading.grading_pool import GradingPool, Quarantined
-from collector.grading.lanes import Lane, LoopLane, ThreadLane, WorkRecord, is_large
-from collector.journal import StoredVerdicts
+from collector.grading.lanes import Lane, LoopLane, ThreadLane, is_large
+from collector.journal import Journal, StoredVerdicts
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace, GradedTrace
@@ -21,42 +21,30 @@ from processors.model import NotEvaluatedReason
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True)
 class GradingStage:
     """Grades finished traces.
 
-    Args:
+    Attributes:
         grader: Grades in this process.
-        metrics: Counts what grading came to.
-        clock: Time of grading.
         workers: Answer for custom evaluators.
         conversations: What is known of them; without it nothing is.
         pool: Grades all traces in processes, if there is one.
         thread: Grades large traces where there is no pool.
-        work: Notes what is being graded.
     """
 
-    def __init__(
-        self,
-        grader: Grader,
-        *,
-        metrics: Metrics,
-        clock: Clock,
-        workers: WorkerPool | None = None,
-        conversations: Conversations | None = None,
-        pool: GradingPool | None = None,
-        thread: ThreadLane | None = None,
-        work: WorkRecord | None = None,
-    ) -> None:
-        self._grader = grader
-        self._loop = LoopLane(grader, work)
-        self._thread = thread
-        self._pool = pool
-        self._metrics = metrics
-        self._clock = clock
-        self._workers = workers
-        self._conversations = conversations
-        self._work = work
-        self._log = RateLimitedLogger(_logger, clock)
+    grader: Grader
+    metrics: Metrics
+    clock: Clock
+    workers: WorkerPool | None = None
+    conversations: Conversations | None = None
+    pool: GradingPool | None = None
+    thread: ThreadLane | None = None
+    journal: Journal | None = None
+
+    def __post_init__(self) -> None:
+        self._loop = LoopLane(self.grader, self.journal)
+        self._log = RateLimitedLogger(_logger, self.clock)
 
     async def grade(self, trace: FinishedTrace) -> GradedTrace:
         """Grade one trace; never raises for what a trace can hold.
@@ -67,7 +55,7 @@ class GradingStage:
             try:
                 graded = await self._lane(trace).grade(trace, self._supply)
             except Quarantined:
-                self._metrics.traces_quarantined.add(1)
+                self.metrics.traces_quarantined.add(1)
                 _logger.error(
                     "Process after process ended while it graded a trace: it is forwarded ungraded.",
                     extra={"trace_id": trace.trace_id.hex()},
@@ -75,7 +63,7 @@ class GradingStage:
                 trace = replace(trace, quarantined=True)
                 graded = await self._lane(trace).grade(trace, self._supply)
         except GradingCutShort as error:
-            graded = self._grader.unchanged(trace, error)
+            graded = self.grader.unchanged(trace, error)
         return self._counted(graded)
 
     def grade_now(self, trace: FinishedTrace) -> GradedTrace:
@@ -92,14 +80,14 @@ class GradingStage:
 
         If its runs cannot be rebuilt as they were, which takes another version of the service, it is graded.
         """
-        restored = self._grader.restore(
+        restored = self.grader.restore(
             trace, verdicts.results, unix_nano=verdicts.unix_nano, instance=verdicts.instance
         )
         return await self.grade(trace) if restored is None else self._counted(restored)
 
     def regrade(self, trace: FinishedTrace) -> GradedTrace | None:
         """What the verdicts on a trace would be now, uncounted; None where that takes custom evaluators."""
-        steps = self._grader.steps(trace)
+        steps = self.grader.steps(trace)
         found = advance(steps)
         if isinstance(found, Needed) and found.runs:
             found = advance(steps, self._conversations_of(found))
@@ -110,54 +98,54 @@ class GradingStage:
     @property
     def has_room(self) -> bool:
         """Whether further traces should be graded; if not they wait in the buffer."""
-        return self._pool is None or self._pool.has_room
+        return self.pool is None or self.pool.has_room
 
     def start(self, tasks: TaskOwner) -> None:
         """Start the processes that grade, and the workers, if there are any."""
-        for processes in (self._pool, self._workers):
+        for processes in (self.pool, self.workers):
             if processes is not None:
                 processes.start(tasks)
 
     def close(self) -> None:
         """Wait for nothing any more: traces that are not graded yet leave unchanged, or without answers."""
-        for part in (self._thread, self._pool, self._workers):
+        for part in (self.thread, self.pool, self.workers):
             if part is not None:
                 part.close()
 
     async def shutdown(self) -> None:
         """Close, and end the processes."""
         self.close()
-        if self._work is not None:
-            self._work.end(aside=True)  # what is left of work did not crash
-        for processes in (self._pool, self._workers):
+        if self.journal is not None:
+            self.journal.end(aside=True)  # what is left of work did not crash
+        for processes in (self.pool, self.workers):
             if processes is not None:
                 await processes.shutdown()
 
     def _lane(self, trace: FinishedTrace) -> Lane:
-        if self._pool is not None and not trace.quarantined:
-            return self._pool
-        return self._thread if self._thread is not None and is_large(trace) else self._loop
+        if self.pool is not None and not trace.quarantined:
+            return self.pool
+        return self.thread if self.thread is not None and is_large(trace) else self._loop
 
     async def _supply(self, needed: Needed) -> Supplied:
         if needed.runs:
             return self._conversations_of(needed)
-        workers = self._workers
+        workers = self.workers
         assert workers is not None  # else the grader asks no questions
         return Supplied(
             answers=await asyncio.gather(*[ask_workers(of_run, workers) for of_run in needed.questions])
         )
 
     def _conversations_of(self, needed: Needed) -> Supplied:
-        if self._conversations is None:
+        if self.conversations is None:
             return Supplied([None for _ in needed.runs])
-        known = self._conversations.look_up(needed.runs, self._clock.unix_nano())
+        known = self.conversations.look_up(needed.runs, self.clock.unix_nano())
         return Supplied([run.conversation for run in known])
 
     def _counted(self, graded: Graded) -> GradedTrace:
         """Add a graded trace to the metrics, the log and its conversations."""
-        metrics, tally = self._metrics, graded.tally
-        if graded.runs and self._conversations is not None:
-            self._conversations.look_up(graded.runs, self._clock.unix_nano())
+        metrics, tally = self.metrics, graded.tally
+        if graded.runs and self.conversations is not None:
+            self.conversations.look_up(graded.runs, self.clock.unix_nano())
         if tally.foreign_results:
             metrics.foreign_results.add(tally.foreign_results)
         if tally.without_criteria:

@@ -1,7 +1,8 @@
 """Where spans leave: at once, or graded with their trace, as soon as the journal has the verdicts on disk."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from collector.contradictions import Contradictions
@@ -27,55 +28,35 @@ class ServiceTraces(Protocol):
         ...
 
 
+@dataclass(kw_only=True)
 class Delivery:
     """Hands spans and graded traces to the exporters.
 
-    Args:
-        fan_out: The exporters.
-        limiter: Gets back the bytes of streamed spans that go no further.
-        service_traces: Takes the traces of the service itself, which reach no exporter.
-        journal: Stores verdicts before a trace leaves, if there is one.
-        contradictions: Compares late spans with verdicts, if that is configured.
-        on_graded: Called with every trace, its graded form, and when grading began.
+    `service_traces` takes the traces of the service itself, which reach no exporter.
     """
 
-    def __init__(
-        self,
-        fan_out: FanOut,
-        *,
-        limiter: MemoryLimiter,
-        service_traces: ServiceTraces,
-        journal: Journal | None,
-        contradictions: Contradictions | None = None,
-        on_graded: Callable[[FinishedTrace, GradedTrace, int], None],
-    ) -> None:
-        self._fan_out = fan_out
-        self._limiter = limiter
-        self._service_traces = service_traces
-        self._journal = journal
-        self._contradictions = contradictions
-        self._on_graded = on_graded
-        self._to_store: deque[tuple[GradedTrace, int, int]] = deque()
-        """Graded traces whose verdicts are not on disk yet, oldest first, with their held bytes and spans."""
-        self.spans_to_store = 0
-        """Spans of these."""
-        self.withheld_spans = 0
-        """Streamed spans of the service's own traces: they stay until these are finished."""
+    fan_out: FanOut
+    limiter: MemoryLimiter
+    service_traces: ServiceTraces
+    journal: Journal | None = None
+    contradictions: Contradictions | None = None
+    _to_store: deque[tuple[GradedTrace, int, int]] = field(default_factory=deque, init=False)
+    """Graded traces whose verdicts are not on disk yet, oldest first, with their held bytes and spans."""
+    spans_to_store: int = field(default=0, init=False)
+    """Spans of these."""
+    withheld_spans: int = field(default=0, init=False)
+    """Streamed spans of the service's own traces: they stay until these are finished."""
 
     @property
     def is_backed_up(self) -> bool:
         """Whether so much waits for exporters that no more records should be read."""
-        return self._fan_out.bytes_that_must_wait > BACKED_UP * self._limiter.limit
-
-    def is_own(self, trace_id: bytes) -> bool:
-        """Whether the trace is one of the service itself, and not finished yet."""
-        return self._service_traces.made(trace_id)
+        return self.fan_out.bytes_that_must_wait > BACKED_UP * self.limiter.limit
 
     def finish_own(self, trace: FinishedTrace) -> None:
         """End the way of a finished trace of the service itself."""
         if self.withheld_spans:
             self.withheld_spans -= len(trace.spans)
-        self._service_traces.finish(trace)
+        self.service_traces.finish(trace)
 
     def forward(
         self, batches: Sequence[SpanBatch], *, streamed: bool, receipt: Receipt | None = None
@@ -84,16 +65,16 @@ class Delivery:
 
         `receipt` is for the source that they were read from; the journal has one of its own.
         """
-        if self._contradictions is not None and not streamed:
+        if self.contradictions is not None and not streamed:
             for batch in batches:
-                self._contradictions.note_late(batch)
+                self.contradictions.note_late(batch)
         spans: list[RawSpan] = []
         leaving: list[SpanBatch] = []
         for batch in batches:
-            if self.is_own(batch.trace_id):
+            if self.service_traces.made(batch.trace_id):
                 # Streamed: they stay until their trace is finished, as the copies that are graded.
                 self.withheld_spans += len(batch.spans)
-                self._limiter.release(held_bytes(batch.spans))
+                self.limiter.release(held_bytes(batch.spans))
             else:
                 spans += batch.spans
                 leaving.append(batch)
@@ -101,28 +82,27 @@ class Delivery:
             if receipt is not None:
                 receipt.seal()
             return
-        if self._journal is not None:
-            receipt = self._journal.add_leaving(leaving, streamed=streamed)
-        self._fan_out.forward(spans, held_bytes(spans), receipt)
+        if self.journal is not None:
+            receipt = self.journal.add_leaving(leaving, streamed=streamed)
+        self.fan_out.forward(spans, held_bytes(spans), receipt)
 
-    def deliver(self, trace: FinishedTrace, graded: GradedTrace, started_unix_nano: int) -> None:
-        """Send a trace, whose grading began at that time, to the exporters: now, or when it is on disk."""
-        self._on_graded(trace, graded, started_unix_nano)
-        if self._contradictions is not None:
-            self._contradictions.keep(trace, graded)
+    def deliver(self, trace: FinishedTrace, graded: GradedTrace) -> None:
+        """Send a graded trace to the exporters: now, or when its verdicts are on disk."""
+        if self.contradictions is not None:
+            self.contradictions.keep(trace, graded)
         held = held_bytes(trace.spans)
-        if self._journal is None:
-            self._fan_out.export(graded, held, trace.receipt)
+        if self.journal is None:
+            self.fan_out.export(graded, held, trace.receipt)
             return
-        if not self._fan_out.result_exporters:
+        if not self.fan_out.result_exporters:
             graded = graded.without_runs()  # no exporter takes them, so none waits in memory for the disk
         self.spans_to_store += len(trace.spans)
         self._to_store.append((graded, held, len(trace.spans)))
-        self._journal.add_verdicts(trace, graded, self._export_oldest)
+        self.journal.add_verdicts(trace, graded, self._export_oldest)
 
     def _export_oldest(self) -> None:
         """The verdicts of the oldest of the graded traces are on disk."""
-        assert self._journal is not None
+        assert self.journal is not None
         graded, held, count = self._to_store.popleft()
         self.spans_to_store -= count
-        self._fan_out.export(graded, held, self._journal.receipt(graded.trace_id, graded.tenant))
+        self.fan_out.export(graded, held, self.journal.receipt(graded.trace_id, graded.tenant))

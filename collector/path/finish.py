@@ -5,12 +5,11 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from collector.buffer import TraceBuffer
 from collector.clock import Clock, ends_within
 from collector.grading import GradingStage, full_collections, is_large
-from collector.journal import Journal
 from collector.path.delivery import Delivery
 from collector.task_supervisor import TaskOwner, start_at_once
 from collector.telemetry import BEFORE_FAN_OUT, Metrics
@@ -31,49 +30,33 @@ _RUNS_AT_ONCE = 500
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True)
 class Finisher:
     """Takes finished traces out of the buffers and sends each on its way, graded.
 
-    Args:
-        buffer: Holds the spans that senders send; those of partitions are added by `follow`.
-        grading: Grades finished traces.
-        delivery: Where they leave.
-        streams: Whether spans leave when they arrive, so that the buffer holds copies of them.
-        journal: Notes what is finished, if there is one.
+    Attributes:
+        buffer: Holds the spans of requests; buffers of partitions are added by `follow`.
         on_runs: Called with every graded trace before it leaves; with a large one, once for some of its runs.
-        tasks: Runs what goes on between requests.
-        metrics: Shows how many spans wait.
-        clock: Time of turns and deadlines.
+        on_graded: Called with every trace, its graded form, and when grading began (Unix nanoseconds).
     """
 
-    def __init__(
-        self,
-        buffer: TraceBuffer,
-        *,
-        grading: GradingStage,
-        delivery: Delivery,
-        streams: bool,
-        journal: Journal | None,
-        on_runs: Callable[[GradedTrace], None],
-        tasks: TaskOwner,
-        metrics: Metrics,
-        clock: Clock,
-    ) -> None:
-        self._buffer = buffer
-        self._buffers = deque([buffer])  # the next to be polled first
-        self._grading = grading
-        self._delivery = delivery
-        self._journal = journal
-        self._on_runs = on_runs
-        self._tasks = tasks
-        self._metrics = metrics
-        self._clock = clock
+    buffer: TraceBuffer
+    grading: GradingStage
+    delivery: Delivery
+    on_runs: Callable[[GradedTrace], None]
+    on_graded: Callable[[FinishedTrace, GradedTrace, int], None]
+    tasks: TaskOwner
+    metrics: Metrics
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._buffers = deque([self.buffer])  # the next to be polled first
         self._spans_in_grading = 0
-        self._waiting: set[asyncio.Task[None]] = set()
-        """Grades traces that are not graded at once in the loop."""
-        metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
-        metrics.spans_held.read_from(
-            (lambda: delivery.withheld_spans) if streams else self._spans_awaiting_verdict, BEFORE_FAN_OUT
+        self._waiting: set[asyncio.Task[None]] = set()  # the tasks of traces that are not graded at once
+        self.metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
+        self.metrics.spans_held.read_from(
+            (lambda: self.delivery.withheld_spans) if self.buffer.streams else self._spans_awaiting_verdict,
+            BEFORE_FAN_OUT,
         )
 
     def start(self, resumed_unix_nano: int = 0) -> None:
@@ -81,8 +64,8 @@ class Finisher:
 
         Earlier ones went elsewhere, or were restored as far as they arrived until `resumed_unix_nano`.
         """
-        self._buffer.note_ready(resumed_unix_nano)
-        self._tasks.create_task(self._run(), name="finish traces")
+        self.buffer.note_ready(resumed_unix_nano)
+        self.tasks.create_task(self._run(), name="finish traces")
 
     def follow(self, buffer: TraceBuffer) -> None:
         """Take finished traces out of this buffer as well."""
@@ -98,9 +81,10 @@ class Finisher:
         What is not graded at once has half of the time until `deadline`; the exporters need the other. Where
         the journal keeps unfinished traces the next process grades them.
         """
-        is_kept = self._journal is not None and self._journal.config.on_shutdown == "keep"
+        journal = self.delivery.journal
+        is_kept = journal is not None and journal.config.on_shutdown == "keep"
         if not is_kept:
-            for trace in self._buffer.finish_all(FinishReason.SHUTDOWN):
+            for trace in self.buffer.finish_all(FinishReason.SHUTDOWN):
                 self._finish(trace)
                 await asyncio.sleep(0)
         if self._waiting:
@@ -108,12 +92,12 @@ class Finisher:
                 for task in self._waiting:
                     task.cancel()
             graded = asyncio.ensure_future(asyncio.wait(list(self._waiting)))
-            await ends_within((deadline - self._clock.monotonic()) / 2, graded, self._clock)
-            self._grading.close()
+            await ends_within((deadline - self.clock.monotonic()) / 2, graded, self.clock)
+            self.grading.close()
             await graded
-        await self._grading.shutdown()
-        if self._journal is not None:
-            await self._journal.flush(deadline)
+        await self.grading.shutdown()
+        if journal is not None:
+            await journal.flush(deadline)
 
     async def _run(self) -> None:
         """Finish traces until cancelled.
@@ -123,17 +107,17 @@ class Finisher:
         """
         turn = _SHORTEST_TURN_SECONDS
         while True:
-            if self._finish_until(self._clock.monotonic() + turn):
+            if self._finish_until(self.clock.monotonic() + turn):
                 turn = min(2 * turn, _LONGEST_TURN_SECONDS)
                 for _ in range(_ROUNDS_BETWEEN_TURNS):
-                    await self._clock.sleep(0)
+                    await self.clock.sleep(0)
             else:
                 turn = _SHORTEST_TURN_SECONDS
-                await self._clock.sleep(FINISH_INTERVAL_SECONDS)
+                await self.clock.sleep(FINISH_INTERVAL_SECONDS)
 
     def _finish_until(self, turn_ends: float) -> bool:
         """Send finished traces on their way and keep no reference to any; whether more may be due."""
-        if not self._grading.has_room:
+        if not self.grading.has_room:
             return False
         unpolled = len(self._buffers)
         while unpolled:
@@ -145,19 +129,19 @@ class Finisher:
             unpolled = len(self._buffers)
             for trace in finished:
                 self._finish(trace)
-            if self._clock.monotonic() >= turn_ends:
+            if self.clock.monotonic() >= turn_ends:
                 self._buffers.rotate(-1)
                 return True
         return False
 
     def _finish(self, trace: FinishedTrace) -> None:
         """Send the trace on its way: at once, unless something has to be waited for."""
-        if self._delivery.is_own(trace.trace_id):
-            self._delivery.finish_own(trace)
+        if self.delivery.service_traces.made(trace.trace_id):
+            self.delivery.finish_own(trace)
             return
-        if self._journal is not None:
-            self._journal.finish(trace)
-        task = start_at_once(self._grade_and_deliver(trace), self._tasks, name="grade")
+        if self.delivery.journal is not None:
+            self.delivery.journal.finish(trace)
+        task = start_at_once(self._grade_and_deliver(trace), self.tasks, name="grade")
         if task is not None:
             self._waiting.add(task)
             task.add_done_callback(self._waiting.discard)
@@ -166,25 +150,26 @@ class Finisher:
         self._spans_in_grading += len(trace.spans)
         permission = None if trace.receipt is None else trace.receipt.permission(trace.trace_id)
         if permission is not None and not await permission:
-            self._metrics.traces_quarantined.add(1)
+            self.metrics.traces_quarantined.add(1)
             _logger.error(
                 "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
                 extra={"trace_id": trace.trace_id.hex()},
             )
             trace = replace(trace, quarantined=True)
-        started = self._clock.unix_nano()
+        started = self.clock.unix_nano()
         with full_collections.held_off() if is_large(trace) else nullcontext():
-            graded = await self._grading.grade(trace)
+            graded = await self.grading.grade(trace)
             for part in _parts(graded):
-                self._on_runs(part)
+                self.on_runs(part)
                 if part is not graded:
                     await asyncio.sleep(0)
             self._spans_in_grading -= len(trace.spans)  # from here on delivery counts them
-            self._delivery.deliver(trace, graded, started)
+            self.on_graded(trace, graded, started)
+            self.delivery.deliver(trace, graded)
             del graded, part
 
     def _spans_awaiting_verdict(self) -> int:
-        return self._buffer.group.spans_held + self._spans_in_grading + self._delivery.spans_to_store
+        return self.buffer.group.spans_held + self._spans_in_grading + self.delivery.spans_to_store
 
 
 def _parts(graded: GradedTrace) -> Iterator[GradedTrace]:

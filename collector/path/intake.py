@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock
 from collector.errors import Draining, Overloaded, RequestTooLarge
-from collector.journal import Journal
 from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
@@ -20,44 +20,26 @@ _MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
 """Finished traces that all partitions together remember, and how many each may at least."""
 
 
+@dataclass(kw_only=True)
 class Intake:
     """Takes the spans of requests in; satisfies `collector.receivers.RecordConsumer`.
 
-    Args:
-        buffer: Holds the spans of traces that are not finished.
-        envelopes: Where what spans share, their resources and scopes, comes from.
-        delivery: Where spans leave that wait for no verdict.
-        finisher: Takes finished traces out of the buffers of partitions.
-        streams: Whether spans leave when they arrive, so that the buffer holds copies of them.
-        journal: Keeps what is admitted until it is delivered, if there is one.
-        metrics: Counts what is refused.
-        clock: Time of records.
+    `buffer` holds the spans of traces that are not finished; what spans share, their resources and scopes,
+    comes from `envelopes`.
     """
 
-    def __init__(
-        self,
-        buffer: TraceBuffer,
-        *,
-        envelopes: EnvelopeRegistry,
-        delivery: Delivery,
-        finisher: Finisher,
-        streams: bool,
-        journal: Journal | None,
-        metrics: Metrics,
-        clock: Clock,
-    ) -> None:
-        self._buffer = buffer
-        self._envelopes = envelopes
-        self._delivery = delivery
-        self._finisher = finisher
-        self._streams = streams
-        self._journal = journal
-        self._metrics = metrics
-        self._clock = clock
+    buffer: TraceBuffer
+    envelopes: EnvelopeRegistry
+    delivery: Delivery
+    finisher: Finisher
+    metrics: Metrics
+    clock: Clock
+
+    def __post_init__(self) -> None:
         self._is_draining = False
         self._splitting = asyncio.Lock()
         for reason in (Overloaded.reason, RequestTooLarge.reason, INVALID_ID):
-            metrics.spans_refused.add(0, reason)
+            self.metrics.spans_refused.add(0, reason)
 
     def refuse_requests(self) -> None:
         """Refuse every further request, retryably."""
@@ -76,35 +58,27 @@ class Intake:
             Draining: the service is stopping.
         """
         self._require_open()
-        return self._admit(split_request(body, self._envelopes), body)
+        return self._admit(split_request(body, self.envelopes), body)
 
     async def consume_large_traces(self, body: bytes) -> ExportOutcome:
         """As `consume_traces`, for a long request: it is split in a thread, one at a time."""
         async with self._splitting:
-            request = await asyncio.to_thread(split_request, body, self._envelopes)
+            request = await asyncio.to_thread(split_request, body, self.envelopes)
         self._require_open()
         return self._admit(request, body)
 
     def open_partition(self, source: RecordSource, partition_count: int) -> Partition:
         """Take in the records of one of so many partitions of a topic, in addition to requests."""
         share = max(_MOST_REMEMBERED // partition_count, _FEWEST_REMEMBERED)
-        clock = RecordClock(self._clock)
         finished_traces = FinishedTraces(share, _MOST_REMEMBERED_BYTES * share // _MOST_REMEMBERED)
-        return Partition(
-            self._buffer.sibling(source, clock, finished_traces),
-            clock,
-            source,
-            envelopes=self._envelopes,
-            delivery=self._delivery,
-            finisher=self._finisher,
-            streams=self._streams,
-            metrics=self._metrics,
-        )
+        clock = RecordClock(self.clock)
+        buffer = self.buffer.sibling(source, clock, finished_traces)
+        return Partition(buffer, clock, source, self.envelopes, self.delivery, self.finisher, self.metrics)
 
     @property
     def is_backed_up(self) -> bool:
         """Whether so much waits for exporters that no more records should be read."""
-        return self._delivery.is_backed_up
+        return self.delivery.is_backed_up
 
     def _require_open(self) -> None:
         if self._is_draining:
@@ -112,32 +86,33 @@ class Intake:
 
     def _admit(self, request: SplitRequest, body: bytes) -> ExportOutcome:
         batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
+        journal, streams = self.delivery.journal, self.buffer.streams
         to_keep: Sequence[SpanBatch] = ()
         try:
-            if self._journal is not None:
-                self._journal.require_room(len(body))
-                to_keep = [] if self._streams else [batch for batch in batches if self._waits(batch)]
-            admitted = self._buffer.admit(batches)
+            if journal is not None:
+                journal.require_room(len(body))
+                to_keep = [] if streams else [batch for batch in batches if self._waits(batch)]
+            admitted = self.buffer.admit(batches)
         except (Overloaded, RequestTooLarge) as refusal:
-            self._metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
+            self.metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
             if isinstance(refusal, Overloaded):
-                self._buffer.note_refused(batches)
+                self.buffer.note_refused(batches)
             raise
         if admitted.late or admitted.fresh:
-            self._delivery.forward(admitted.late, streamed=False)
-            self._delivery.forward(admitted.fresh, streamed=True)
+            self.delivery.forward(admitted.late, streamed=False)
+            self.delivery.forward(admitted.fresh, streamed=True)
         stored = None
-        if self._journal is not None:
-            if not self._streams:
+        if journal is not None:
+            if not streams:
                 to_keep = [*to_keep, *admitted.continued]
             is_whole = len(to_keep) == len(batches) and not admitted.continued
-            self._journal.add(to_keep, body if is_whole else None)
-            stored = self._journal.stored()
+            journal.add(to_keep, body if is_whole else None)
+            stored = journal.stored()
         if not request.rejected:
             return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
-        self._metrics.spans_refused.add(request.rejected, INVALID_ID)
+        self.metrics.spans_refused.add(request.rejected, INVALID_ID)
         return ExportOutcome(request.accepted, request.rejected, request.rejection(), stored)
 
     def _waits(self, batch: SpanBatch) -> bool:
         """Whether the spans of `batch` are to wait for their verdict: neither late nor the service's own."""
-        return not (self._buffer.has_finished(batch) or self._delivery.is_own(batch.trace_id))
+        return not (self.buffer.has_finished(batch) or self.delivery.service_traces.made(batch.trace_id))

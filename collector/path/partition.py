@@ -1,6 +1,7 @@
 """Records in: one partition of a topic, each record held at its source until its spans were delivered."""
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from collector.buffer import RecordClock, TraceBuffer
 from collector.errors import MalformedRequest, RequestTooLarge
@@ -14,39 +15,30 @@ from processors.spans import read_span_head
 INVALID_ID = "invalid_id"
 
 
+@dataclass
 class Partition:
     """Takes in the records of one partition; satisfies `collector.receivers.PartitionIntake`.
 
     Its traces finish by the time of its records, apart from all others.
     """
 
-    def __init__(
-        self,
-        buffer: TraceBuffer,
-        clock: RecordClock,
-        source: RecordSource,
-        *,
-        envelopes: EnvelopeRegistry,
-        delivery: Delivery,
-        finisher: Finisher,
-        streams: bool,
-        metrics: Metrics,
-    ) -> None:
-        self._buffer = buffer
-        self._source = source
-        self._envelopes = envelopes
-        self._delivery = delivery
-        self._finisher = finisher
-        self._streams = streams
-        self._metrics = metrics
+    buffer: TraceBuffer
+    clock: RecordClock
+    source: RecordSource
+    envelopes: EnvelopeRegistry
+    delivery: Delivery
+    finisher: Finisher
+    metrics: Metrics
+
+    def __post_init__(self) -> None:
         self._is_closed = False
-        self.read = clock.read
-        self.reach_end = clock.reach_end
-        self.hear = clock.hear
-        self.leave_end = clock.leave_end
-        self.stand_still = clock.stand_still
-        self.note_horizon = buffer.note_horizon
-        finisher.follow(buffer)
+        self.read = self.clock.read
+        self.reach_end = self.clock.reach_end
+        self.hear = self.clock.hear
+        self.leave_end = self.clock.leave_end
+        self.stand_still = self.clock.stand_still
+        self.note_horizon = self.buffer.note_horizon
+        self.finisher.follow(self.buffer)
 
     def admit(self, body: bytes, record: int) -> Collection[bytes]:
         """Take in the spans of a record, which stays held at the source for each trace that has any.
@@ -59,7 +51,7 @@ class Partition:
             RequestTooLarge: it could never fit.
             Overloaded: there is no room now; nothing of it was kept.
         """
-        request = split_request(body, self._envelopes)
+        request = split_request(body, self.envelopes)
         return self._admit(request, _batches(request), record)
 
     def admit_again(self, body: bytes, record: int | None) -> None:
@@ -71,42 +63,42 @@ class Partition:
             Overloaded: there is no room now; nothing of it was kept.
         """
         try:
-            request = split_request(body, self._envelopes)
+            request = split_request(body, self.envelopes)
             batches = _batches(request)
-            if record is not None and self._buffer.holds_any(batches):
+            if record is not None and self.buffer.holds_any(batches):
                 self._admit(request, batches, record)
                 return
         except (MalformedRequest, RequestTooLarge):
             return  # as it was when it was delivered: counted then
         for batch in batches:
             end = max(read_span_head(payload)[3] for _, payload, _ in batch.spans)
-            self._buffer.remember_finished(batch.trace_id, [span[0] for span in batch.spans], end)
+            self.buffer.remember_finished(batch.trace_id, [span[0] for span in batch.spans], end)
 
     def close(self) -> None:
         """Finish no trace any more."""
         if not self._is_closed:
             self._is_closed = True
-            self._finisher.leave(self._buffer)
+            self.finisher.leave(self.buffer)
 
     def forget(self) -> None:
         """Release everything that is held, without a verdict: the next reader of the partition has it."""
         self.close()
-        spans = self._buffer.forget()
-        if not self._streams:  # else they have left, and only copies are lost
-            self._metrics.spans_revoked.add(spans)
+        spans = self.buffer.forget()
+        if not self.buffer.streams:  # else they have left, and only copies are lost
+            self.metrics.spans_revoked.add(spans)
 
     def _admit(self, request: SplitRequest, batches: list[SpanBatch], record: int) -> Collection[bytes]:
         try:
-            admitted = self._buffer.admit(batches, record)
+            admitted = self.buffer.admit(batches, record)
         except RequestTooLarge as refusal:
-            self._metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
+            self.metrics.spans_refused.add(request.accepted + request.rejected, refusal.reason)
             raise
         for leaving, streamed in ((admitted.late, False), (admitted.fresh, True)):
             if leaving:
-                self._source.hold(record)
-                self._delivery.forward(leaving, streamed=streamed, receipt=self._source.receipt((record,)))
+                self.source.hold(record)
+                self.delivery.forward(leaving, streamed=streamed, receipt=self.source.receipt((record,)))
         if request.rejected:
-            self._metrics.spans_refused.add(request.rejected, INVALID_ID)
+            self.metrics.spans_refused.add(request.rejected, INVALID_ID)
         return request.traces
 
 

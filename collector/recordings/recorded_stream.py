@@ -119,7 +119,7 @@ class RecordedStream:
         finished: dict[bytes, FinishedTrace] = {trace.trace_id: trace for trace in self._buffer.settle()}
         pool = None if self._workers is None else self._workers.pool
         stage = GradingStage(
-            Grader(
+            grader=Grader(
                 criteria=lambda: criteria,
                 clock=self._clock,
                 instance="replay",

@@ -30,7 +30,7 @@ class _Checked:
         self.metrics = Metrics()
         self.criteria = CriteriaSet(read_criteria(_CRITERIA, "criteria.yaml", {}).agents)
         self.stage = GradingStage(
-            Grader(criteria=lambda: self.criteria, clock=self.clock, instance="test"),
+            grader=Grader(criteria=lambda: self.criteria, clock=self.clock, instance="test"),
             metrics=self.metrics,
             clock=self.clock,
         )

@@ -69,7 +69,9 @@ async def test_the_loop_turns_between_any_two_graded_traces_and_among_the_unfini
     resumption = Resumption(
         buffer=buffer,
         grading=GradingStage(
-            Grader(criteria=lambda: criteria, clock=clock, instance="test"), metrics=metrics, clock=clock
+            grader=Grader(criteria=lambda: criteria, clock=clock, instance="test"),
+            metrics=metrics,
+            clock=clock,
         ),
         fan_out=FanOut([queue], [], limiter),
         limiter=limiter,

@@ -80,7 +80,7 @@ class SelfCheck:
         criteria = self_check_criteria()
         # A stage of the same making, counting where nobody looks: users' series are about users' traces.
         self._grading = GradingStage(
-            Grader(criteria=lambda: criteria, clock=clock, instance="self-check"),
+            grader=Grader(criteria=lambda: criteria, clock=clock, instance="self-check"),
             metrics=Metrics(),
             clock=clock,
         )

@@ -26,7 +26,7 @@ def graded(trace: FinishedTrace) -> GradedTrace:
     criteria = self_check_criteria()
     clock = ManualClock()
     grader = Grader(criteria=lambda: criteria, clock=clock, instance="test")
-    return GradingStage(grader, metrics=Metrics(), clock=clock).grade_now(trace)
+    return GradingStage(grader=grader, metrics=Metrics(), clock=clock).grade_now(trace)
 
 
 def test_a_request_holds_a_trace_for_each_id() -> None:
