@@ -25,11 +25,12 @@ from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.page import with_range
 from benchmarks.workload import DISTINCT_PROCESSES, Shape, TemplateRequest, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
-from collector.exporters import FanOut, SpanExporterConfig
+from collector.exporters import FanOut
 from collector.exporters.counts import ExportCounts
 from collector.exporters.exporter import ExportResponse
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import span_sink
+from collector.exporters.span_exporter_config import RetryConfig, SendingQueueConfig
 from collector.grading import Grader, GradingStage
 from collector.journal import Journal, JournalConfig
 from collector.journal.store import file_system_of
@@ -158,8 +159,14 @@ class _Side:
         criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
         metrics, clock = self.metrics, self._clock
         sink = span_sink(_DroppingExporter(self._note_left))
-        counts = ExportCounts(metrics, sink.name)
-        queue = SendingQueue(sink, SpanExporterConfig(), counts=counts, clock=clock)
+        queue = SendingQueue(
+            sink,
+            SendingQueueConfig(),
+            RetryConfig(),
+            counts=ExportCounts(metrics, sink.name),
+            clock=clock,
+            is_required=True,
+        )
         fan_out = FanOut([queue], [], limiter)
         await fan_out.start(self._tasks)
         buffer = TraceBuffer(

@@ -10,6 +10,7 @@ from collector import exporters as _this_folder
 from collector.component_discovery import find_components
 from collector.exporters.counts import ExportCounts, ResultForm
 from collector.exporters.dead_letters import DeadLetterKind, DeadLetters
+from collector.exporters.delivery import SpanQueue
 from collector.exporters.exporter import (
     ExporterContext,
     ResultExporter,
@@ -17,9 +18,9 @@ from collector.exporters.exporter import (
     SpanExporter,
     SpanExporterType,
 )
-from collector.exporters.fan_out import DiscardingQueue, FanOut, SpanQueue
+from collector.exporters.fan_out import DiscardingQueue, FanOut
 from collector.exporters.score_exporter import ScoreExporterConfig
-from collector.exporters.sending_queue import QueueSettings, SendingQueue
+from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import Sink, log_sink, span_sink
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
@@ -47,11 +48,17 @@ def build_fan_out(
     result_exporters: list[ResultExporter] = []
     exporters: list[SpanExporter] = []
 
-    def queue(sink: Sink, config: QueueSettings, form: ResultForm | None = None) -> SendingQueue:
+    def queue(
+        sink: Sink, config: SpanExporterConfig | ScoreExporterConfig, form: ResultForm | None = None
+    ) -> SendingQueue:
         kinds: Mapping[ResultForm | None, DeadLetterKind] = {None: "spans", "span": "results"}
+        # Log records and spans of verdicts share the exporter with received spans: one request at a time.
+        shares = form in ("log", "span")
         return SendingQueue(
             sink,
-            config,
+            config.sending_queue.one_at_a_time() if shares else config.sending_queue,
+            config.retry_on_failure,
+            is_required=form is None and getattr(config, "delivery", "") == "required",
             counts=ExportCounts(context.metrics, sink.name, form),
             clock=context.clock,
             dead_letters=None
@@ -72,9 +79,9 @@ def build_fan_out(
             if receives_spans(config, results):
                 queues.append(queue(span_sink(exporter), config))
             if receives_log_records(config, results):
-                result_queues["log"].append(queue(log_sink(exporter), config.for_results(), "log"))
+                result_queues["log"].append(queue(log_sink(exporter), config, "log"))
             if receives_evaluation_spans(config, results):
-                result_queues["span"].append(queue(span_sink(exporter), config.for_results(), "span"))
+                result_queues["span"].append(queue(span_sink(exporter), config, "span"))
     if not queues:
         name = result_exporters[0].name if result_exporters else end_of_spans
         queues.append(DiscardingQueue(name, context.metrics))

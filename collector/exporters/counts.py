@@ -14,8 +14,6 @@ class QueueCounts:
 
     items: str
     """What is counted, for logs."""
-    is_of_spans = False
-    """Whether these are received spans, for which senders may have to wait."""
     partly_rejected = "rejected"
     """Why something is dropped that a backend took a request without."""
 
@@ -62,7 +60,6 @@ class ExportCounts(QueueCounts):
 
     def __init__(self, metrics: Metrics, exporter: str, form: ResultForm | None = None) -> None:
         self.items = "spans" if form is None else "results"
-        self.is_of_spans = form is None
         super().__init__(
             exporter,
             metrics.spans_dropped if form is None else metrics.results_dropped,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from collector.task_supervisor import TaskOwner
 from collector.trace import Receipt
 from processors.spans import RawSpan
 
@@ -70,3 +71,30 @@ class Delivery:
             self.required_holders -= 1
         if not self.holders:
             self.release(self.held_bytes)
+
+
+class SpanQueue:
+    """What takes deliveries for one exporter; this one holds nothing."""
+
+    name: str
+    is_required = True
+    """Whether it may never drop anything for want of memory."""
+
+    @property
+    def queued_bytes(self) -> int:
+        """Encoded size of what is held."""
+        return 0
+
+    async def start(self, tasks: TaskOwner | None = None) -> None:
+        """Start sending."""
+
+    def enqueue(self, delivery: Delivery) -> None:
+        """Take a delivery, and call its `done` once all its spans are forwarded or dropped."""
+        raise NotImplementedError
+
+    def shed(self, wanted_bytes: int = 0) -> int:
+        """Drop what may be dropped for want of memory; the held bytes of what was."""
+        return 0
+
+    async def shutdown(self, deadline: float) -> None:
+        """Flush until `deadline`, then drop."""

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Protocol
 
 from collector.exporters.counts import ResultForm
 from collector.exporters.dead_letters import DeadLetters
-from collector.exporters.delivery import Delivery
+from collector.exporters.delivery import Delivery, SpanQueue
 from collector.exporters.exporter import ResultExporter, SpanExporter
 from collector.exporters.sending_queue import SendingQueue
 from collector.memory_limiter import MemoryLimiter
@@ -16,34 +15,6 @@ from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics
 from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, Receipt, held_bytes
 from processors.spans import RawSpan
-
-
-class SpanQueue(Protocol):
-    """The queue before one exporter of spans."""
-
-    name: str
-    is_required: bool
-
-    @property
-    def queued_bytes(self) -> int:
-        """Encoded size of what is held."""
-        ...
-
-    async def start(self, tasks: TaskOwner | None = None) -> None:
-        """Start sending."""
-        ...
-
-    def enqueue(self, delivery: Delivery) -> None:
-        """Take a delivery, and call its `done` once all its spans are forwarded or dropped."""
-        ...
-
-    def shed(self, wanted_bytes: int) -> int:
-        """Drop what may be dropped for want of memory; the held bytes of what was."""
-        ...
-
-    async def shutdown(self, deadline: float) -> None:
-        """Flush until `deadline`, then drop."""
-        ...
 
 
 class FanOut:
@@ -188,32 +159,19 @@ class FanOut:
                 raise outcome
 
 
-class DiscardingQueue:
+class DiscardingQueue(SpanQueue):
     """Counts spans as forwarded at once.
 
     It stands for the console when `debug` is the only exporter, so that the accounting adds up.
     """
 
-    is_required = True
-    queued_bytes = 0
-
     def __init__(self, name: str, metrics: Metrics) -> None:
         self.name = name
-        self._metrics = metrics
-        metrics.spans_forwarded.add(0, name)
+        self._forwarded = metrics.spans_forwarded
+        self._forwarded.add(0, name)
         metrics.spans_held.set(0, name)
 
-    async def start(self, tasks: TaskOwner | None = None) -> None:
-        """Nothing to open."""
-
     def enqueue(self, delivery: Delivery) -> None:
-        """Count the spans."""
-        self._metrics.spans_forwarded.add(len(delivery.spans), self.name)
+        """See `SpanQueue`."""
+        self._forwarded.add(len(delivery.spans), self.name)
         delivery.done(self.name, required=True)
-
-    def shed(self, wanted_bytes: int) -> int:
-        """Nothing is held, nothing can be shed."""
-        return 0
-
-    async def shutdown(self, deadline: float) -> None:
-        """Nothing to flush."""

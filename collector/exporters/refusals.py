@@ -64,8 +64,7 @@ class Refusals:
         self._log.error(
             "rejected",
             f"A backend refused {items} for good; they are {fate}.",
-            exporter=self._sink.name,
-            endpoint=self._sink.endpoint,
             error=str(refusal),
+            **self._sink.where,
             **{items: request.span_count},
         )

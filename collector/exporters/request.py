@@ -12,8 +12,6 @@ class QueuedTrace:
     """A delivery in one queue: its spans wait, then are taken into requests, then settled."""
 
     __slots__ = (
-        "_spans",
-        "_taken",
         "delivery",
         "is_given_up",
         "requests_on_wire",
@@ -24,39 +22,33 @@ class QueuedTrace:
 
     def __init__(self, delivery: Delivery) -> None:
         self.delivery = delivery
-        self.waiting_spans = len(delivery.spans)
+        self.waiting_spans = self.unsettled_spans = len(delivery.spans)
         self.waiting_bytes = delivery.size
-        self.unsettled_spans = self.waiting_spans
         self.requests_on_wire = 0
         self.is_given_up = False
-        self._spans = delivery.spans
-        self._taken = 0
 
     def spans_that_fit(self, max_spans: int, max_bytes: int) -> int:
         """How many of the waiting spans a request of that size holds, at least one."""
-        start = self._taken
         count = min(max_spans, self.waiting_spans)
-        while count > 1 and encoded_size(self._spans[start : start + count]) > max_bytes:
+        while count > 1 and encoded_size(self._next(count)) > max_bytes:
             count //= 2
         return count
 
     def take(self, span_count: int) -> Sequence[RawSpan]:
         """The next `span_count` spans, which wait no longer."""
-        if span_count == self.waiting_spans:
-            taken = self._spans[self._taken :] if self._taken else self._spans
-            self._spans = ()
-            self.waiting_bytes = 0
-        else:
-            taken = self._spans[self._taken : self._taken + span_count]
-            self._taken += span_count
-            self.waiting_bytes = max(self.waiting_bytes - encoded_size(taken), 0)
+        taken = self._next(span_count)
         self.waiting_spans -= span_count
+        self.waiting_bytes = max(self.waiting_bytes - encoded_size(taken), 0) if self.waiting_spans else 0
         return taken
+
+    def _next(self, span_count: int) -> Sequence[RawSpan]:
+        spans = self.delivery.spans
+        start = len(spans) - self.waiting_spans
+        return spans if span_count == len(spans) else spans[start : start + span_count]
 
     def give_up(self) -> None:
         """Discard the waiting spans; requests that hold others of this trace leave them out."""
         self.is_given_up = True
-        self._spans = ()
         self.waiting_spans = self.waiting_bytes = 0
 
 

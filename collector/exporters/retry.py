@@ -148,9 +148,8 @@ class Retry:
                 f"A backend accepted a request but not all of its {items}."
                 if rejected
                 else "A backend sent a warning.",
-                exporter=self._sink.name,
-                endpoint=self._sink.endpoint,
                 error=response.message,
+                **self._sink.where,
                 **{f"rejected_{items}": rejected},
             )
 
@@ -169,9 +168,8 @@ class Retry:
         self._log.info(
             "recovered",
             "A backend answers again.",
-            exporter=self._sink.name,
-            endpoint=self._sink.endpoint,
             seconds=round(seconds, 1),
+            **self._sink.where,
             **{f"queued_{self._counts.items}": self._counts.held},
         )
 
@@ -180,9 +178,8 @@ class Retry:
         self._log.warning(
             reason,
             f"{items.capitalize()} {outcome}.",
-            exporter=self._sink.name,
-            endpoint=self._sink.endpoint,
             error=str(failure),
             queued_bytes=self._counts.queued_bytes,
+            **self._sink.where,
             **{f"queued_{items}": self._counts.held},
         )

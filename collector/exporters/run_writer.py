@@ -19,7 +19,7 @@ from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.request import ExportRequest
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import Sink
-from collector.exporters.span_exporter_config import BatchConfig, SendingQueueConfig, SpanExporterConfig
+from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig
 from collector.exporters.writer_thread import WriterThread
 from collector.telemetry import RateLimitedLogger
 from collector.trace import CountedReceipt, GradedTrace, Receipt
@@ -35,11 +35,8 @@ one that keeps up loses no runs because a backend of spans does not."""
 _LINE_OVERHEAD_BYTES = 512
 """Counted for every line in addition to its text: its delivery, and its place in the queue."""
 _NO_ENVELOPE = Envelope(b"", b"")
-_QUEUE = SpanExporterConfig(
-    sending_queue=SendingQueueConfig(
-        num_consumers=1,
-        batch=BatchConfig(flush_timeout=0, max_spans=_RUNS_AT_ONCE, max_bytes=8 * 1024 * 1024),
-    )
+_QUEUE = SendingQueueConfig(
+    num_consumers=1, batch=BatchConfig(flush_timeout=0, max_spans=_RUNS_AT_ONCE, max_bytes=8 * 1024 * 1024)
 )
 
 _logger = logging.getLogger(__name__)
@@ -74,7 +71,7 @@ class RunWriter(ABC):
         self._clock = context.clock
         self._counts = RunCounts(context.metrics, name)
         self._queue = SendingQueue(
-            Sink(name, endpoint, self._send), _QUEUE, counts=self._counts, clock=context.clock
+            Sink(name, endpoint, self._send), _QUEUE, RetryConfig(), counts=self._counts, clock=context.clock
         )
         self._log = RateLimitedLogger(_logger, context.clock)
         self._arrived: deque[tuple[GradedRun, Receipt | None]] = deque()

@@ -9,7 +9,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 import aiohttp
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -79,11 +79,6 @@ class ScoreExporterConfig(StrictModel):
         if not is_usable_url(text):
             raise ValueError(f'expected a URL such as "https://backend.example", got {text!r}')
         return text
-
-    @property
-    def delivery(self) -> Literal["best_effort"]:
-        """No sender waits for scores."""
-        return "best_effort"
 
     @property
     def takes_spans(self) -> bool:

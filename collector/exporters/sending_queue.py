@@ -14,13 +14,12 @@ Why in this order, from the pipeline to the backend:
 import asyncio
 import logging
 from random import Random
-from typing import Literal, Protocol
 
 from collector.clock import Clock, ends_within
 from collector.exporters.batch import Batcher
 from collector.exporters.counts import QueueCounts
 from collector.exporters.dead_letters import DeadLetterBox
-from collector.exporters.delivery import Delivery
+from collector.exporters.delivery import Delivery, SpanQueue
 from collector.exporters.queue import DeliveryQueue
 from collector.exporters.refusals import Refusals
 from collector.exporters.retry import Retry
@@ -31,53 +30,34 @@ from collector.task_supervisor import TaskOwner
 _logger = logging.getLogger(__name__)
 
 
-class QueueSettings(Protocol):
-    """The settings of an exporter that are the chain's."""
-
-    @property
-    def delivery(self) -> Literal["required", "best_effort"]:
-        """Whether senders wait where there is no memory, or the oldest spans are dropped."""
-        ...
-
-    @property
-    def sending_queue(self) -> SendingQueueConfig:
-        """How many requests are sent at a time, and how large."""
-        ...
-
-    @property
-    def retry_on_failure(self) -> RetryConfig:
-        """The waits between attempts."""
-        ...
-
-
-class SendingQueue:
+class SendingQueue(SpanQueue):
     """Takes deliveries, and hands each of their spans to the sink until it is forwarded or dropped.
 
-    `counts` is where these are counted; no sender waits for anything but received spans. What is refused for
-    good goes to `dead_letters`, if there are any.
-
-    All state is touched on the event loop's thread only.
+    What is refused for good goes to `dead_letters`, if there are any. All state is touched on the event
+    loop's thread only.
     """
 
     def __init__(
         self,
         sink: Sink,
-        config: QueueSettings,
+        config: SendingQueueConfig,
+        retry: RetryConfig,
         *,
         counts: QueueCounts,
         clock: Clock,
+        is_required: bool = False,
         random: Random | None = None,
         dead_letters: DeadLetterBox | None = None,
     ) -> None:
         self.name = sink.name
-        self.is_required = counts.is_of_spans and config.delivery == "required"
+        self.is_required = is_required
         self._counts = counts
-        self._queue = DeliveryQueue(sink.name, counts, clock, is_required=self.is_required)
-        self._batcher = Batcher(self._queue, config.sending_queue.batch, clock)
-        self._retry = Retry(self._queue, sink, config.retry_on_failure, clock, random or Random())
+        self._queue = DeliveryQueue(sink.name, counts, clock, is_required=is_required)
+        self._batcher = Batcher(self._queue, config.batch, clock)
+        self._retry = Retry(self._queue, sink, retry, clock, random or Random())
         self._sender = Refusals(self._queue, self._retry, sink, dead_letters, clock)
-        self._endpoint = sink.endpoint
-        self._num_consumers = config.sending_queue.num_consumers
+        self._where = sink.where
+        self._num_consumers = config.num_consumers
         self._consumers: list[asyncio.Task[None]] = []
         self._shutting_down = asyncio.Lock()
         self._clock = clock
@@ -93,13 +73,13 @@ class SendingQueue:
         return self._counts.queued_bytes
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
-        """Start the consumers, which `tasks` owns if given."""
+        """See `SpanQueue`; `tasks` owns the consumers if given."""
         create_task = asyncio.get_running_loop().create_task if tasks is None else tasks.create_task
         name = f"send to {self.name}"
         self._consumers = [create_task(self._consume(), name=name) for _ in range(self._num_consumers)]
 
     def enqueue(self, delivery: Delivery) -> None:
-        """Take a delivery; after `shutdown` it is dropped at once (counted like any drop)."""
+        """See `SpanQueue`; after `shutdown` a delivery is dropped at once, and counted."""
         if not delivery.spans:
             delivery.done(self.name, required=self.is_required)
             return
@@ -111,14 +91,14 @@ class SendingQueue:
         self._counts.turn_away(count)
 
     def shed(self, wanted_bytes: int = 0, *, wanted_spans: int = 0) -> int:
-        """Drop the oldest that may be dropped where there is no room; see `DeliveryQueue.shed`."""
+        """See `DeliveryQueue.shed`."""
         freed = self._queue.shed(wanted_bytes, wanted_spans)
         if freed:
             self._retry.discard_given_up()
         return freed
 
     async def shutdown(self, deadline: float) -> None:
-        """Send what is held, retrying until `deadline` (monotonic); drop the rest."""
+        """Send what is held, retrying until `deadline` (monotonic); drop the rest. Safe twice."""
         async with self._shutting_down:
             self._retry.close(deadline)
             self._batcher.close()
@@ -131,18 +111,17 @@ class SendingQueue:
                 self._consumers = []
             stored, lost = self._queue.close()
             items = self._counts.items
-            where = {"exporter": self.name, "endpoint": self._endpoint}
             if stored:
                 _logger.info(
                     f"{items.capitalize()} are not delivered yet: they stay in the journal, or where they "
                     "were read from.",
-                    extra={**where, items: stored},
+                    extra={**self._where, items: stored},
                 )
             if lost:
                 _logger.error(
                     f"{items.capitalize()} could not be delivered before the shutdown deadline and are "
                     "dropped.",
-                    extra={**where, items: lost},
+                    extra={**self._where, items: lost},
                 )
 
     async def _consume(self) -> None:

@@ -15,6 +15,11 @@ class Sink:
     endpoint: str
     send: Callable[[ExportRequest], Awaitable[ExportResponse]]
 
+    @property
+    def where(self) -> dict[str, str]:
+        """The fields that say in logs where requests go."""
+        return {"exporter": self.name, "endpoint": self.endpoint}
+
 
 def span_sink(exporter: SpanExporter) -> Sink:
     """The spans of an exporter, or its scores."""

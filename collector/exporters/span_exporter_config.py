@@ -1,6 +1,6 @@
 """What every exporter of spans can be told beside its own keys: delivery, queue, retries."""
 
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -53,6 +53,10 @@ class SendingQueueConfig(StrictModel):
     """Requests on their way at the same time, those waiting for a retry included."""
     batch: BatchConfig = BatchConfig()
 
+    def one_at_a_time(self) -> Self:
+        """The same with one request under way at a time."""
+        return self.model_copy(update={"num_consumers": 1})
+
 
 class SpanExporterConfig(StrictModel):
     """The keys that all exporters of spans share; their own configuration models derive from it."""
@@ -72,8 +76,3 @@ class SpanExporterConfig(StrictModel):
     def takes_log_records(self) -> bool:
         """Whether log records go there; then the exporter is a `LogExporter`."""
         return False
-
-    def for_results(self) -> "SpanExporterConfig":
-        """The settings of a queue of results: one request leaves at a time, in between those of spans."""
-        queue = self.sending_queue.model_copy(update={"num_consumers": 1})
-        return self.model_copy(update={"sending_queue": queue})

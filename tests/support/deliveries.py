@@ -101,4 +101,12 @@ def span_queue(
 ) -> SendingQueue:
     """The queue of received spans before an exporter."""
     counts = ExportCounts(metrics, exporter.name)
-    return SendingQueue(span_sink(exporter), config, counts=counts, clock=clock, random=random)
+    return SendingQueue(
+        span_sink(exporter),
+        config.sending_queue,
+        config.retry_on_failure,
+        counts=counts,
+        clock=clock,
+        is_required=config.delivery == "required",
+        random=random,
+    )

@@ -63,9 +63,12 @@ class _Rig:
         self.exporter = _LoggingExporter()
         config = SpanExporterConfig()
         self.queue = span_queue(self.exporter, config, metrics=self.metrics, clock=self.clock)
-        counts = ExportCounts(self.metrics, self.exporter.name, "log")
         self.logs = SendingQueue(
-            log_sink(self.exporter), config.for_results(), counts=counts, clock=self.clock
+            log_sink(self.exporter),
+            config.sending_queue.one_at_a_time(),
+            config.retry_on_failure,
+            counts=ExportCounts(self.metrics, self.exporter.name, "log"),
+            clock=self.clock,
         )
         self.fan_out = FanOut(
             [self.queue], [], self.limiter, result_queues={"log": [self.logs]}, exporters=[self.exporter]
