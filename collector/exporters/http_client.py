@@ -1,17 +1,26 @@
-"""What exporters over HTTP share: URLs, TLS, and what a backend's answer says of time."""
+"""What exporters over HTTP share: a pool of connections, and what an answer without success means."""
 
+import io
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
 import aiohttp
 from yarl import URL
 
 from collector.clock import Clock
-from collector.errors import StartupError
-from collector.exporters.otlp_client import ClientTlsConfig, read_tls_file
+from collector.errors import (
+    ContentRefusedError,
+    ExportError,
+    PermanentExportError,
+    RetryableExportError,
+    StartupError,
+)
+from collector.exporters.otlp_client import ClientTlsConfig, one_line, read_tls_file, user_agent
 
 _MAX_RESPONSE_BYTES = 4 * 1024 * 1024
+_CONTENT_STATUSES = frozenset({400, 413, 422})
 
 
 def is_usable_url(text: str) -> bool:
@@ -28,20 +37,102 @@ def shown_url(url: URL | None) -> str:
     return "" if url is None else str(url.with_user(None).with_query(None))
 
 
-def tls_context(tls: ClientTlsConfig, exporter: str) -> ssl.SSLContext:
-    """What `tls` of an exporter says, with its files read; raises `StartupError` naming key and file."""
-    for path, key in ((tls.ca_file, "ca_file"), (tls.cert_file, "cert_file"), (tls.key_file, "key_file")):
-        read_tls_file(path, exporter, key)
-    try:
-        context = ssl.create_default_context(cafile=tls.ca_file)
-        if tls.cert_file is not None:
-            context.load_cert_chain(tls.cert_file, tls.key_file)
-    except (ssl.SSLError, OSError) as error:
-        raise StartupError(f"exporters.{exporter}.tls: {error}") from error
-    return context
+class RefusedCallError(PermanentExportError):
+    """The server answered that it will not accept a request, with the whole `text` of its answer."""
+
+    def __init__(self, message: str, status: int, text: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.text = text
 
 
-def retry_after_seconds(headers: Mapping[str, str], clock: Clock) -> float | None:
+@dataclass(slots=True, kw_only=True)
+class HttpSender:
+    """Sends requests for one exporter. Redirects are not followed: they would lose the body.
+
+    `timeout` (seconds) is for one attempt, `name` for messages.
+    """
+
+    name: str
+    headers: Mapping[str, str]
+    tls: ClientTlsConfig
+    timeout: float
+    clock: Clock
+    connections: int = 100
+    _session: aiohttp.ClientSession | None = field(default=None, init=False)
+
+    async def start(self, *, uses_tls: bool) -> None:
+        """Read the TLS files if they are needed; raises `StartupError`."""
+        tls = self._tls_context() if uses_tls else True
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self.connections, ssl=tls),
+            headers={"User-Agent": user_agent(), **self.headers},
+            timeout=aiohttp.ClientTimeout(total=self.timeout),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def send(
+        self,
+        method: str,
+        url: URL,
+        body: bytes | io.BytesIO | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[aiohttp.ClientResponse, bytes]:
+        """The server's answer, whatever its status, and its body; raises `RetryableExportError` for none."""
+        if self._session is None:
+            raise RetryableExportError("The exporter is not started.")
+        try:
+            async with self._session.request(
+                method,
+                url,
+                data=body,
+                headers=headers,
+                allow_redirects=False,
+                server_hostname=self.tls.server_name_override,
+            ) as response:
+                return response, await _read_body(response)
+        except TimeoutError as error:
+            raise RetryableExportError(f"No answer within {self.timeout:g} s.") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise RetryableExportError(one_line(f"{type(error).__name__}: {error}")) from error
+
+    def refusal(
+        self,
+        response: aiohttp.ClientResponse,
+        retryable: Collection[int],
+        shown: str,
+        text: str | None = None,
+    ) -> ExportError:
+        """The error for an answer without success: in logs `shown`; with `text`, callers can look at that."""
+        message = f"HTTP {response.status}: {one_line(shown)}"
+        if response.status in retryable:
+            return RetryableExportError(message, _retry_after_seconds(response.headers, self.clock))
+        if response.status in _CONTENT_STATUSES:
+            return ContentRefusedError(message)
+        if text is None:
+            return PermanentExportError(message)
+        return RefusedCallError(message, response.status, text)
+
+    async def close(self) -> None:
+        """Close all connections; safe before `start` and twice."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _tls_context(self) -> ssl.SSLContext:
+        tls = self.tls
+        for path, key in ((tls.ca_file, "ca_file"), (tls.cert_file, "cert_file"), (tls.key_file, "key_file")):
+            read_tls_file(path, self.name, key)  # for a message that names key and file
+        try:
+            context = ssl.create_default_context(cafile=tls.ca_file)
+            if tls.cert_file is not None:
+                context.load_cert_chain(tls.cert_file, tls.key_file)
+        except (ssl.SSLError, OSError) as error:
+            raise StartupError(f"exporters.{self.name}.tls: {error}") from error
+        return context
+
+
+def _retry_after_seconds(headers: Mapping[str, str], clock: Clock) -> float | None:
     """RFC 9110 `Retry-After`, seconds or a date, as seconds from now; None if it is neither."""
     value = headers.get("Retry-After")
     if value is None:
@@ -55,7 +146,7 @@ def retry_after_seconds(headers: Mapping[str, str], clock: Clock) -> float | Non
     return max(0.0, seconds - clock.unix_nano() / 1e9)
 
 
-async def read_body(response: aiohttp.ClientResponse) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     """The body, cut at a size that no honest response has."""
     chunks: list[bytes] = []
     size = 0

@@ -37,6 +37,11 @@ Headers: TypeAlias = Annotated[dict[str, SecretStr], AfterValidator(_check_heade
 """Headers of every request (gRPC metadata); their values are secrets and never printed."""
 
 
+def header_values(headers: Headers) -> dict[str, str]:
+    """The headers as they are sent."""
+    return {name: value.get_secret_value() for name, value in headers.items()}
+
+
 class ClientTlsConfig(StrictModel):
     """`tls` of an exporter. Without keys: TLS, checked against the system's authorities."""
 

@@ -24,6 +24,7 @@ from collector.exporters.exporter import ExportResponse, SpanExporterType
 from collector.exporters.otlp_client import (
     ClientTlsConfig,
     Headers,
+    header_values,
     one_line,
     read_response,
     read_status,
@@ -102,9 +103,8 @@ class OtlpGrpcExporter:
         self.name = name
         self.endpoint = self.logs_endpoint = config.endpoint
         self._config = config
-        self._metadata = tuple(
-            (key.lower(), value.get_secret_value()) for key, value in config.headers.items()
-        )
+        headers = header_values(config.headers)
+        self._metadata = tuple((key.lower(), value) for key, value in headers.items())
         self._channel: grpc.Channel | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._export_spans: Callable[..., bytes] | None = None

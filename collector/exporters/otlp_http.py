@@ -4,40 +4,26 @@ import asyncio
 import io
 from typing import Literal, Self
 
-import aiohttp
 from pydantic import Field, field_validator, model_validator
 from yarl import URL
 
 from collector.clock import Clock
 from collector.config_fields import PositiveDuration
-from collector.errors import (
-    ContentRefusedError,
-    ExportError,
-    PermanentExportError,
-    RetryableExportError,
-)
+from collector.errors import PermanentExportError
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
-from collector.exporters.http_client import (
-    is_usable_url,
-    read_body,
-    retry_after_seconds,
-    shown_url,
-    tls_context,
-)
+from collector.exporters.http_client import HttpSender, is_usable_url, shown_url
 from collector.exporters.otlp_client import (
     ClientTlsConfig,
     Headers,
-    one_line,
+    header_values,
     read_response,
     read_status,
-    user_agent,
 )
 from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
 from collector.otlp import gzip_compress
 
 _PROTOBUF = "application/x-protobuf"
 _RETRYABLE = frozenset({429, 502, 503, 504})  # OTLP specification, "Retryable Response Codes"
-_CONTENT = frozenset({400, 413, 422})
 _IN_LOOP_BYTES = 64 * 1024
 """Requests up to this size are compressed at once; larger ones in a thread."""
 
@@ -122,33 +108,29 @@ class OtlpHttpConfig(SpanExporterConfig):
 
 
 class OtlpHttpExporter:
-    """Posts requests to one URL for each signal. Redirects are not followed: they would lose the body."""
+    """Posts requests to one URL for each signal."""
 
     def __init__(self, name: str, config: OtlpHttpConfig, clock: Clock) -> None:
         self.name = name
-        self.endpoint = shown_url(config.traces_url)
-        self.logs_endpoint = shown_url(config.logs_url)
-        self._config = config
-        self._traces_url = config.traces_url
-        self._logs_url = config.logs_url
-        self._clock = clock
-        self._session: aiohttp.ClientSession | None = None
+        self._traces_url, self._logs_url = config.traces_url, config.logs_url
+        self.endpoint, self.logs_endpoint = shown_url(self._traces_url), shown_url(self._logs_url)
+        self._compresses = config.compression == "gzip"
+        headers = {"Content-Type": _PROTOBUF, "Accept": _PROTOBUF}
+        if self._compresses:
+            headers["Content-Encoding"] = "gzip"
+        self._sender = HttpSender(
+            name=name,
+            headers=headers | header_values(config.headers),
+            tls=config.tls,
+            timeout=config.timeout,
+            clock=clock,
+            connections=config.sending_queue.num_consumers + RESULT_QUEUES,
+        )
 
     async def start(self) -> None:
-        """Read the TLS files and make the connection pool."""
-        config = self._config
-        schemes = {url.scheme for url in (self._traces_url, self._logs_url) if url is not None}
-        tls = tls_context(config.tls, self.name) if "https" in schemes else True
-        headers = {"Content-Type": _PROTOBUF, "Accept": _PROTOBUF, "User-Agent": user_agent()}
-        if config.compression == "gzip":
-            headers["Content-Encoding"] = "gzip"
-        headers.update((name, value.get_secret_value()) for name, value in config.headers.items())
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=config.sending_queue.num_consumers + RESULT_QUEUES, ssl=tls),
-            headers=headers,
-            timeout=aiohttp.ClientTimeout(total=config.timeout),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        """Read the TLS files and create the connection pool."""
+        urls = (self._traces_url, self._logs_url)
+        await self._sender.start(uses_tls=any(url is not None and url.scheme == "https" for url in urls))
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
         """Post one request; see `SpanExporter.export`."""
@@ -160,52 +142,22 @@ class OtlpHttpExporter:
 
     async def shutdown(self, deadline: float) -> None:
         """Close all connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._sender.close()
 
-    async def _post(self, url: URL | None, request: bytes) -> ExportResponse:
-        session = self._session
-        if session is None:
-            raise RetryableExportError("The exporter is not started.")
+    async def _post(self, url: URL | None, body: bytes) -> ExportResponse:
         if url is None:
             raise PermanentExportError("There is no URL for this signal.")
-        body = request
-        if self._config.compression == "gzip":
-            compress_in_loop = len(request) <= _IN_LOOP_BYTES
-            body = (
-                gzip_compress(request)
-                if compress_in_loop
-                else await asyncio.to_thread(gzip_compress, request)
-            )
-        try:
-            async with session.post(
-                url,
-                data=body if len(body) <= _IN_ONE_WRITE_BYTES else io.BytesIO(body),
-                allow_redirects=False,
-                server_hostname=self._config.tls.server_name_override,
-            ) as response:
-                answer = await read_body(response)
-                if 200 <= response.status < 300:
-                    return read_response(answer) if response.content_type == _PROTOBUF else ACCEPTED
-                raise self._export_error(response, answer)
-        except TimeoutError as error:
-            raise RetryableExportError(f"No answer within {self._config.timeout:g} s.") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise RetryableExportError(one_line(f"{type(error).__name__}: {error}")) from error
-
-    def _export_error(self, response: aiohttp.ClientResponse, body: bytes) -> ExportError:
-        if response.content_type == _PROTOBUF:
-            text = read_status(body)[0]
-        else:
-            text = one_line(body[:4096].decode("utf-8", "replace"))
+        if self._compresses:
+            in_loop = len(body) <= _IN_LOOP_BYTES
+            body = gzip_compress(body) if in_loop else await asyncio.to_thread(gzip_compress, body)
+        data = body if len(body) <= _IN_ONE_WRITE_BYTES else io.BytesIO(body)
+        response, answer = await self._sender.send("POST", url, data)
+        is_protobuf = response.content_type == _PROTOBUF
+        if 200 <= response.status < 300:
+            return read_response(answer) if is_protobuf else ACCEPTED
+        shown = read_status(answer)[0] if is_protobuf else answer[:4096].decode("utf-8", "replace")
         location = response.headers.get("Location")
-        message = f"HTTP {response.status}: " + (f"redirect to {one_line(location)}" if location else text)
-        if response.status in _RETRYABLE:
-            return RetryableExportError(message, retry_after_seconds(response.headers, self._clock))
-        if response.status in _CONTENT:
-            return ContentRefusedError(message)
-        return PermanentExportError(message)
+        raise self._sender.refusal(response, _RETRYABLE, f"redirect to {location}" if location else shown)
 
 
 COMPONENT = SpanExporterType(

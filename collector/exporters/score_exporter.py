@@ -1,17 +1,16 @@
-"""What exporters of scores share: verdicts as values, their settings, HTTP, and the wait for spans.
+"""The exporter of scores: verdicts as values, and the wait for their spans.
 
-Such an exporter sends every verdict to the place where people already look at their traces, in that place's
-own words. It gets the log records of verdicts, whatever `results.emit` names, so it says what they say.
+It sends every verdict to where people already look at their traces. Each `ScoreBackend` has a module, which
+writes the requests in the words of that backend. Verdicts arrive as log records, whatever `results.emit`
+names, so a score carries what these carry.
 """
 
 import base64
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-import aiohttp
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
@@ -19,16 +18,10 @@ from pydantic import Field, field_validator
 from yarl import URL
 
 from collector.config_fields import Duration, PositiveDuration
-from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
+from collector.errors import RetryableExportError
 from collector.exporters.exporter import ExporterContext, ExportResponse
-from collector.exporters.http_client import (
-    is_usable_url,
-    read_body,
-    retry_after_seconds,
-    shown_url,
-    tls_context,
-)
-from collector.exporters.otlp_client import ClientTlsConfig, Headers, one_line, user_agent
+from collector.exporters.http_client import HttpSender, is_usable_url, shown_url
+from collector.exporters.otlp_client import ClientTlsConfig, Headers, header_values
 from collector.exporters.span_exporter_config import (
     BatchConfig,
     RetryConfig,
@@ -44,7 +37,6 @@ EXPLANATION: Final = "gen_ai.evaluation.explanation"
 RUN_END: Final = "tracegrade.run.end_time"
 _OF_ID = (NAME, "gen_ai.agent.name", "tracegrade.tenant", "tracegrade.tool.call.id")
 _RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
-_CONTENT = frozenset({400, 413, 422})
 _LOOK_AGAIN_SECONDS = 2.0
 """From a request whose spans were not all there to the next attempt."""
 
@@ -93,10 +85,10 @@ class ScoreExporterConfig(StrictModel):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One verdict. `value` is None where there is none: the run was not evaluated, or the evaluator broke.
+    """One verdict. `value` is None where there is none: the run was not evaluated, or the evaluator failed.
 
-    `id` is that of the verdict, not of this telling of it: trace, span, evaluation, agent, tenant and tool
-    call make it, so that grading again overwrites what was said before, whoever grades.
+    `id` identifies the verdict, not this report of it: trace, span, evaluation, agent, tenant and tool call
+    determine it, so that grading again overwrites the score, on whichever instance.
     """
 
     id: str
@@ -109,30 +101,31 @@ class Score:
     time_unix_nano: int
     """When the verdict was reached."""
     run_end_time: str
-    """When the run ended that it is on, as RFC 3339: the same whoever grades it. Where that is not told, when
-    the verdict was reached."""
+    """When the run ended, as RFC 3339: the same whoever grades it. Where that is not known, when the verdict
+    was reached."""
     facts: Mapping[str, JsonValue]
-    """All else that the log record says, by attribute, its time, and under `resource` whose it is."""
+    """All other attributes of the log record, its time, and those of its resource under `resource`."""
 
 
 def read_scores(request: bytes) -> list[Score]:
     """The verdicts in a serialised ExportLogsServiceRequest."""
-    scores: list[Score] = []
-    for resource_logs in ExportLogsServiceRequest.FromString(request).resource_logs:
-        resource = _attributes(resource_logs.resource.attributes)
-        for scope_logs in resource_logs.scope_logs:
-            scores += [_score(record, resource) for record in scope_logs.log_records]
-    return scores
+    return [
+        _score(record, _attributes(resource_logs.resource.attributes))
+        for resource_logs in ExportLogsServiceRequest.FromString(request).resource_logs
+        for scope_logs in resource_logs.scope_logs
+        for record in scope_logs.log_records
+    ]
 
 
 def _score(record: LogRecord, resource: JsonObject) -> Score:
-    facts = {**_attributes(record.attributes), "tracegrade.graded_time": time_text(record.time_unix_nano)}
+    graded_time = time_text(record.time_unix_nano)
+    facts = {**_attributes(record.attributes), "tracegrade.graded_time": graded_time}
     trace_id, span_id = record.trace_id.hex(), record.span_id.hex()
-    told: list[JsonValue] = [trace_id, span_id, *(str(facts.get(key, "")) for key in _OF_ID)]
+    identity: list[JsonValue] = [trace_id, span_id, *(str(facts.get(key, "")) for key in _OF_ID)]
     value = facts.pop(VALUE, None)
     ended = facts.get(RUN_END)
     return Score(
-        id=hashlib.sha256(json_text(told).encode("utf-8", "surrogatepass")).hexdigest()[:32],
+        id=hashlib.sha256(json_text(identity).encode("utf-8", "surrogatepass")).hexdigest()[:32],
         trace_id=trace_id,
         span_id=span_id,
         name=str(facts.pop(NAME, "")),
@@ -140,7 +133,7 @@ def _score(record: LogRecord, resource: JsonObject) -> Score:
         label=str(facts.pop(LABEL, "")),
         explanation=str(facts.pop(EXPLANATION, "")),
         time_unix_nano=record.time_unix_nano,
-        run_end_time=ended if isinstance(ended, str) else time_text(record.time_unix_nano),
+        run_end_time=ended if isinstance(ended, str) else graded_time,
         facts={**facts, **({"resource": resource} if resource else {})},
     )
 
@@ -150,78 +143,90 @@ def _attributes(pairs: Collection[KeyValue]) -> JsonObject:
 
 
 def _value(value: AnyValue) -> JsonValue:
-    kind = value.WhichOneof("value")
-    if kind is None:
-        return None
-    if kind == "array_value":
-        return [_value(item) for item in value.array_value.values]
-    if kind == "kvlist_value":
-        return _attributes(value.kvlist_value.values)
-    told: JsonValue = (
-        base64.b64encode(value.bytes_value).decode() if kind == "bytes_value" else getattr(value, kind)
-    )
-    return told
+    match value.WhichOneof("value"):
+        case None:
+            return None
+        case "array_value":
+            return [_value(item) for item in value.array_value.values]
+        case "kvlist_value":
+            return _attributes(value.kvlist_value.values)
+        case "bytes_value":
+            return base64.b64encode(value.bytes_value).decode()
+        case kind:
+            scalar: JsonValue = getattr(value, kind)
+            return scalar
 
 
-class ScoreExporter(ABC):
-    """Sends scores to one server; what is particular to the server is `send`.
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What became of scores: those whose span the server does not know, and how many it will never accept."""
 
-    A score whose span is not there yet is sent again for `span_wait`, without those of its request that were
-    taken. A request that is dropped meanwhile, because the service stops, counts as dropped as a whole.
+    missing: Collection[str] = ()
+    """The ids of scores to send again."""
+    rejected: int = 0
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBackend:
+    """What is particular to a server.
+
+    `send` sends scores; it raises `ExportError` where none, or an unknown part of them, was accepted. `probe`
+    is path and query of a request that needs the same credentials and changes nothing.
     """
 
-    probe: ClassVar[tuple[str, Mapping[str, str]]]
-    """Path and query of a question that needs the same credentials and changes nothing."""
+    send: "Callable[[ScoreExporter, Sequence[Score]], Awaitable[Sent]]"
+    probe: tuple[str, Mapping[str, str]]
 
-    def __init__(self, name: str, config: ScoreExporterConfig, context: ExporterContext) -> None:
+
+class ScoreExporter:
+    """Sends scores to one server.
+
+    A score whose span is not there yet is sent again for `span_wait`, without those of its request that were
+    accepted. A request that is dropped meanwhile, because the service stops, counts as dropped as a whole.
+    """
+
+    def __init__(
+        self, name: str, config: ScoreExporterConfig, context: ExporterContext, backend: ScoreBackend
+    ) -> None:
         self.name = name
-        self._config = config
         self._base = URL(config.endpoint)
         self.endpoint = self.logs_endpoint = shown_url(self._base)
+        self._span_wait = config.span_wait
+        self._backend = backend
         self._clock = context.clock
-        self._session: aiohttp.ClientSession | None = None
+        self._sender = HttpSender(
+            name=name,
+            headers={"Accept": "application/json"} | header_values(config.headers),
+            tls=config.tls,
+            timeout=config.timeout,
+            clock=context.clock,
+        )
+        # Of requests that are sent again: the scores whose span is missing, and those that were accepted.
         self._missing_since: dict[tuple[str, int], float] = {}
-        self._taken: set[tuple[str, int]] = set()
-
-    @abstractmethod
-    async def send(self, scores: Sequence[Score]) -> "Sent":
-        """Send `scores`; raises `ExportError` where nothing of them, or nobody knows what, was taken."""
+        self._accepted: set[tuple[str, int]] = set()
 
     async def start(self) -> None:
-        """Read the TLS files and make the connection pool."""
-        config = self._config
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                ssl=tls_context(config.tls, self.name) if self._base.scheme == "https" else True
-            ),
-            headers={
-                "Accept": "application/json",
-                "User-Agent": user_agent(),
-                **{name: value.get_secret_value() for name, value in config.headers.items()},
-            },
-            timeout=aiohttp.ClientTimeout(total=config.timeout),
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        """Read the TLS files and create the connection pool."""
+        await self._sender.start(uses_tls=self._base.scheme == "https")
 
     async def check(self) -> None:
-        """Ask the server something that changes nothing; raises `ExportError` as `call` does."""
-        path, query = self.probe
+        """Send the server a request that changes nothing; raises `ExportError` as `call` does."""
+        path, query = self._backend.probe
         await self.call("GET", path, query=query)
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
         """Send the scores of one request; see `SpanExporter.export`."""
-        scores = read_scores(request)
-        keys = [(score.id, score.time_unix_nano) for score in scores]
-        waiting = [score for score, key in zip(scores, keys, strict=True) if key not in self._taken]
-        sent = await self.send(waiting)
+        scores = {(score.id, score.time_unix_nano): score for score in read_scores(request)}
+        waiting = {key: score for key, score in scores.items() if key not in self._accepted}
+        sent = await self._backend.send(self, list(waiting.values()))
         now = self._clock.monotonic()
         given_up = 0
         is_early = False
-        for score in waiting:
-            key = (score.id, score.time_unix_nano)
+        for key, score in waiting.items():
             if score.id not in sent.missing:
-                self._taken.add(key)
-            elif now - self._missing_since.setdefault(key, now) < self._config.span_wait:
+                self._accepted.add(key)
+            elif now - self._missing_since.setdefault(key, now) < self._span_wait:
                 is_early = True
             else:
                 given_up += 1
@@ -229,10 +234,10 @@ class ScoreExporter(ABC):
             raise RetryableExportError(
                 f"{len(sent.missing)} scores are of spans that are not there yet.", _LOOK_AGAIN_SECONDS
             )
-        for key in keys:
-            self._taken.discard(key)
+        for key in scores:
+            self._accepted.discard(key)
             self._missing_since.pop(key, None)
-        unknown = f"{given_up} scores are of spans that never came." if given_up else ""
+        unknown = f"{given_up} scores are of spans that never arrived." if given_up else ""
         return ExportResponse(given_up + sent.rejected, unknown or sent.message)
 
     async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
@@ -241,68 +246,27 @@ class ScoreExporter(ABC):
 
     async def shutdown(self, deadline: float) -> None:
         """Close all connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
+        await self._sender.close()
 
     async def call(
         self, method: str, path: str, body: JsonObject | None = None, query: Mapping[str, str] | None = None
     ) -> JsonObject:
-        """What the server answers to `body`, as JSON; an answer that is no object is an empty one.
+        """The server's answer to `body`; an answer that is no JSON object is an empty one.
 
         Raises:
-            ExportError: it did not take it; `RefusedCall` where it answered that it will not.
+            ExportError: the server did not accept it; `RefusedCallError` where it never will.
         """
-        session = self._session
-        if session is None:
-            raise RetryableExportError("The exporter is not started.")
-        url = self._base.with_path(self._base.path.rstrip("/") + path).with_query(query or {})
+        response, answer = await self._sender.send(
+            method,
+            self._base.with_path(self._base.path.rstrip("/") + path).with_query(query or {}),
+            None if body is None else json_text(body).encode("utf-8", "replace"),
+            {} if body is None else {"Content-Type": "application/json"},
+        )
+        if not 200 <= response.status < 300:
+            text = answer[:65536].decode("utf-8", "replace")
+            raise self._sender.refusal(response, _RETRYABLE, text, text)
         try:
-            async with session.request(
-                method,
-                url,
-                data=None if body is None else json_text(body).encode("utf-8", "replace"),
-                headers={} if body is None else {"Content-Type": "application/json"},
-                allow_redirects=False,
-                server_hostname=self._config.tls.server_name_override,
-            ) as response:
-                answer = await read_body(response)
-                if not 200 <= response.status < 300:
-                    raise self._refusal(response, answer)
-        except TimeoutError as error:
-            raise RetryableExportError(f"No answer within {self._config.timeout:g} s.") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise RetryableExportError(one_line(f"{type(error).__name__}: {error}")) from error
-        try:
-            told = parse_json(answer.decode("utf-8", "replace"))
+            content = parse_json(answer.decode("utf-8", "replace"))
         except ValueError:
             return {}
-        return told if isinstance(told, dict) else {}
-
-    def _refusal(self, response: aiohttp.ClientResponse, body: bytes) -> ExportError:
-        text = body[:65536].decode("utf-8", "replace")
-        message = f"HTTP {response.status}: {one_line(text)}"
-        if response.status in _RETRYABLE:
-            return RetryableExportError(message, retry_after_seconds(response.headers, self._clock))
-        if response.status in _CONTENT:
-            return ContentRefusedError(message)
-        return RefusedCallError(message, response.status, text)
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What became of scores: those whose span the server does not know, and how many it will never take."""
-
-    missing: Collection[str] = ()
-    """The ids of scores to send again."""
-    rejected: int = 0
-    message: str = ""
-
-
-class RefusedCallError(PermanentExportError):
-    """The server answered that it will not take a request, with the whole `text` of its answer."""
-
-    def __init__(self, message: str, status: int, text: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.text = text
+        return content if isinstance(content, dict) else {}

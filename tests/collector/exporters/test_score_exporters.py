@@ -197,7 +197,7 @@ async def test_scores_of_unknown_spans_are_sent_again_alone_and_given_up_after_t
             backend.calls.clear()
             clock.advance(11)
             given_up = await exporter.export(request_of(), 4)
-            assert (1, "1 scores are of spans that never came.") == (
+            assert (1, "1 scores are of spans that never arrived.") == (
                 given_up.rejected_spans,
                 given_up.message,
             )
