@@ -19,8 +19,7 @@ from collector.grading.lanes import Supply
 from collector.otlp import EnvelopeRegistry
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace, GradedTrace
-from collector.workers.lanes import WorkerLanes, within
-from collector.workers.worker_process import WorkerDied, WorkerProcess, worker_command
+from collector.workers.worker_process import WorkerDied, WorkerLanes, WorkerProcess, within, worker_command
 from processors.model import AgentRun
 
 CRASHES_UNTIL_QUARANTINE = 3

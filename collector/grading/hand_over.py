@@ -17,7 +17,7 @@ from collector.otlp import EnvelopeRegistry
 from collector.telemetry import CLASSIFIERS
 from collector.trace import FinishedTrace, GradedTrace
 from collector.trace_forms import Additions, additions, decode_with_envelopes, encode_with_envelopes
-from collector.workers.answer import WorkerFailure
+from collector.workers.worker_evaluator import WorkerFailure
 from processors.annotation import format_run
 from processors.evaluate import Answer
 from processors.model import (

@@ -1,6 +1,6 @@
 """Settings of custom evaluators: where their code is, and what their workers may use.
 
-Code is named in the service file only. Criteria choose among the names given there; they never name code.
+Only the service file names code. Criteria choose among the names given there.
 """
 
 import re
@@ -49,7 +49,7 @@ class CustomEvaluatorConfig(StrictModel):
 
     @model_serializer(mode="wrap")
     def _without_unused_function(self, serialize: SerializerFunctionWrapHandler) -> dict[str, object]:
-        """What can be read back: beside an entry point no function is allowed."""
+        """What can be read back: an entry point excludes a function."""
         content: dict[str, object] = serialize(self)
         return content if self.file is not None else {"entry_point": content["entry_point"]}
 
@@ -61,8 +61,8 @@ def _checked_names(
     for name in evaluators:
         if not _NAME.match(name) or name.startswith(_RESERVED_PREFIX):
             raise ValueError(
-                f'not a name for an evaluator: "{name[:100]}"; expected small letters, digits and hyphens, '
-                f'not beginning with "{_RESERVED_PREFIX}"'
+                f'not a name for an evaluator: "{name[:100]}"; expected lower-case letters, digits and '
+                f'hyphens, not starting with "{_RESERVED_PREFIX}"'
             )
         if name in built_in:
             raise ValueError(f'"{name}" is a built-in evaluator; expected a name of its own')

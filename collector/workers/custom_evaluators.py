@@ -1,4 +1,4 @@
-"""The custom evaluators of a service file: found, loaded once to see that they are sound, made known."""
+"""The custom evaluators of a service file, loaded once to check them."""
 
 import subprocess
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from types import MappingProxyType
 import orjson
 
 from collector.config_fields import format_duration
-from collector.workers.config import CustomEvaluatorConfig, WorkersConfig
+from collector.workers.config import WorkersConfig
 from collector.workers.protocol import LENGTH, frame
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from collector.workers.worker_process import COMMAND
@@ -25,10 +25,10 @@ _MEBIBYTE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CustomEvaluators:
-    """Custom evaluators that were loaded without a problem.
+    """Custom evaluators that could be loaded.
 
-    `kinds` are their classes by name, for criteria. `order` is the message from which a worker loads them;
-    it holds the code of files, so that all workers run the same code whatever becomes of the files.
+    `kinds` are their classes by name, for criteria. `order` is the message from which a worker loads them. It
+    contains the code of files, so that all workers run the same code even if the files change.
     """
 
     config: WorkersConfig = field(default_factory=WorkersConfig)
@@ -53,13 +53,14 @@ def load_custom_evaluators(config: WorkersConfig) -> CustomEvaluators:
     problems: list[Problem] = []
     kinds: dict[str, type[WorkerEvaluator]] = {}
     for name, loaded in _loaded(order, config).items():
-        if not isinstance(loaded, dict) or "problem" in loaded:
+        if isinstance(loaded, dict) and "problem" not in loaded:
+            reads_submission = loaded.get("reads_submission") is True
+            kinds[name] = evaluator_kind(name, str(loaded["version"]), reads_submission=reads_submission)
+        else:
             text = loaded.get("problem") if isinstance(loaded, dict) else loaded
-            problems.append(_problem(name, f"cannot be loaded from {_place(config, name)}: {text}"))
-            continue
-        kinds[name] = evaluator_kind(
-            name, str(loaded.get("version")), reads_submission=loaded.get("reads_submission") is True
-        )
+            evaluator = config.custom_evaluators[name]
+            place = evaluator.entry_point if evaluator.file is None else evaluator.file
+            problems.append(_problem(name, f"cannot be loaded from {place}: {text}"))
     if problems:
         raise ProblemsFound(problems)
     return CustomEvaluators(config, MappingProxyType(kinds), order)
@@ -75,11 +76,17 @@ def _order(config: WorkersConfig) -> bytes:
     sources: JsonObject = {}
     problems = []
     for name, evaluator in config.custom_evaluators.items():
+        if evaluator.file is None:
+            sources[name] = {"entry_point": evaluator.entry_point}
+            continue
         try:
-            sources[name] = _source(evaluator)
+            code = evaluator.file.read_text(encoding="utf-8-sig")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else "not valid UTF-8"
             problems.append(_problem(name, f"{evaluator.file} cannot be read: {reason}"))
+        else:
+            file = str(evaluator.file.absolute())
+            sources[name] = {"file": file, "function": evaluator.function, "code": code}
     if problems:
         raise ProblemsFound(problems)
     return encode_json(
@@ -92,15 +99,8 @@ def _order(config: WorkersConfig) -> bytes:
     )
 
 
-def _source(evaluator: CustomEvaluatorConfig) -> JsonObject:
-    if evaluator.file is None:
-        return {"entry_point": evaluator.entry_point}
-    code = evaluator.file.read_text(encoding="utf-8-sig")
-    return {"file": str(evaluator.file.absolute()), "function": evaluator.function, "code": code}
-
-
 def _loaded(order: bytes, config: WorkersConfig) -> JsonObject:
-    """What a worker process says of each evaluator when it has loaded them all."""
+    """What a worker process reports on each evaluator after it has loaded them all."""
     try:
         process = subprocess.run(
             COMMAND,
@@ -117,7 +117,7 @@ def _loaded(order: bytes, config: WorkersConfig) -> JsonObject:
     except subprocess.TimeoutExpired:
         text = f"not loaded within {format_duration(LOAD_SECONDS)}"
     except (orjson.JSONDecodeError, OSError):
-        text = f"the worker process ended while it loaded them (memory limit {config.memory_limit_mib} MiB)"
+        text = f"the worker process ended while loading them (memory limit {config.memory_limit_mib} MiB)"
     else:
         return {name: answer.get(name) for name in config.custom_evaluators}
     raise ProblemsFound([Problem("", 0, _PATH, text)])
@@ -125,8 +125,3 @@ def _loaded(order: bytes, config: WorkersConfig) -> JsonObject:
 
 def _problem(name: str, message: str) -> Problem:
     return Problem("", 0, f"{_PATH}.{name}", message)
-
-
-def _place(config: WorkersConfig, name: str) -> str:
-    evaluator = config.custom_evaluators[name]
-    return str(evaluator.entry_point if evaluator.file is None else evaluator.file)

@@ -13,16 +13,16 @@ from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
 from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.model import AgentRun, EvaluationResult, SkipReason
+from processors.model import AgentRun, EvaluationResult
 
 _ResultT = TypeVar("_ResultT")
 
 
 class OfflineWorkers:
-    """A pool with a loop of its own, to be used as a context; without custom evaluators nothing is started.
+    """A worker pool with a loop of its own, as a context manager.
 
     Attributes:
-        pool: What to ask, or None where there is nobody.
+        pool: The pool, or None without custom evaluators: then nothing is started.
     """
 
     def __init__(self, evaluators: CustomEvaluators) -> None:
@@ -33,7 +33,7 @@ class OfflineWorkers:
 
     def __enter__(self) -> Self:
         if self.pool is not None:
-            self._runner.run(_start(self.pool))
+            self._runner.run(self._start(self.pool))
         return self
 
     def __exit__(
@@ -44,7 +44,7 @@ class OfflineWorkers:
         self._runner.close()
 
     def run(self, work: Coroutine[object, object, _ResultT]) -> _ResultT:
-        """What `work` returns, which may ask the pool."""
+        """The result of `work`, which may use the pool."""
         return self._runner.run(work)
 
     def evaluate(
@@ -54,17 +54,11 @@ class OfflineWorkers:
         if self.pool is None or not need_workers(evaluations):
             return evaluate_run(run, evaluations, unix_nano=unix_nano)
         return self._runner.run(
-            evaluate_with_workers(run, evaluations, self.pool, unix_nano=unix_nano, on_skip=_ignore)
+            evaluate_with_workers(
+                run, evaluations, self.pool, unix_nano=unix_nano, on_skip=lambda skipped: None
+            )
         )
 
-
-async def _start(pool: WorkerPool) -> None:
-    pool.start(TaskSupervisor(on_failure=_stop_nothing))
-
-
-def _stop_nothing() -> None:
-    """A worker that is gone leaves its questions to the time limit."""
-
-
-def _ignore(_: SkipReason) -> None:
-    """Skips are counted by the service only."""
+    async def _start(self, pool: WorkerPool) -> None:
+        # Without a worker, questions end at their time limit: no failure stops anything here.
+        pool.start(TaskSupervisor(on_failure=lambda: None))

@@ -1,4 +1,4 @@
-"""The worker processes: questions wait in one line, each worker takes the next one.
+"""The workers of custom evaluators: questions wait in one queue, each worker takes the next one.
 
 Every question is answered in time, whatever custom code does: a worker that takes too long or ends is
 replaced, and its question ends in an error.
@@ -15,22 +15,58 @@ import orjson
 from collector.clock import Clock
 from collector.config_fields import format_duration
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.workers.answer import WorkerFailure, read_answer
 from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
-from collector.workers.lanes import WorkerLanes, within
 from collector.workers.protocol import MAX_REPLY_BYTES
-from collector.workers.suspension import Suspensions
-from collector.workers.worker_process import COMMAND, WorkerDied, WorkerProcess
+from collector.workers.worker_evaluator import WorkerFailure, read_answer
+from collector.workers.worker_process import (
+    COMMAND,
+    WorkerDied,
+    WorkerLanes,
+    WorkerProcess,
+    back_off,
+    within,
+)
 from processors.model import NotEvaluated, Score
 
 WAIT_SECONDS = 10.0
-"""How long a question waits for a free worker; then the run is not evaluated, as beyond any other limit."""
+"""How long a question waits for a free worker before the run counts as not evaluated."""
 
 MAX_QUESTION_BYTES = 16 << 20
-"""A run that is longer as JSON is not evaluated: reading it takes a worker a multiple of that in memory."""
+"""A longer run is not evaluated: reading it takes a worker a multiple of that in memory."""
+
+_TOLERATED_FAILURES = 3
 
 _logger = logging.getLogger(__name__)
 _ResultT = TypeVar("_ResultT")
+
+
+class Suspensions:
+    """Custom evaluators that are not run for now: they broke three workers in a row or more.
+
+    When the time is over an evaluator is run again; the next failure suspends it for twice as long.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._failures: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+
+    def remaining(self, evaluator: str) -> float:
+        """Seconds for which `evaluator` is still suspended, else 0."""
+        until = self._until.get(evaluator)
+        return 0.0 if until is None else max(0.0, until - self._clock.monotonic())
+
+    def note_answer(self, evaluator: str) -> None:
+        """Its worker answered."""
+        if self._failures.pop(evaluator, None) is not None:
+            self._until.pop(evaluator, None)
+
+    def note_failure(self, evaluator: str) -> None:
+        """It broke a worker."""
+        failures = self._failures[evaluator] = self._failures.get(evaluator, 0) + 1
+        if failures >= _TOLERATED_FAILURES:
+            pause = back_off(failures - _TOLERATED_FAILURES + 1)
+            self._until[evaluator] = self._clock.monotonic() + pause
 
 
 class _Question:
@@ -43,7 +79,7 @@ class _Question:
 
 
 class WorkerPool(WorkerLanes):
-    """Asks custom evaluators; nothing runs before `start`."""
+    """Runs custom evaluators; nothing runs before `start`."""
 
     def __init__(self, evaluators: CustomEvaluators, *, metrics: Metrics, clock: Clock) -> None:
         super().__init__(
@@ -68,11 +104,11 @@ class WorkerPool(WorkerLanes):
     async def ask(self, evaluator: str, message: bytes) -> Score | NotEvaluated:
         """The verdict of a custom evaluator.
 
-        Not evaluated when no worker gets to it in `WAIT_SECONDS` or before the pool is closed, and beyond
-        `MAX_QUESTION_BYTES`.
+        Not evaluated if no worker is free within `WAIT_SECONDS` or before the pool is closed, or if the
+        message is longer than `MAX_QUESTION_BYTES`.
 
         Raises:
-            WorkerFailure: there is none; at the latest after that time and the time limit of a question.
+            WorkerFailure: there is none, at the latest after that time plus the time limit of a question.
         """
         if self._is_closed:
             return NotEvaluated.over_limit("the service is stopping")
@@ -81,7 +117,7 @@ class WorkerPool(WorkerLanes):
         if self._suspensions.remaining(evaluator) > 0:
             raise WorkerFailure(
                 "EvaluatorSuspended",
-                f"evaluator {evaluator} ended several workers in a row and is left alone for a while",
+                f"evaluator {evaluator} broke several workers in a row and is suspended for a while",
             )
         question = _Question(evaluator, message)
         self._unanswered.add(question)
@@ -96,12 +132,12 @@ class WorkerPool(WorkerLanes):
             question.message = b""
 
     def close(self) -> None:
-        """Answer all questions that are open, and every later one: not evaluated."""
+        """Answer all open questions and every later one: not evaluated."""
         self._is_closed = True
         for question in self._unanswered:
             if not question.answer.done():
                 question.answer.set_result(
-                    NotEvaluated.over_limit("the service stopped before a worker had answered")
+                    NotEvaluated.over_limit("the service stopped before a worker answered")
                 )
 
     async def shutdown(self) -> None:
@@ -125,9 +161,13 @@ class WorkerPool(WorkerLanes):
                 text = (
                     f"evaluator {name} did not answer within {format_duration(self._timeout)}"
                     if is_late
-                    else f"evaluator {name} ended its worker process"
+                    else f"evaluator {name} crashed its worker process"
                 )
-                self._log.warning("lost", "A custom evaluator cost its worker process.", evaluator=name)
+                self._log.warning(
+                    "lost",
+                    "A custom evaluator crashed or timed out; its worker was restarted.",
+                    evaluator=name,
+                )
                 if not answer.done():
                     answer.set_exception(WorkerFailure("WorkerTimeout" if is_late else "WorkerDied", text))
                 return

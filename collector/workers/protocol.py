@@ -1,7 +1,7 @@
-"""How the service and its worker processes talk: messages, each behind its length, over two pipes.
+"""Messages between the service and its worker processes, each after its length, over two pipes.
 
-Those that run custom evaluators send JSON texts and nothing else. This module is loaded in every worker
-before the evaluators are; it needs the standard library alone.
+This module is loaded in every worker before custom code is, and imports only the standard library. Workers of
+custom evaluators send JSON texts and nothing else.
 """
 
 import os
@@ -11,13 +11,13 @@ import threading
 from typing import BinaryIO, cast
 
 LENGTH = struct.Struct(">I")
-"""How the length of a message stands before it."""
+"""The length in front of a message."""
 MAX_REPLY_BYTES = 1 << 20
-"""A longer answer of a worker is not read."""
+"""Longer answers of a worker are not read."""
 
 
 class ChannelClosed(Exception):
-    """The other side is gone, or went in the middle of a message."""
+    """The other side closed the pipe, perhaps in the middle of a message."""
 
 
 def frame(message: bytes) -> bytes:
@@ -26,17 +26,13 @@ def frame(message: bytes) -> bytes:
 
 
 def read_frame(source: BinaryIO) -> bytes:
-    """The next message, waiting for it.
-
-    Raises:
-        ChannelClosed: there is none to come.
-    """
+    """Wait for the next message; raises `ChannelClosed` if there is none."""
     (length,) = LENGTH.unpack(_read_exactly(source, LENGTH.size))
     return _read_exactly(source, length)
 
 
 def open_channel() -> tuple[BinaryIO, BinaryIO]:
-    """The pipes of this worker to the service; standard input and output then lead nowhere."""
+    """The pipes of this worker to the service; standard input and output lead nowhere from then on."""
     questions = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -47,13 +43,13 @@ def open_channel() -> tuple[BinaryIO, BinaryIO]:
 
 
 def end_with_the_service(questions: BinaryIO) -> None:
-    """From now on end the process as soon as nobody can ask any more, whatever it is doing."""
+    """From now on end the process once the service has closed the pipe, whatever it is doing."""
     threading.Thread(target=_wait_for_the_end, args=(questions.fileno(),), daemon=True).start()
 
 
 def _wait_for_the_end(pipe: int) -> None:
     poller = select.poll()
-    poller.register(pipe, 0)  # that the other end was closed is told unasked
+    poller.register(pipe, 0)  # that the other end was closed is always reported
     poller.poll()
     os._exit(0)
 

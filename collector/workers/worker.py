@@ -1,26 +1,47 @@
-"""A worker process: takes the evaluators it may run, then answers one question at a time until its pipe ends.
+"""A worker process: loads its custom evaluators, then answers one question at a time until its pipe ends.
 
-Started by `collector.workers.worker_process` with an empty environment. What custom code prints goes
-nowhere; the pipe to the service is out of its way.
+Started by `collector.workers.worker_process` with an empty environment. The output of custom code is
+discarded; it cannot reach the pipe to the service. Three kinds of code are supported, which differ in their
+form: a function of `(run, config, criteria)`, a class created with `(config, criteria)` that has
+`evaluate(run)`, and a function of `(sample, submission)`.
 """
 
+import importlib
+import inspect
 import json
 import math
 import resource
 import signal
+import sys
 import time
-from collections.abc import Mapping
-from typing import Any, BinaryIO
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any, BinaryIO, NamedTuple
 
-from collector.workers.loading import LoadedEvaluator, load_evaluator
 from collector.workers.protocol import ChannelClosed, end_with_the_service, frame, open_channel, read_frame
 
 _OPEN_FILES = 64
 _SPARE_SECONDS = 5
-"""How much longer than its time limit a question may take before the process ends itself.
+"""How long after the time limit of a question the process ends itself, in case the service was killed."""
+Question = Mapping[str, Any]
+"""Has `run`, `config`, `criteria`, and for a function of a submission also `submission`."""
 
-The service ends it much sooner; this is for the case that the service itself was killed.
-"""
+_MAX_INSTANCES = 256
+_SUBMISSION_PARAMETERS = ["sample", "submission"]
+
+
+class LoadedEvaluator(NamedTuple):
+    """A custom evaluator; with `reads_submission` it grades the text that an extractor takes from the run.
+
+    `version` changes with its code.
+    """
+
+    grade: Callable[[Question], object]
+    reads_submission: bool
+    version: str
 
 
 def main() -> None:
@@ -55,7 +76,7 @@ def _limit_resources(memory_bytes: int) -> None:
 
 
 def _limit_time(timeout_seconds: float) -> None:
-    """Let this process end, by processor time and by the clock, should nobody else end it."""
+    """End this process after that time on the processor or on the clock."""
     seconds = math.ceil(timeout_seconds) + _SPARE_SECONDS
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time()) + seconds, hard))
@@ -64,7 +85,7 @@ def _limit_time(timeout_seconds: float) -> None:
 
 def _load(name: str, source: Mapping[str, str], into: dict[str, LoadedEvaluator]) -> dict[str, Any]:
     try:
-        evaluator = load_evaluator(name, source)
+        evaluator = _load_evaluator(name, source)
     except BaseException as error:  # the code of others may raise anything, SystemExit included
         text = str(error) if isinstance(error, LookupError) else f"{type(error).__name__}: {error}"
         return {"problem": text[:1000]}
@@ -82,24 +103,20 @@ def _answer(evaluator: LoadedEvaluator | None, question: Mapping[str, Any]) -> d
 
 
 def _normalised(graded: object) -> dict[str, Any]:
-    """What an evaluator returned as a JSON object; the service checks what stands in it."""
+    """The return value of an evaluator as a JSON object, which the service checks."""
     match graded:
         case bool() | int() | float():
             return {"score": float(graded)}
         case (bool() | int() | float() as score, explanation):
             return {"score": float(score), "explanation": explanation}
         case dict():
-            return _with_rationale(graded)
+            answer = dict(graded)
+            if "rationale" in answer:
+                answer.setdefault("explanation", answer.pop("rationale") or "")
+            return answer
     grade: Any = graded
     rationale = getattr(grade, "rationale", None)
     return {"score": getattr(grade, "score", None), "explanation": rationale or ""}
-
-
-def _with_rationale(graded: Mapping[str, Any]) -> dict[str, Any]:
-    answer = dict(graded)
-    if "rationale" in answer:
-        answer.setdefault("explanation", answer.pop("rationale") or "")
-    return answer
 
 
 def _send(answers: BinaryIO, message: Mapping[str, Any]) -> None:
@@ -109,6 +126,85 @@ def _send(answers: BinaryIO, message: Mapping[str, Any]) -> None:
         text = '{"score": null}'
     answers.write(frame(text.encode()))
     answers.flush()
+
+
+def _load_evaluator(name: str, source: Mapping[str, str]) -> LoadedEvaluator:
+    """The evaluator of `source`, which has `code`, `file` and `function`, or `entry_point`.
+
+    Raises:
+        LookupError: the code has no such function or class.
+        BaseException: whatever the code raises while it is loaded.
+    """
+    module, attribute = _module_of(name, source)
+    found: Any = module
+    for step in attribute.split("."):
+        found = getattr(found, step, None)
+    if not callable(found):
+        raise LookupError(f'it has no function or class "{attribute}"')
+    code = source.get("code") or _code_of(module)
+    version = sha256(f"{attribute}\n{code}".encode(errors="replace")).hexdigest()[:12]
+    if inspect.isclass(found):
+        if not callable(getattr(found, "evaluate", None)):
+            raise LookupError(f'the class "{attribute}" has no method "evaluate"')
+        return LoadedEvaluator(_by_instance(found), False, version)
+    if _parameters(found)[:2] == _SUBMISSION_PARAMETERS:
+        return LoadedEvaluator(_by_submission(found), True, version)
+    return LoadedEvaluator(_by_run(found), False, version)
+
+
+def _module_of(name: str, source: Mapping[str, str]) -> tuple[ModuleType, str]:
+    if "entry_point" in source:
+        module_name, _, attribute = source["entry_point"].partition(":")
+        return importlib.import_module(module_name), attribute
+    file = source["file"]
+    module = ModuleType(f"custom_evaluator_{name.replace('-', '_')}")
+    module.__file__ = file
+    sys.modules[module.__name__] = module
+    folder = str(Path(file).parent)
+    if folder not in sys.path:
+        sys.path.append(folder)
+    exec(compile(source["code"], file, "exec"), vars(module))
+    return module, source["function"]
+
+
+def _code_of(module: ModuleType) -> str:
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError):  # compiled modules
+        return ""
+
+
+def _parameters(function: Callable[..., object]) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return []
+
+
+def _by_run(function: Callable[..., object]) -> Callable[[Question], object]:
+    return lambda question: function(question["run"], question["config"], question["criteria"])
+
+
+def _by_instance(kind: Callable[..., Any]) -> Callable[[Question], object]:
+    @lru_cache(_MAX_INSTANCES)
+    def instance(config: str, criteria: str) -> Any:
+        return kind(json.loads(config), json.loads(criteria))
+
+    def grade(question: Question) -> object:
+        evaluator = instance(json.dumps(question["config"]), json.dumps(question["criteria"]))
+        return evaluator.evaluate(question["run"])
+
+    return grade
+
+
+def _by_submission(function: Callable[..., object]) -> Callable[[Question], object]:
+    def grade(question: Question) -> object:
+        sample = SimpleNamespace(
+            input=question["run"].get("input"), ground_truth=question["criteria"].get("ground_truth")
+        )
+        return function(sample, question["submission"])
+
+    return grade
 
 
 if __name__ == "__main__":

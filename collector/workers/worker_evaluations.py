@@ -1,16 +1,15 @@
-"""Grading a run where some of its evaluations are custom: workers give their answers, all else is as always.
+"""Grading a run with custom evaluations: workers answer those, everything else is graded as always.
 
-What is asked at all, and what becomes of an answer (sampling, `when`, incomplete runs, thresholds, mutes), is
-decided by `processors.evaluate` alone.
+`processors.evaluate` alone decides which questions are sent and what an answer results in (sampling, `when`,
+incomplete runs, thresholds, mutes).
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from collector.workers.answer import WorkerFailure
 from collector.workers.pool import WorkerPool
-from collector.workers.worker_evaluator import WorkerEvaluator, run_text
+from collector.workers.worker_evaluator import WorkerEvaluator, WorkerFailure, run_text
 from processors.criteria import Evaluation
 from processors.evaluate import Answer, Planned, ask, finish, plan
 from processors.model import AgentRun, EvaluationResult, NotEvaluated, RunFacts, SkipReason
@@ -22,9 +21,9 @@ def need_workers(evaluations: Sequence[Evaluation]) -> bool:
 
 
 class QuestionedRun(NamedTuple):
-    """A run whose verdicts depend on workers: what is known already, and what they are to be asked.
+    """A run whose verdicts depend on workers, with what is known already.
 
-    `questions` are evaluators with what to ask of them, by the name of the evaluation.
+    `questions` are evaluators with the message to them, by the name of the evaluation.
     """
 
     run: AgentRun
@@ -47,7 +46,7 @@ class QuestionedRun(NamedTuple):
 def question_run(
     run: AgentRun, evaluations: Sequence[Evaluation], on_skip: Callable[[SkipReason], None]
 ) -> QuestionedRun:
-    """What workers are to be asked of `run`: nothing where the answer could not count."""
+    """The questions to workers about `run`: none whose answer could not count."""
     planned = plan(run, evaluations, on_skip)
     questions: dict[str, tuple[str, bytes]] = {}
     text = b""
@@ -64,7 +63,7 @@ def question_run(
 
 
 async def ask_workers(questions: Mapping[str, tuple[str, bytes]], pool: WorkerPool) -> dict[str, Answer]:
-    """The answers of `pool`, by the name of the evaluation; what a worker failed with is the `error_type`."""
+    """The answers of `pool` by the name of the evaluation; a failure is a `WorkerFailure`."""
     answers = await asyncio.gather(*[_answer(*question, pool) for question in questions.values()])
     return dict(zip(questions, answers, strict=True))
 

@@ -1,5 +1,7 @@
 """A custom evaluator as criteria see it: an evaluator like any other, whose answers come from a worker."""
 
+import math
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -13,14 +15,18 @@ from processors.model import (
     GradedRun,
     JsonObject,
     NotEvaluated,
+    NotEvaluatedReason,
     RunFacts,
     Score,
     encode_json,
 )
 
+_MAX_TYPE_CHARACTERS = 100
+_REASONS = {reason.value: reason for reason in NotEvaluatedReason}
+
 
 class FreeObject(BaseModel):
-    """An object of a criteria file that custom code gets as it is written."""
+    """An object of a criteria file that custom code gets as written."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -30,7 +36,7 @@ class FreeObject(BaseModel):
 class WorkerEvaluator(Evaluator):
     """The evaluator of one evaluation in a criteria file; each custom evaluator is a subclass.
 
-    It grades nothing itself: `question` makes what a worker is asked.
+    It grades nothing itself: `question` builds the message to a worker.
     """
 
     id: ClassVar[str] = ""
@@ -47,15 +53,11 @@ class WorkerEvaluator(Evaluator):
         self._head = encode_json(head)[:-1]
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """There is no answer here, but from `collector.workers.worker_evaluations`.
-
-        Raises:
-            EvaluationError: always.
-        """
-        raise EvaluationError(f"evaluator {self.id} runs in a worker process, and there is none")
+        """Always raises `EvaluationError`: see `collector.workers.worker_evaluations`."""
+        raise EvaluationError(f"evaluator {self.id} needs a worker process, and there is none")
 
     def question(self, run: AgentRun, run_text: bytes) -> bytes | NotEvaluated:
-        """What to ask a worker about `run`, whose JSON is `run_text`; or why there is nothing to ask."""
+        """The message about `run`, whose JSON is `run_text`, or why it cannot be graded."""
         return b'%b,"run":%b}' % (self._head, run_text)
 
 
@@ -72,7 +74,7 @@ class SubmissionEvaluator(WorkerEvaluator):
         self._extraction = config.extraction()
 
     def question(self, run: AgentRun, run_text: bytes) -> bytes | NotEvaluated:
-        """As that of the base; without what the extractor needs there is nothing to ask."""
+        """As that of the base class; not evaluated if the extractor has no text."""
         submission = self._extraction.text(run)
         if isinstance(submission, NotEvaluated):
             return submission
@@ -84,3 +86,45 @@ def run_text(run: AgentRun) -> bytes:
     entry = run_to_json(GradedRun(run=run, results=()))
     del entry["evaluations"]
     return encode_json(entry)
+
+
+class WorkerFailure(EvaluationError):
+    """A custom evaluator gave no verdict; `error_type` is what its worker failed with."""
+
+    error_type = ""
+
+    def __init__(self, error_type: str, text: str) -> None:
+        super().__init__(text)
+        self.error_type = error_type
+
+
+def read_answer(evaluator: str, answer: Mapping[str, object]) -> Score | NotEvaluated:
+    """The verdict in an answer of `evaluator`, checked: nothing from custom code is taken on trust.
+
+    Raises:
+        WorkerFailure: the code raised an exception, or the answer is invalid.
+    """
+    error = answer.get("error")
+    if error is not None:
+        kind = error if isinstance(error, str) and error.isidentifier() else "Exception"
+        kind = kind[:_MAX_TYPE_CHARACTERS]
+        raise WorkerFailure(kind, f"evaluator {evaluator} raised {kind}")
+    text = answer.get("explanation", "")
+    if not isinstance(text, str):
+        raise _invalid(evaluator, "an explanation that is not a text")
+    reason = answer.get("not_evaluated")
+    if reason is not None:
+        if not isinstance(reason, str) or reason not in _REASONS:
+            raise _invalid(evaluator, f"a reason other than {', '.join(_REASONS)}")
+        return NotEvaluated(_REASONS[reason], text)
+    score = answer.get("score")
+    if not isinstance(score, int | float) or not math.isfinite(score) or not 0 <= score <= 1:
+        raise _invalid(evaluator, "no score from 0 to 1")
+    details = answer.get("details", {})
+    if not isinstance(details, dict):
+        raise _invalid(evaluator, "details that are not an object")
+    return Score(float(score), details, (text,) if text else ())
+
+
+def _invalid(evaluator: str, problem: str) -> WorkerFailure:
+    return WorkerFailure("InvalidAnswer", f"evaluator {evaluator} returned {problem}")

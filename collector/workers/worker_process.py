@@ -1,6 +1,6 @@
-"""One worker process as the service sees it: started, asked, ended.
+"""Worker processes as the service sees them: started, sent messages, terminated, replaced.
 
-The process gets an empty environment, no descriptor but its pipes, and `/` as its working directory.
+A process gets an empty environment, no descriptor but its pipes, and `/` as its working directory.
 """
 
 import asyncio
@@ -8,9 +8,13 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import TypeVar
 
+from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
+from collector.task_supervisor import TaskOwner
+from collector.telemetry import Metrics, RateLimitedLogger
 from collector.workers.protocol import LENGTH, MAX_REPLY_BYTES
 
 
@@ -21,19 +25,19 @@ def worker_command(module: str) -> Sequence[str]:
 
 COMMAND = worker_command("collector.workers.worker")
 
-
 _READ_AHEAD_BYTES = 1 << 20
+_MAX_BACK_OFF_SECONDS = 60.0
+_ResultT = TypeVar("_ResultT")
 
 
 class WorkerDied(TracegradeError):
-    """The process ended, or said something that is no answer."""
+    """The process ended, or sent something that is not an answer."""
 
 
 class WorkerProcess:
-    """A process that works for the service; to be ended with `end`, whatever happened before.
+    """A worker process, to be ended with `end` whatever happened before.
 
-    None of the methods limits its own time. One that was cancelled leaves a process that is only good for
-    being ended.
+    No method limits its own time. After one was cancelled, `end` is the only thing left to do.
     """
 
     def __init__(
@@ -61,7 +65,7 @@ class WorkerProcess:
             env={},
             cwd="/",
             close_fds=True,
-            start_new_session=True,  # what a terminal sends to the service is not for it
+            start_new_session=True,  # signals from a terminal to the service are not for it
         )
         return cls(asyncio.subprocess.Process(transport, protocol, loop), transport, max_reply_bytes)
 
@@ -100,14 +104,14 @@ class WorkerProcess:
             raise WorkerDied("the worker process ended") from None
 
     async def wait(self) -> None:
-        """Return when the process has ended, by itself or by others."""
+        """Return when the process has ended, for whatever reason."""
         await self._process.wait()
 
     async def end(self) -> None:
         """Kill the process, with what it started, and wait for its end.
 
-        What it still says is thrown away: a pipe that nobody reads would never tell that it has ended, and
-        a process of its own making may hold the other side open.
+        Its remaining output is discarded: the end of an unread pipe is never noticed, and a child of the
+        process may hold the other side open.
         """
         for descriptor in (0, 1):
             pipe = self._transport.get_pipe_transport(descriptor)
@@ -117,3 +121,93 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
+
+
+class WorkerLanes:
+    """Keeps `size` processes alive and works with each; subclasses define `_work_with`.
+
+    Args:
+        command: Starts a worker.
+        size: Number of workers.
+        order: The first message to each, which it answers when it is ready.
+        load_seconds: How long that may take.
+        max_reply_bytes: A longer answer is not read.
+        metrics: Counts workers that failed to start.
+        clock: Measures time limits.
+        log: Reports failures.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        size: int,
+        order: bytes,
+        load_seconds: float,
+        max_reply_bytes: int,
+        metrics: Metrics,
+        clock: Clock,
+        log: RateLimitedLogger,
+    ) -> None:
+        self._command = command
+        self._size = size
+        self._order = order
+        self._load_seconds = load_seconds
+        self._max_reply_bytes = max_reply_bytes
+        self._metrics = metrics
+        self._clock = clock
+        self._log = log
+        self._lanes: list[asyncio.Task[None]] = []
+        metrics.worker_failures.add(0, "start")
+
+    def start(self, tasks: TaskOwner) -> None:
+        """Start the workers; work waits until they are ready."""
+        self._lanes = [
+            tasks.create_task(self._serve(), name=f"worker {number}") for number in range(self._size)
+        ]
+
+    async def _end_workers(self) -> None:
+        """End the workers; safe at any time."""
+        for lane in self._lanes:
+            lane.cancel()
+        await asyncio.gather(*self._lanes, return_exceptions=True)
+
+    async def _work_with(self, worker: WorkerProcess) -> None:
+        """Work with a ready worker for as long as it is usable."""
+        raise NotImplementedError
+
+    async def _serve(self) -> None:
+        """Keep one worker alive and work with it."""
+        failures = 0
+        while True:
+            worker = None
+            try:
+                worker = await WorkerProcess.start(self._command, self._max_reply_bytes)
+                await within(self._load_seconds, worker.ask(self._order), self._clock)
+                failures = 0
+                await self._work_with(worker)
+            except (OSError, WorkerDied):  # a TimeoutError is an OSError
+                failures += 1
+                self._metrics.worker_failures.add(1, "start")
+                self._log.warning("start", "A worker process failed to start and will be retried.")
+            finally:
+                if worker is not None:
+                    await asyncio.shield(worker.end())
+            if failures:
+                await self._clock.sleep(back_off(failures))
+
+
+async def within(seconds: float, work: Coroutine[object, object, _ResultT], clock: Clock) -> _ResultT:
+    """The result of `work`, which is cancelled after `seconds`; raises TimeoutError then."""
+    working = asyncio.ensure_future(work)
+    try:
+        if not await ends_within(seconds, working, clock):
+            raise TimeoutError
+        return working.result()
+    finally:
+        working.cancel()
+
+
+def back_off(failures: int) -> float:
+    """Seconds to wait after that many failures in a row, the first included: 1, 2, 4, to 60."""
+    return min(_MAX_BACK_OFF_SECONDS, 2.0 ** min(failures - 1, 10))

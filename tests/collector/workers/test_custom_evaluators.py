@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from collector.clock import ManualClock
 from collector.workers.config import WorkersConfig
 from collector.workers.custom_evaluators import load_custom_evaluators
-from collector.workers.suspension import Suspensions
+from collector.workers.pool import Suspensions
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.documents.problems import ProblemsFound
@@ -20,8 +20,8 @@ GOOD = "def grade(run, config, criteria):\n    return 1\n"
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("def other(): pass\n", 'there is no function or class "grade" in it'),
-        ("grade = 5\n", 'there is no function or class "grade" in it'),
+        ("def other(): pass\n", 'it has no function or class "grade"'),
+        ("grade = 5\n", 'it has no function or class "grade"'),
         ("class grade: pass\n", 'the class "grade" has no method "evaluate"'),
         ("import nothing_like_it\n", "ModuleNotFoundError: No module named 'nothing_like_it'"),
         ("def grade(:\n", "SyntaxError: "),
@@ -41,7 +41,7 @@ def test_code_that_cannot_be_loaded_is_a_problem_with_its_name(
 
 
 def test_code_that_ends_the_process_while_it_is_loaded_is_a_problem(tmp_path: Path) -> None:
-    with pytest.raises(ProblemsFound, match="the worker process ended while it loaded them"):
+    with pytest.raises(ProblemsFound, match="the worker process ended while loading them"):
         loaded(tmp_path, {"bad": "import os\nos._exit(0)\n"})
 
 
