@@ -1,4 +1,4 @@
-"""From the receivers of the configuration to listeners: which types there are, and what is on."""
+"""From the configured receivers to listeners and other sources of spans."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -53,9 +53,9 @@ def build_receivers(
     *,
     max_bytes_in_flight: int | None = None,
 ) -> dict[str, SpanSource]:
-    """The listeners of all receivers that are on, and whatever else spans come from, by name.
+    """The sources of spans of all receivers that are on, by name.
 
-    Where a limit on bytes under way is not written, `max_bytes_in_flight` takes its place.
+    `max_bytes_in_flight` applies where the configuration sets no such limit.
     """
     found: dict[str, SpanSource] = {}
     for name, kind in receiver_types().items():
@@ -69,7 +69,7 @@ def build_receivers(
 
 
 def listening_at(config: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Where each listener in `config` has its endpoint written, and the endpoint."""
+    """The configuration path of each endpoint in `config`, and the endpoint."""
     for name in type(config).model_fields:
         value = getattr(config, name)
         if isinstance(value, ServerConfig):

@@ -1,4 +1,4 @@
-"""What receivers hand requests to, and how its outcome is told to the sender."""
+"""The consumer of export requests, and the response to a sender."""
 
 from collections.abc import Awaitable, Collection
 from typing import NamedTuple, Protocol
@@ -14,20 +14,20 @@ FULL_SUCCESS = b""
 FULL_SUCCESS_JSON = b"{}"
 
 LARGE_REQUEST_BYTES = 1 << 20
-"""A longer request takes so long to read that others must not wait for it."""
+"""A longer request takes so long to read that others must not wait."""
 
 COMPRESSED_AT_ONCE_BYTES = 1 << 18
-"""What is longer, and compressed, is inflated beside the event loop."""
+"""Longer compressed requests are decompressed in a thread."""
 
 _MAX_MESSAGE_LENGTH = 4096
 
 
 class ExportOutcome(NamedTuple):
-    """What became of a request that was accepted, wholly or in part.
+    """The outcome of a request that was accepted, wholly or in part.
 
-    `rejected` spans will never be accepted, and `message` says why; a message without rejected spans is a
-    warning. Where `stored` is given, it must be awaited before the request is acknowledged; it raises a
-    `Refusal` if the spans could not be kept.
+    `rejected` spans will never be accepted, for the reason in `message`; a message without rejected spans is
+    a warning. If `stored` is given, it must be awaited before the request is acknowledged; it raises a
+    `Refusal` if the spans could not be stored.
     """
 
     accepted: int
@@ -37,16 +37,16 @@ class ExportOutcome(NamedTuple):
 
 
 class Consumer(Protocol):
-    """Takes export requests in."""
+    """Accepts export requests."""
 
     def consume_traces(self, body: bytes) -> ExportOutcome:
-        """Take a serialised ExportTraceServiceRequest, or refuse the whole of it.
+        """Accept a serialised ExportTraceServiceRequest, or refuse all of it.
 
-        On return the accepted spans are in the consumer's keeping and may be acknowledged, as soon as they
-        are `stored`. Runs on the event loop, so it must be quick and never wait.
+        The accepted spans may be acknowledged as soon as they are `stored`. Runs on the event loop, so it
+        must be quick and never wait.
 
         Raises:
-            Refusal: nothing of the request was kept.
+            Refusal: nothing of the request was accepted.
         """
         ...
 
@@ -117,7 +117,7 @@ class RecordConsumer(Consumer, Protocol):
 
 
 def encode_response(outcome: ExportOutcome) -> bytes:
-    """The serialised ExportTraceServiceResponse that tells `outcome`."""
+    """The serialised ExportTraceServiceResponse for `outcome`."""
     if not outcome.rejected and not outcome.message:
         return FULL_SUCCESS
     response = ExportTraceServiceResponse()
@@ -127,7 +127,7 @@ def encode_response(outcome: ExportOutcome) -> bytes:
 
 
 def encode_response_json(outcome: ExportOutcome) -> bytes:
-    """The ExportTraceServiceResponse that tells `outcome`, as OTLP/JSON."""
+    """The ExportTraceServiceResponse for `outcome`, as OTLP/JSON."""
     if not outcome.rejected and not outcome.message:
         return FULL_SUCCESS_JSON
     partial_success: dict[str, str] = {}

@@ -1,9 +1,9 @@
-"""OTLP: which of its protocols are listened for, and which listener speaks each."""
+"""OTLP: its protocols and their listeners."""
 
 from collections.abc import Mapping
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from collector.clock import Clock
 from collector.config_fields import EMPTY_IS_DEFAULTS, Section
@@ -15,12 +15,11 @@ from collector.receivers.otlp_http import HttpServerConfig, OtlpHttpReceiver
 from collector.receivers.receiver import Receiver, ReceiverType
 from collector.receivers.server_config import DEFAULT_MAX_BYTES_IN_FLIGHT
 from collector.telemetry import Metrics
+from processors.documents import StrictModel
 
 
-class OtlpProtocols(BaseModel):
-    """Listeners for OTLP. Where only one is written, the other is off."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class OtlpProtocols(StrictModel):
+    """Listeners for OTLP. If only one is configured, the other is off."""
 
     grpc: Annotated[GrpcServerConfig | None, EMPTY_IS_DEFAULTS] = None
     http: Annotated[HttpServerConfig | None, EMPTY_IS_DEFAULTS] = None
@@ -32,17 +31,15 @@ class OtlpProtocols(BaseModel):
         return self
 
 
-class OtlpReceiverConfig(BaseModel):
+class OtlpReceiverConfig(StrictModel):
     """Receives spans over OTLP."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     protocols: Section[OtlpProtocols] = OtlpProtocols(grpc=GrpcServerConfig(), http=HttpServerConfig())
     max_bytes_in_flight: int = Field(
         default=DEFAULT_MAX_BYTES_IN_FLIGHT,
         ge=1,
-        description="What all messages that are being received may have together; while it is used up, "
-        "senders wait. At least the largest max_request_bytes.",
+        description="Limit for all messages being received together; once it is used up, senders wait. At "
+        "least the largest max_request_bytes.",
     )
 
     @model_validator(mode="after")
@@ -57,7 +54,7 @@ class OtlpReceiverConfig(BaseModel):
 
     @property
     def max_message_bytes(self) -> int:
-        """What the largest message may have."""
+        """The limit for a single message."""
         listeners = (self.protocols.grpc, self.protocols.http)
         return max(listener.max_request_bytes for listener in listeners if listener is not None)
 

@@ -1,7 +1,6 @@
 """OTLP over gRPC, on grpcio.
 
-Messages are taken as the bytes that were sent, compressed ones too: the transport hands them over as they
-are, so that inflating is ours and stops at the size limit.
+The transport passes compressed messages on as they are, so that decompression here stops at the size limit.
 """
 
 import asyncio
@@ -29,24 +28,24 @@ from collector.receivers.server_config import ServerConfig, grpc_credentials
 TRACE_SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
 
 READINESS_SERVICES = ("", TRACE_SERVICE, "readiness")
-"""Names under which `grpc.health.v1` tells whether the service takes requests."""
+"""Names under which `grpc.health.v1` reports whether the service accepts requests."""
 
 LIVENESS_SERVICE = "liveness"
-"""The name under which it tells that the process lives."""
+"""The name under which it reports that the process is alive."""
 
 STOP_GRACE_SECONDS = 1.0
-"""How long answers that are on their way may take when nothing runs any more."""
+"""How long answers may take to be sent once no call is running."""
 
 _EXPORT_METHOD = f"/{TRACE_SERVICE}/Export"
 _LARGEST_MESSAGE = 2**31 - 1
 _MIN_PING_INTERVAL_MS = 10_000
 _KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 120_000, 20_000
 _MAX_CALLS = 1024
-"""Calls under way at once; more are told to come back."""
+"""Concurrent calls; further ones are asked to retry."""
 _MAX_STREAMS = 128
-"""Of these on one connection; a client keeps others back by itself."""
+"""Of these on one connection; a client holds further ones back by itself."""
 _LOOKAHEAD_BYTES = 256 * 1024
-"""What grpcio takes of a message that nobody reads yet."""
+"""What grpcio buffers of a message that is not read yet."""
 _READ_SECONDS = 60.0
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -62,22 +61,22 @@ class GrpcServerConfig(ServerConfig):
     endpoint: Endpoint = "127.0.0.1:4317"
     server: Literal["grpcio", "uvicorn"] = Field(
         default="grpcio",
-        description="The library that speaks gRPC. uvicorn is experimental: it takes a third of the CPU for "
-        "small requests, on an HTTP/2 that is young.",
+        description="The library that implements gRPC. uvicorn is experimental: it takes a third of the CPU "
+        "for small requests, on a young implementation of HTTP/2.",
     )
 
 
 class GrpcReceiver(Receiver):
-    """Serves `TraceService/Export` and `grpc.health.v1`; which library speaks gRPC is in the classes below.
+    """Serves `TraceService/Export` and `grpc.health.v1`; subclasses bind it to a library.
 
-    Calls are counted by the name of their status code. `CANCELLED` stands for calls that ended before their
-    message was there: the sender went away, or the message was so long that the transport refused it.
+    Calls are counted by the name of their status code. `CANCELLED` is for calls that ended before their
+    message arrived: the sender disconnected, or the transport refused a message because of its length.
     """
 
     transport = "grpc"
 
     def _refusal(self, method: str, authorization: str | bytes | None) -> ErrorStatus | None:
-        """Why a call is answered before its message is read; None: it is not."""
+        """The status that answers a call before its message is read; None if it is admitted."""
         if method != _EXPORT_METHOD:
             status = no_such_service(method)
         else:
@@ -91,17 +90,14 @@ class GrpcReceiver(Receiver):
         return status
 
     async def _export(self, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
-        """What answers an admitted call with that message, compressed as `encoding` says; None: unknown."""
+        """The answer to an admitted call with that message; an `encoding` of None is unknown."""
         try:
             is_compressed = encoding is not None or body[:2] == GZIP_MAGIC or body[:1] == _ZLIB_START
             if len(body) <= COMPRESSED_AT_ONCE_BYTES or not is_compressed:
                 content = self._content(body, encoding)
             else:
                 content = await asyncio.to_thread(self._content, body, encoding)
-            outcome = await self._consume(content)
-            if outcome.stored is not None:
-                await outcome.stored
-            response = encode_response(outcome)
+            response = encode_response(await self._consume(content))
         except Exception as error:
             return self._refused(error)
         self._requests.add(1, self.transport, "OK")
@@ -114,7 +110,7 @@ class GrpcReceiver(Receiver):
         return status
 
     def _content(self, body: bytes, encoding: str | None) -> bytes:
-        """The message as it was before the sender compressed it."""
+        """The message before compression."""
         limit = self.config.max_request_bytes
         if encoding == "gzip" or (encoding is None and body[:2] == GZIP_MAGIC):
             return gzip_decompress(body, limit)
@@ -129,7 +125,7 @@ class GrpcReceiver(Receiver):
 
 
 class OtlpGrpcReceiver(GrpcReceiver):
-    """The receiver on grpcio, which refuses messages more than twice as long as allowed by itself."""
+    """The receiver on grpcio, which itself refuses messages more than twice as long as allowed."""
 
     _health: health.aio.HealthServicer
     _server: grpc.aio.Server | None = None
@@ -141,8 +137,8 @@ class OtlpGrpcReceiver(GrpcReceiver):
         host, port = parse_endpoint(self.config.endpoint)
         host = f"[{host}]" if ":" in host else host
         await _check_free(host, port)
-        # How long a message is, grpcio tells nobody before it has all of it: as many are read at once as
-        # fit the budget if each is as long as allowed. What is not read yet holds its lookahead alone.
+        # grpcio does not report the length of a message before it has all of it: as many are read at once as
+        # fit the budget if each is as long as allowed. An unread one takes only its lookahead.
         self._reading = asyncio.Semaphore(
             max(self._budget.max_bytes // max(self.config.max_request_bytes, 1), 1)
         )
@@ -150,7 +146,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
         await self.set_serving(False)
         await self._health.set(LIVENESS_SERVICE, health_pb2.HealthCheckResponse.SERVING)
         # Declared as a stream of requests, which is the same on the wire: so a call can be refused before
-        # its message is read, and is seen even if its message never comes.
+        # its message is read, and is noticed even if its message never arrives.
         self._handler = grpc.stream_unary_rpc_method_handler(self._answer)
         server = grpc.aio.server(options=_options(self.config.max_request_bytes))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
@@ -167,7 +163,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
         return f"{host}:{port}"
 
     async def set_serving(self, is_serving: bool) -> None:
-        """Say through `grpc.health.v1` whether requests are taken now."""
+        """Report through `grpc.health.v1` whether requests are accepted now."""
         statuses = health_pb2.HealthCheckResponse
         for service in READINESS_SERVICES:
             await self._health.set(service, statuses.SERVING if is_serving else statuses.NOT_SERVING)
@@ -186,16 +182,16 @@ class OtlpGrpcReceiver(GrpcReceiver):
         await server.stop(max(0.0, min(STOP_GRACE_SECONDS, deadline - self._clock.monotonic())))
 
     def service(self, call: grpc.HandlerCallDetails) -> _MethodHandler:
-        """What handles `call`; asked by grpcio when the headers of a call are there."""
+        """The handler of `call`; grpcio calls this when the headers of a call have arrived."""
         status = self._refusal(call.method, _authorization(call))
         if status is None and self._running >= _MAX_CALLS:
-            status = self._refused(Overloaded("Too many calls are under way; send the request again."))
+            status = self._refused(Overloaded("Too many concurrent calls; send the request again."))
         if status is None:
             return self._handler
 
         async def refuse(_: object, context: grpc.aio.ServicerContext) -> None:
             # grpcio names a peer with its family before it, and escapes brackets.
-            self._tell_refused_credentials(status, unquote(context.peer()).partition(":")[2])
+            self._log_refused_credentials(status, unquote(context.peer()).partition(":")[2])
             await _abort(context, status)
 
         return grpc.stream_unary_rpc_method_handler(refuse)
@@ -208,7 +204,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
             if body is grpc.aio.EOF:
                 self._requests.add(1, self.transport, "CANCELLED")
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call carries no message.")
-            answer = await self._export(body, None)  # grpcio does not say whether it is compressed
+            answer = await self._export(body, None)  # grpcio does not report whether it is compressed
             if isinstance(answer, ErrorStatus):
                 await _abort(context, answer)
             return answer
@@ -216,7 +212,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
             self._ended()
 
     async def _read(self, context: grpc.aio.ServicerContext) -> bytes:
-        """The message; one that takes too long gives up its place for others, and its sender comes back."""
+        """The message; the sender of one that takes too long is asked to retry, to make room for others."""
         try:
             async with asyncio.timeout(_READ_SECONDS):
                 body: bytes = await context.read()
@@ -226,7 +222,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
 
 
 async def _check_free(host: str, port: int) -> None:
-    """Find a port in use before gRPC does, which writes to standard error and hides the reason."""
+    """Detect a port in use before gRPC does, which writes to standard error and hides the reason."""
     try:
         probe = await asyncio.get_running_loop().create_server(asyncio.Protocol, host.strip("[]"), port)
     except OSError as error:
@@ -259,7 +255,7 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
         ("grpc.max_concurrent_streams", _MAX_STREAMS),
         # A second service on the same port must fail, not share the calls.
         ("grpc.so_reuseport", 0),
-        # Senders that died without a word are noticed, and those that ask as often are not cut off.
+        # Detects dead senders, and accepts keepalive pings of senders at the same rate.
         ("grpc.keepalive_time_ms", _KEEPALIVE_TIME_MS),
         ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
         ("grpc.keepalive_permit_without_calls", 1),

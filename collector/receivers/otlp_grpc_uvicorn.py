@@ -1,8 +1,8 @@
 """OTLP over gRPC, on uvicorn's HTTP/2: gRPC's framing as one ASGI application.
 
-Experimental, and on only where `server: uvicorn` asks for it. A call is answered as the receiver on grpcio
-answers it, with two headers frames where gRPC would allow one ("Trailers-Only"): ASGI has no word for that.
-Deadlines are the client's to keep: it resets calls that it no longer waits for.
+Experimental, and only used with `server: uvicorn`. A call is answered as by the receiver on grpcio, with two
+headers frames where gRPC would allow one ("Trailers-Only"), which ASGI does not support. The client enforces
+deadlines: it resets calls that it no longer waits for.
 """
 
 import asyncio
@@ -16,23 +16,21 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from starlette.types import Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer, peer_of
-from collector.config_fields import parse_endpoint
 from collector.errors import Draining, MalformedRequest, Refusal, UnsupportedRequest
 from collector.otlp import ErrorStatus
-from collector.receivers.http_body import Disconnected, HttpBody
+from collector.receivers.in_flight import Disconnected, HttpBody
 from collector.receivers.otlp_grpc import (
     LIVENESS_SERVICE,
     READINESS_SERVICES,
     STOP_GRACE_SECONDS,
     GrpcReceiver,
 )
-from collector.receivers.server_config import ssl_context
 
 _HEALTH_CHECK, _HEALTH_WATCH = "/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"
 _MAX_HEALTH_BYTES = 64 * 1024
 
 _PREFIX = struct.Struct(">BI")
-"""Stands before each message: whether it is compressed, and its length."""
+"""In front of each message: whether it is compressed, and its length."""
 
 _PRINTABLE = " !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _HEADERS = [(b"content-type", b"application/grpc"), (b"grpc-accept-encoding", b"identity,gzip,deflate")]
@@ -46,31 +44,23 @@ class UvicornGrpcReceiver(GrpcReceiver):
 
     async def _listen(self) -> str:
         """Health says `NOT_SERVING` until `set_serving`."""
-        from collector.http2_connection import Http2Connection  # with it zttp is loaded, only where asked for
+        from collector.http2_connection import Http2Connection  # loads zttp, only where configured
 
-        context = ssl_context(self.config.tls, self._tell_failed_handshake) if self.config.tls else None
-        if context is not None:
-            context.set_alpn_protocols(["h2"])
         self._health = {LIVENESS_SERVICE: HealthCheckResponse.SERVING}
         self._health_changed = asyncio.Event()
         await self.set_serving(False)
-        host, port = parse_endpoint(self.config.endpoint)
-        server = AsgiServer(
-            self._call, host, port, ssl=context, connection=Http2Connection, clock=self._clock
-        )
-        await server.start()
-        self._server = server
-        return server.endpoint
+        self._server = await self._serve(self._call, Http2Connection)
+        return self._server.endpoint
 
     async def set_serving(self, is_serving: bool) -> None:
-        """Say through `grpc.health.v1` whether requests are taken now."""
+        """Report through `grpc.health.v1` whether requests are accepted now."""
         self._set_health(READINESS_SERVICES, is_serving)
 
     async def shutdown(self, deadline: float) -> None:
-        """Answer new calls `UNAVAILABLE`, let running ones finish until `deadline`, then close the port.
+        """Send clients away, finish running calls until `deadline`, then close the port.
 
-        Clients are sent away at the beginning. `deadline` is on the clock's monotonic time. Safe before
-        `start` and twice.
+        New calls are answered `UNAVAILABLE`. `deadline` is on the clock's monotonic time. Safe before `start`
+        and twice.
         """
         server, self._server = self._server, None
         if server is None:
@@ -101,7 +91,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
             return
         refusal = self._refusal(method, headers.get(b"authorization"))
         if refusal is not None:
-            self._tell_refused_credentials(refusal, peer_of(scope))
+            self._log_refused_credentials(refusal, peer_of(scope))
             await _answer(send, refusal)
             return
         self._begun()
@@ -113,11 +103,11 @@ class UvicornGrpcReceiver(GrpcReceiver):
             self._ended()
 
     async def _export_from(self, receive: Receive, headers: dict[bytes, bytes]) -> bytes | ErrorStatus:
-        """What answers an admitted call; raises `Disconnected` if its message never comes."""
+        """The answer to an admitted call; raises `Disconnected` if its message never arrives."""
         body = HttpBody(receive, self.config.max_request_bytes, self._budget, waits=False)
         try:
             is_compressed, message = await _message(body)
-            encoding = None  # then it may be compressed all the same, by a sender that gRPC knows nothing of
+            encoding = None  # it may still be compressed, by a sender that does not use gRPC for that
             if is_compressed:
                 encoding = headers.get(b"grpc-encoding", b"identity").decode("latin-1")
                 if encoding not in ("gzip", "deflate"):
@@ -145,22 +135,22 @@ class UvicornGrpcReceiver(GrpcReceiver):
             await _answer(send, HealthCheckResponse(status=status).SerializeToString())
 
     async def _watch_health(self, service: str, receive: Receive, send: Send) -> None:
-        """Tell every change until the client goes away or the receiver is shut down."""
-        gone = asyncio.ensure_future(receive())
+        """Report every change until the client disconnects or the receiver is shut down."""
+        disconnect = asyncio.ensure_future(receive())
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS, "trailers": True})
-        told = None
-        while not gone.done():
+        reported = None
+        while not disconnect.done():
             status = self._health.get(service, HealthCheckResponse.SERVICE_UNKNOWN)
-            if status != told:
-                told = status
+            if status != reported:
+                reported = status
                 frame = _frame(HealthCheckResponse(status=status).SerializeToString())
                 await send({"type": "http.response.body", "body": frame, "more_body": True})
             if self._is_draining:
-                gone.cancel()
+                disconnect.cancel()
                 await _end(send, self._failure(Draining("The service is shutting down.")))
                 return
             changed = asyncio.ensure_future(self._health_changed.wait())
-            await asyncio.wait((gone, changed), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((disconnect, changed), return_when=asyncio.FIRST_COMPLETED)
             changed.cancel()
 
 
@@ -169,9 +159,9 @@ async def _message(body: HttpBody) -> tuple[bool, bytes]:
 
     Raises:
         MalformedRequest: there is none, only a part of one, or more than one.
-        RequestTooLarge: it is longer than allowed; it is not read then.
+        RequestTooLarge: it is longer than allowed, and is not read.
         Overloaded: other calls being received leave no room.
-        Disconnected: the sender went away.
+        Disconnected: the sender closed the connection.
     """
     start = await body.next()
     while len(start) < _PREFIX.size and not body.is_complete:
@@ -187,7 +177,7 @@ async def _message(body: HttpBody) -> tuple[bool, bytes]:
 
 
 async def _answer(send: Send, answer: bytes | ErrorStatus) -> None:
-    """End a call that nothing was sent for yet: with a message, or with an error."""
+    """Answer a call for which nothing was sent yet."""
     await send({"type": "http.response.start", "status": 200, "headers": _HEADERS, "trailers": True})
     await _end(send, answer)
 

@@ -5,7 +5,7 @@ import asyncio
 from starlette.types import Message, Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer, peer_of
-from collector.config_fields import Endpoint, parse_endpoint
+from collector.config_fields import Endpoint
 from collector.errors import UnsupportedRequest
 from collector.otlp import (
     ErrorStatus,
@@ -20,9 +20,9 @@ from collector.receivers.consumer import (
     encode_response,
     encode_response_json,
 )
-from collector.receivers.http_body import Disconnected, HttpBody
+from collector.receivers.in_flight import Disconnected, HttpBody
 from collector.receivers.receiver import Receiver
-from collector.receivers.server_config import ServerConfig, ssl_context
+from collector.receivers.server_config import ServerConfig
 
 TRACES_PATH = "/v1/traces"
 PROTOBUF = b"application/x-protobuf"
@@ -30,12 +30,12 @@ JSON = b"application/json"
 GZIP = b"gzip"
 
 DISCONNECTED = "499"
-"""Counted for senders that went away before their request was there; the code is nginx's."""
+"""Counted for senders that disconnected before their request was complete, as nginx does."""
 
 _LARGE_JSON_BYTES = 256 * 1024
-"""Longer JSON is converted beside the event loop, one request at a time."""
+"""Longer JSON is converted in a thread, one request at a time."""
 _HUGE_JSON_BYTES = 4 * 1024 * 1024
-"""Longer JSON is converted by another process: to parse it would stop all threads of this one."""
+"""Longer JSON is converted in another process: parsing it would block all threads of this one."""
 
 
 class HttpServerConfig(ServerConfig):
@@ -54,16 +54,12 @@ class OtlpHttpReceiver(Receiver):
     _server: AsgiServer | None = None
 
     async def _listen(self) -> str:
-        context = ssl_context(self.config.tls, self._tell_failed_handshake) if self.config.tls else None
         self._large_json = asyncio.Lock()
-        host, port = parse_endpoint(self.config.endpoint)
-        server = AsgiServer(self._answer, host, port, ssl=context, clock=self._clock)
-        await server.start()
-        self._server = server
-        return server.endpoint
+        self._server = await self._serve(self._answer)
+        return self._server.endpoint
 
     async def set_serving(self, is_serving: bool) -> None:
-        """Nobody asks over HTTP: the telemetry endpoint says it."""
+        """Does nothing: over HTTP the telemetry endpoint reports it."""
 
     async def shutdown(self, deadline: float) -> None:
         """Close the port, answer requests that still begin 503, let running ones finish until `deadline`.
@@ -89,15 +85,13 @@ class OtlpHttpReceiver(Receiver):
                 self._check(media_type, headers)
                 request = await self._request(body, media_type, headers)
                 outcome = await self._consume(request)
-                if outcome.stored is not None:
-                    await outcome.stored
                 response = encode_response_json(outcome) if answers_json else encode_response(outcome)
         except Disconnected:
             self._requests.add(1, self.transport, DISCONNECTED)
             return
         except Exception as error:
             status = self._failure(error)
-            self._tell_refused_credentials(status, peer_of(scope))
+            self._log_refused_credentials(status, peer_of(scope))
         finally:
             body.release()
         if status is not None:
@@ -109,7 +103,7 @@ class OtlpHttpReceiver(Receiver):
         await send({"type": "http.response.body", "body": response})
 
     def _check(self, media_type: bytes, headers: dict[bytes, bytes]) -> None:
-        """Refuse a request that its headers already rule out."""
+        """Refuse a request because of its headers."""
         self._admit(headers.get(b"authorization"))
         if media_type not in (PROTOBUF, JSON):
             raise UnsupportedRequest(
@@ -144,7 +138,7 @@ class OtlpHttpReceiver(Receiver):
 
 
 def _misdirected(scope: Scope) -> ErrorStatus | None:
-    """The answer to a request that is none for traces."""
+    """The answer to a request that does not export traces."""
     if scope["path"] != TRACES_PATH:
         return no_such_path(scope["path"])
     return None if scope["method"] == "POST" else method_not_allowed(scope["method"])

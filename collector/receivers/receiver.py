@@ -1,6 +1,6 @@
-"""What a receiver promises and does with requests whatever the transport, and what its file has to expose.
+"""What receivers have in common whatever their transport, and what the module of a receiver exposes.
 
-A receiver is one file in this folder with a `COMPONENT`; it is found by the folder and registered nowhere.
+A receiver is one module in this folder with a `COMPONENT`; it is discovered by the folder.
 """
 
 import asyncio
@@ -11,18 +11,20 @@ import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from google.rpc import code_pb2
 from pydantic import BaseModel
+from starlette.types import ASGIApp
 
+from collector.asgi_server import AsgiServer, ConnectionFactory
 from collector.clock import Clock, SystemClock, ends_within
+from collector.config_fields import parse_endpoint
 from collector.errors import Draining, Refusal, StartupError, Unauthenticated
 from collector.otlp import ErrorStatus, error_status
 from collector.receivers.consumer import LARGE_REQUEST_BYTES, Consumer, ExportOutcome, RecordConsumer
 from collector.receivers.in_flight import InFlightBudget
-from collector.receivers.server_config import ServerAuthConfig, ServerConfig
+from collector.receivers.server_config import ServerAuthConfig, ServerConfig, ssl_context
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 
@@ -40,31 +42,26 @@ class SpanSource(Protocol):
         ...
 
     async def set_serving(self, is_serving: bool) -> None:
-        """Whether spans are taken now; after `start`."""
+        """Set whether spans are accepted now; after `start`."""
         ...
 
     async def shutdown(self, deadline: float) -> None:
-        """Take nothing more; return by `deadline` on the clock's monotonic time."""
+        """Accept nothing more; return by `deadline` on the clock's monotonic time."""
         ...
 
 
 class Receiver(ABC):
-    """Takes export requests at one endpoint between `start` and `shutdown`.
+    """Accepts export requests at one endpoint between `start` and `shutdown`, whatever the transport.
 
-    Each answered request is counted in `metrics.requests` by its status. What is special about a transport
-    is in the classes below.
-
-    Attributes:
-        config: Where to listen and what to accept.
+    Each answered request is counted in `metrics.requests` by its status.
 
     Args:
         config: Where to listen and what to accept.
         consumer: Takes the requests.
         metrics: Counts the requests.
-        clock: What deadlines are measured on.
-        budget: Bytes that all messages under way may have together, by default four of the
-            largest.
-        random: Gives numbers in [0, 1) for retry delays.
+        clock: Measures deadlines.
+        budget: Bytes that all messages in flight may have together, by default four of the largest.
+        random: Returns numbers in [0, 1) for retry delays.
     """
 
     transport: ClassVar[str]
@@ -88,15 +85,11 @@ class Receiver(ABC):
         self._budget = budget or InFlightBudget(4 * config.max_request_bytes, config.max_request_bytes)
         self._auth = BearerAuth(config.auth, self._clock) if config.auth else None
         self._log = RateLimitedLogger(logging.getLogger(__name__), self._clock)
-        self._endpoint = config.endpoint
+        self.endpoint = config.endpoint
+        """`host:port` with the real port; as configured before `start`."""
         self._is_draining = False
         self._running = 0
         self._idle = asyncio.Event()
-
-    @property
-    def endpoint(self) -> str:
-        """`host:port` with the real port; as configured before `start`."""
-        return self._endpoint
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Listen.
@@ -106,17 +99,11 @@ class Receiver(ABC):
         """
         if self._auth is not None:
             self._auth.load()
-        self._endpoint = await self._listen()
-
-    async def _consume(self, request: bytes) -> ExportOutcome:
-        """Hand a request on; the loop goes on while a long one is read."""
-        if len(request) <= LARGE_REQUEST_BYTES:
-            return self._consumer.consume_traces(request)
-        return await self._consumer.consume_large_traces(request)
+        self.endpoint = await self._listen()
 
     @abstractmethod
     async def set_serving(self, is_serving: bool) -> None:
-        """Tell those who ask the receiver itself whether requests are taken now; after `start`."""
+        """Report whether requests are accepted now to clients of the receiver itself; after `start`."""
 
     @abstractmethod
     async def shutdown(self, deadline: float) -> None:
@@ -129,12 +116,32 @@ class Receiver(ABC):
     async def _listen(self) -> str:
         """Open the port; the endpoint with the real one."""
 
+    async def _serve(self, app: ASGIApp, connection: ConnectionFactory | None = None) -> AsgiServer:
+        """Listen with an ASGI application, over a protocol of its own if one is given."""
+        context = ssl_context(self.config.tls, self._log_failed_handshake) if self.config.tls else None
+        if context is not None and connection is not None:
+            context.set_alpn_protocols(["h2"])
+        host, port = parse_endpoint(self.config.endpoint)
+        server = AsgiServer(app, host, port, ssl=context, connection=connection, clock=self._clock)
+        await server.start()
+        return server
+
+    async def _consume(self, request: bytes) -> ExportOutcome:
+        """Pass a request on and wait until it is stored; long ones are read in a thread."""
+        if len(request) <= LARGE_REQUEST_BYTES:
+            outcome = self._consumer.consume_traces(request)
+        else:
+            outcome = await self._consumer.consume_large_traces(request)
+        if outcome.stored is not None:
+            await outcome.stored
+        return outcome
+
     def _admit(self, authorization: str | bytes | None) -> None:
-        """Let a request in whose `authorization` header is this.
+        """Admit a request with this `authorization` header.
 
         Raises:
-            Draining: no request is taken any more.
-            Unauthenticated: its sender is not known.
+            Draining: no requests are accepted any more.
+            Unauthenticated: its sender is unknown.
         """
         if self._is_draining:
             raise Draining("The service is shutting down; send the request again.")
@@ -144,41 +151,33 @@ class Receiver(ABC):
     def _failure(self, error: Exception) -> ErrorStatus:
         """The status that answers a request which ended with `error`; called while that is being handled.
 
-        Refusals are the sender's matter and are not logged here. Anything else is a fault of the service: it
-        is logged with its traceback, at most once in ten seconds, and the sender is asked to come back.
+        Refusals concern the sender and are not logged here. Anything else is a fault of the service: it is
+        logged with its traceback, at most once in ten seconds, and the sender is asked to retry.
         """
         if not isinstance(error, Refusal):
             self._log.exception(
                 "unexpected_error",
-                "A request failed unexpectedly; its sender is asked to send it again.",
+                "A request failed unexpectedly; its sender was asked to retry.",
                 transport=self.transport,
             )
         return error_status(error, self._random)
 
-    def _tell_refused_credentials(self, status: ErrorStatus, peer: str) -> None:
-        """Log, at most once in ten seconds, that `status` refuses a request for its credentials, if so."""
+    def _log_refused_credentials(self, status: ErrorStatus, peer: str) -> None:
+        """Log a refusal because of credentials, at most once in ten seconds."""
         if status.code == code_pb2.UNAUTHENTICATED:
-            self._log.warning(
-                "unauthenticated",
-                "A request was refused for its credentials.",
-                listener=self.endpoint,
-                transport=self.transport,
-                peer=peer,
-                error=status.message,
+            self._log_problem(
+                "unauthenticated", "Request refused: invalid credentials.", status.message, peer=peer
             )
 
-    def _tell_failed_handshake(self, error: ssl.SSLError) -> None:
-        """Log, at most once in ten seconds, that a client and the listener did not come to terms over TLS."""
-        self._log.warning(
-            "failed_handshake",
-            "A TLS handshake failed.",
-            listener=self.endpoint,
-            transport=self.transport,
-            error=error.reason or str(error),
-        )
+    def _log_failed_handshake(self, error: ssl.SSLError) -> None:
+        self._log_problem("failed_handshake", "TLS handshake failed.", error.reason or str(error))
+
+    def _log_problem(self, reason: str, message: str, error: str, **fields: str) -> None:
+        listener, transport = self.endpoint, self.transport
+        self._log.warning(reason, message, listener=listener, transport=transport, **fields, error=error)
 
     def _begun(self) -> None:
-        """A request runs that `_drain` waits for, until it is `_ended`."""
+        """A request starts, for which `_drain` waits until it has `_ended`."""
         self._running += 1
 
     def _ended(self) -> None:
@@ -202,8 +201,8 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 class ReceiverType(Generic[ConfigT]):
     """A receiver, as configuration sees it.
 
-    `create` makes the listeners (or whatever else spans come from) of a configuration, by name. `default`
-    is the configuration in force where none is written; None leaves the receiver off.
+    `create` creates the listeners (or other sources of spans) of a configuration, by name. `default` applies
+    where nothing is configured; None leaves the receiver off.
     """
 
     type_name: str
@@ -213,13 +212,14 @@ class ReceiverType(Generic[ConfigT]):
 
 
 _CHECK_INTERVAL_SECONDS = 1.0
-"""How often at most the file of tokens is looked at for a change."""
+"""How often at most the token file is checked for a change."""
 
 
 class BearerAuth:
-    """The tokens of a file; the file is read again when it changes.
+    """The tokens of a file, which is read again when it changes.
 
-    A changed file that cannot be read or holds no token leaves the tokens in force that were, and is logged.
+    If a changed file cannot be read or has no token, the previous tokens stay valid and the problem is
+    logged.
     """
 
     def __init__(self, config: ServerAuthConfig, clock: Clock) -> None:
@@ -234,10 +234,10 @@ class BearerAuth:
         """Read the file.
 
         Raises:
-            StartupError: it cannot be read or holds no token.
+            StartupError: it cannot be read or contains no token.
         """
         try:
-            version = _version(self._path)
+            version = self._version_on_disk()
             lines = self._path.read_bytes().split(b"\n")
         except OSError as error:
             raise StartupError(f"{self._path}: cannot be read: {error.strerror or error}") from error
@@ -249,12 +249,9 @@ class BearerAuth:
         self._checked_at = self._clock.monotonic()
 
     def check(self, authorization: str | bytes | None) -> None:
-        """Let a request pass whose `authorization` header names one of the tokens.
+        """Accept an `authorization` header with one of the tokens; raises `Unauthenticated`.
 
         Takes the same time whichever token is compared and however much of it is right.
-
-        Raises:
-            Unauthenticated: it does not.
         """
         if self._clock.monotonic() - self._checked_at >= _CHECK_INTERVAL_SECONDS:
             self._reload()
@@ -272,15 +269,13 @@ class BearerAuth:
     def _reload(self) -> None:
         self._checked_at = self._clock.monotonic()
         try:
-            if _version(self._path) != self._version:
+            if self._version_on_disk() != self._version:
                 self.load()
-        except OSError as error:
-            self._log.error("bearer_tokens", "Tokens stay as they were: the file is gone.", error=str(error))
-        except StartupError as error:
-            self._log.error("bearer_tokens", "Tokens stay as they were.", error=str(error))
+        except (OSError, StartupError) as error:
+            message = "The bearer token file cannot be reloaded; the previous tokens stay valid."
+            self._log.error("bearer_tokens", message, error=str(error))
 
-
-def _version(path: Path) -> tuple[int, int, int]:
-    """Changes whenever the file is written or replaced."""
-    status = path.stat()
-    return status.st_ino, status.st_mtime_ns, status.st_size
+    def _version_on_disk(self) -> tuple[int, int, int]:
+        """Changes whenever the file is written or replaced."""
+        status = self._path.stat()
+        return status.st_ino, status.st_mtime_ns, status.st_size

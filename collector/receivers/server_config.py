@@ -5,25 +5,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import grpc
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from collector.config_fields import Endpoint, FilePath
 from collector.errors import StartupError
+from processors.documents import StrictModel
 
 DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024
 """The limit that OTLP recommends."""
 
 DEFAULT_MAX_BYTES_IN_FLIGHT = 4 * DEFAULT_MAX_REQUEST_BYTES
-"""What all messages under way may have together."""
+"""The limit for all messages in flight together."""
 
 LARGEST_MAX_REQUEST_BYTES = 1024 * 1024 * 1024
 """gRPC and protobuf cannot carry messages of 2 GiB."""
 
 
-class ServerTlsConfig(BaseModel):
-    """Certificates of a listener, all PEM files. With `client_ca_file` clients must show a certificate."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class ServerTlsConfig(StrictModel):
+    """Certificates of a listener, all PEM files. With `client_ca_file` clients must present a certificate."""
 
     cert_file: FilePath = Field(description="The server's certificate, followed by its chain.")
     key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
@@ -32,26 +31,22 @@ class ServerTlsConfig(BaseModel):
     )
 
 
-class ServerAuthConfig(BaseModel):
+class ServerAuthConfig(StrictModel):
     """Who may send."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     bearer_token_file: FilePath = Field(
-        description="Accepted tokens, one a line; blank lines are skipped. Read again when it changes."
+        description="Accepted tokens, one per line; blank lines are skipped. Read again when it changes."
     )
 
 
-class ServerConfig(BaseModel):
+class ServerConfig(StrictModel):
     """The settings that every listener has."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max_request_bytes: int = Field(
         default=DEFAULT_MAX_REQUEST_BYTES,
         ge=1,
         le=LARGEST_MAX_REQUEST_BYTES,
-        description="Larger requests are refused for good; holds on the wire and after decompression.",
+        description="Larger requests are refused permanently; applies on the wire and after decompression.",
     )
     tls: ServerTlsConfig | None = None
     auth: ServerAuthConfig | None = None
@@ -63,10 +58,10 @@ def ssl_context(
 ) -> ssl.SSLContext:
     """The context of a TLS listener, TLS 1.2 or newer.
 
-    `on_failed_handshake` is told of handshakes that end with an error, which event loops tell nobody.
+    `on_failed_handshake` is called for failed handshakes, which event loops do not report.
 
     Raises:
-        StartupError: a file cannot be read or does not hold what it should.
+        StartupError: a file cannot be read or has the wrong content.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -78,7 +73,7 @@ def ssl_context(
         context.load_cert_chain(tls.cert_file, tls.key_file, password=lambda: "")
     except (ssl.SSLError, OSError) as error:
         raise StartupError(
-            f"{tls.cert_file}, {tls.key_file}: no certificate with its unencrypted key in PEM form: {error}"
+            f"{tls.cert_file}, {tls.key_file}: not a certificate and its unencrypted key in PEM form: {error}"
         ) from error
     if tls.client_ca_file is not None:
         try:
@@ -87,19 +82,19 @@ def ssl_context(
             raise StartupError(f"{tls.client_ca_file}: no certificates in PEM form: {error}") from error
         context.verify_mode = ssl.CERT_REQUIRED
     if on_failed_handshake is not None:
-        context.sslobject_class = _telling_of_failures(on_failed_handshake)
+        context.sslobject_class = _connection_type(on_failed_handshake)
     return context
 
 
-def _telling_of_failures(tell: Callable[[ssl.SSLError], None]) -> type[ssl.SSLObject]:
+def _connection_type(on_failed_handshake: Callable[[ssl.SSLError], None]) -> type[ssl.SSLObject]:
     class Connection(ssl.SSLObject):
         def do_handshake(self) -> None:
             try:
                 super().do_handshake()
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                raise  # it goes on when there is more to read
+                raise  # it continues once more has been received
             except ssl.SSLError as error:
-                tell(error)
+                on_failed_handshake(error)
                 raise
 
     return Connection
@@ -109,9 +104,9 @@ def grpc_credentials(tls: ServerTlsConfig) -> grpc.ServerCredentials:
     """The credentials of a TLS listener for gRPC.
 
     Raises:
-        StartupError: a file cannot be read or does not hold what it should.
+        StartupError: a file cannot be read or has the wrong content.
     """
-    ssl_context(tls)  # gRPC itself would find a bad file only at the first handshake
+    ssl_context(tls)  # gRPC itself would notice a bad file only at the first handshake
     return grpc.ssl_server_credentials(
         [(_read(tls.key_file), _read(tls.cert_file))],
         root_certificates=_read(tls.client_ca_file) if tls.client_ca_file else None,

@@ -370,8 +370,8 @@ async def test_mutual_tls_takes_only_known_clients_and_logs_others(
     ("cert", "key", "problem"),
     [
         ("missing.pem", "server.key", "missing.pem: cannot be read: No such file or directory"),
-        ("server.pem", "client.key", "no certificate with its unencrypted key in PEM form"),
-        ("README.md", "server.key", "no certificate with its unencrypted key in PEM form"),
+        ("server.pem", "client.key", "not a certificate and its unencrypted key in PEM form"),
+        ("README.md", "server.key", "not a certificate and its unencrypted key in PEM form"),
     ],
 )
 async def test_an_unusable_certificate_stops_the_start(
