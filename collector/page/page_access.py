@@ -1,4 +1,4 @@
-"""Who may see the page, and what of it: the hosts that it is reached by, where requests come from, tokens."""
+"""Access to the page: allowed host names, origins of requests, tokens and the runs that they open."""
 
 import secrets
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from collector.receivers import BearerAuth
 
 COOKIE = "tracegrade_page"
 VISITOR = "tracegrade.visitor"
-"""Where a request's scope holds its `Visitor`; a request without one may see nothing."""
+"""The key of a request's `Visitor` in its scope; a request without one may see nothing."""
 SESSION_SECONDS = 12 * 3600
 _MAX_SESSIONS = 1_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -24,13 +24,13 @@ _ANY_ADDRESS = ("0.0.0.0", "::")
 
 
 class Visitor(NamedTuple):
-    """Whoever may see the page: runs of every tenant, or of one alone."""
+    """May see the runs of every tenant, or only those of `tenant`."""
 
     tenant: str | None = None
 
 
 class PageAccess:
-    """Answers whether a request may be answered; a token is exchanged for a session, kept in memory."""
+    """Checks requests; a token is exchanged for a session, which is in memory only."""
 
     def __init__(self, config: PageConfig, clock: Clock) -> None:
         host, _ = parse_endpoint(config.endpoint)
@@ -43,7 +43,7 @@ class PageAccess:
             if auth is not None
         ]
         self._sessions: OrderedDict[str, tuple[float, Visitor]] = OrderedDict()
-        self.asks_for_token = config.asks_for_token
+        self.needs_token = config.needs_token
         self.is_secure = config.is_secure
 
     def load(self) -> None:
@@ -51,11 +51,11 @@ class PageAccess:
         for _, tokens in self._tokens:
             tokens.load()
 
-    def comes_from_here(self, request: Request) -> bool:
-        """Whether the request is for a name of ours, and from no other site's page.
+    def is_allowed_origin(self, request: Request) -> bool:
+        """Whether the request is for an allowed host name, and not from another site's page.
 
-        A browser reaches the loopback for any site: the site's name then resolves to it (and is the request's
-        host), or the request says where it comes from.
+        A browser reaches the loopback on behalf of any site: either the site's name resolves to it (and is
+        the host of the request), or the request contains its origin.
         """
         host = request.headers.get("host", "")
         if _host_name(f"//{host}") not in self._hosts:
@@ -68,8 +68,8 @@ class PageAccess:
         )
 
     def visitor(self, request: Request) -> Visitor | None:
-        """Whose request it is, by its session or its token; None: it may see nothing."""
-        if not self.asks_for_token:
+        """The visitor of a session or token; None: it may see nothing."""
+        if not self.needs_token:
             return Visitor()
         expires, visitor = self._sessions.get(request.cookies.get(COOKIE, ""), (0.0, None))
         if visitor is not None and expires > self._clock.monotonic():
@@ -77,7 +77,7 @@ class PageAccess:
         return self._known(request.headers.get("authorization"))
 
     def session_for(self, token: str) -> str | None:
-        """A new session for whoever has this token; None for a wrong one."""
+        """A new session for this token; None if it is wrong."""
         visitor = self._known(f"Bearer {token}")
         if visitor is None:
             return None
@@ -88,7 +88,7 @@ class PageAccess:
         return session
 
     def _known(self, authorization: str | None) -> Visitor | None:
-        """Whose token it is; nobody's where it stands in more than one file, since whose is not clear."""
+        """The visitor with this token; None if it is in several files, since it is ambiguous then."""
         found = []
         for visitor, tokens in self._tokens:
             with suppress(Unauthenticated, UnicodeError):

@@ -15,37 +15,37 @@ TenantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class PageConfig(StrictModel):
-    """A page to look runs up on, on a listener of its own."""
+    """A web page that shows runs, on a listener of its own."""
 
     endpoint: Endpoint = Field(
         default="127.0.0.1:9465",
-        description="Where the page is. Addresses that other machines reach need `auth`, and `tls` or "
+        description="Address of the page. Addresses reachable from other machines need `auth`, and `tls` or "
         "`behind_proxy`.",
     )
     tls: ServerTlsConfig | None = None
     behind_proxy: bool = Field(
-        default=False, description="Says that a proxy in front of the page speaks HTTPS to browsers."
+        default=False, description="Whether a proxy in front of the page serves browsers over HTTPS."
     )
     auth: ServerAuthConfig | None = Field(
         default=None,
-        description="Tokens, one of which people enter in exchange for a cookie. Programs send it as a "
-        "bearer token. Who has one sees the runs of every tenant.",
+        description="Tokens, one of which people enter to get a cookie. Programs send it as a bearer token. "
+        "A token shows the runs of every tenant.",
     )
     tenant_auth: Mapping[TenantName, ServerAuthConfig] = Field(
         default={},
-        description="Tokens by tenant: who has one sees the runs of this tenant and the criteria that apply "
-        "to them, and nothing else. A token stands in one file only, or it is refused.",
+        description="Tokens by tenant: a token shows the runs of this tenant and the criteria that apply to "
+        "them, and nothing else. A token in more than one file is refused.",
         examples=[{"blue": {"bearer_token_file": "/etc/tracegrade/blue-tokens"}}],
     )
     allowed_hosts: tuple[str, ...] = Field(
         default=(),
-        description="The names, without a port, by which browsers reach the page. The loopback's names and "
-        "the host of `endpoint` are always among them; requests for any other are refused.",
+        description="Host names, without a port, by which browsers reach the page, in addition to those of "
+        "the loopback and the host of `endpoint`. Requests for other hosts are refused.",
         examples=[["tracegrade.example.com"]],
     )
     trace_link: str | None = Field(
         default=None,
-        description="Where the trace backend shows a trace; `{trace_id}` is replaced.",
+        description="Link to a trace in the trace backend; `{trace_id}` is replaced.",
         examples=["https://grafana.example.com/explore?trace={trace_id}"],
     )
 
@@ -61,17 +61,17 @@ class PageConfig(StrictModel):
     @model_validator(mode="after")
     def _check_exposure(self) -> Self:
         if not self.is_local:
-            if not self.asks_for_token:
-                raise ValueError("endpoint: other machines reach this address: expected auth, or 127.0.0.1")
+            if not self.needs_token:
+                raise ValueError("endpoint: reachable from other machines: expected auth, or 127.0.0.1")
             if self.tls is None and not self.behind_proxy:
                 raise ValueError(
-                    "endpoint: other machines reach this address: expected tls, behind_proxy or 127.0.0.1"
+                    "endpoint: reachable from other machines: expected tls, behind_proxy or 127.0.0.1"
                 )
         return self
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine reaches the endpoint."""
+        """Whether the endpoint can only be reached from this machine."""
         host, _ = parse_endpoint(self.endpoint)
         try:
             return ip_address(host).is_loopback
@@ -79,11 +79,11 @@ class PageConfig(StrictModel):
             return host == "localhost"
 
     @property
-    def asks_for_token(self) -> bool:
-        """Whether nobody sees the page without a token."""
+    def needs_token(self) -> bool:
+        """Whether the page can only be seen with a token."""
         return self.auth is not None or bool(self.tenant_auth)
 
     @property
     def is_secure(self) -> bool:
-        """Whether browsers reach the page by HTTPS."""
+        """Whether browsers use HTTPS."""
         return self.tls is not None or self.behind_proxy

@@ -1,9 +1,8 @@
-"""The listener of the page: routes, who may see them, and what browsers are told to allow."""
+"""The listener of the page: its routes, access to them, and the headers for browsers."""
 
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping
-from typing import cast
 from urllib.parse import parse_qs, quote
 
 from starlette.applications import Starlette
@@ -11,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer
 from collector.clock import Clock
@@ -28,24 +27,24 @@ _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
 _MAX_LOGIN_BYTES = 8192
 
-_HEADERS: Mapping[str, str] = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+_HEADERS = [
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        b"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
-    "cache-control": "no-store",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "same-origin",
-    "x-content-type-options": "nosniff",
-}
+    (b"cache-control", b"no-store"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+]
 
 
 class PageServer:
-    """Serves the page between `start` and `shutdown`; everything is read and drawn in threads.
+    """Serves the page between `start` and `shutdown`; views are rendered in threads.
 
-    `criteria` is asked for the set in force, for each view that tells of it; `waits` for what was learned of
-    services, where waits are learned.
+    `criteria` returns the set in force; `waits` the learned wait of each service, where waits are learned.
     """
 
     def __init__(
@@ -76,11 +75,9 @@ class PageServer:
                 Route("/api/runs", self._views.api_runs),
                 Route("/api/run/{trace_id}", self._views.api_run),
             ],
-            exception_handlers={
-                HTTPException: self._views.told,
-                sqlite3.Error: self._views.store_failed,
-                StoreUnusable: self._views.store_failed,
-            },
+            exception_handlers=dict.fromkeys(
+                (HTTPException, sqlite3.Error, StoreUnusable), self._views.error
+            ),
         )
 
     @property
@@ -92,7 +89,7 @@ class PageServer:
         """Listen.
 
         Raises:
-            StartupError: the address cannot be listened on, or a file of certificates or tokens not be read.
+            StartupError: the address cannot be listened on, or a certificate or token file cannot be read.
         """
         host, port = parse_endpoint(self._config.endpoint)
         try:
@@ -113,29 +110,25 @@ class PageServer:
         self._server = server
 
     async def shutdown(self, deadline: float) -> None:
-        """Answer what is under way, then close, by `deadline`. Safe before `start` and twice."""
+        """Answer requests under way, then close, by `deadline`. Safe before `start` and twice."""
         if self._server is not None:
             await self._server.shutdown(deadline)
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the request if it may be, with the headers that every answer has."""
+        """Check access, and add the headers of every response."""
         scope.setdefault("app", self._app)
         request = Request(scope, receive)
 
-        async def send_with_headers(message: dict[str, object]) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = cast(list[tuple[bytes, bytes]], message.setdefault("headers", []))
-                message["headers"] = [
-                    *headers,
-                    *((name.encode(), value.encode()) for name, value in _HEADERS.items()),
-                ]
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
             await send(message)
 
         answer: ASGIApp = self._app
         path = request.url.path
-        if not self._access.comes_from_here(request):
+        if not self._access.is_allowed_origin(request):
             answer = PlainTextResponse(
-                "This page is not served under this name, or not to other sites: see page.allowed_hosts.\n",
+                "This host name or requests from other sites are not allowed: see page.allowed_hosts.\n",
                 403,
             )
         elif (visitor := self._access.visitor(request)) is not None:
@@ -144,14 +137,15 @@ class PageServer:
             if path.startswith("/api/"):
                 answer = JSONResponse({"error": "a bearer token is required"}, 401)
             else:
-                answer = RedirectResponse(f"/login?to={quote(_path_of(request), safe='')}", 303)
-        await answer(scope, receive, cast(Send, send_with_headers))
+                path_and_query = path + (f"?{request.url.query}" if request.url.query else "")
+                answer = RedirectResponse(f"/login?to={quote(path_and_query, safe='')}", 303)
+        await answer(scope, receive, send_with_headers)
 
     async def _login(self, request: Request) -> Response:
-        """The form, and the exchange of a token for a session."""
+        """The sign-in form, and the exchange of a token for a session."""
         to = request.query_params.get("to", "/")
         to = to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/"
-        if not self._access.asks_for_token:
+        if not self._access.needs_token:
             return RedirectResponse("/", 303)
         if request.method == "GET":
             return await asyncio.to_thread(self._views.login, request, to, False)
@@ -174,11 +168,6 @@ class PageServer:
             secure=self._access.is_secure,
         )
         return response
-
-
-def _path_of(request: Request) -> str:
-    query = request.url.query
-    return request.url.path + (f"?{query}" if query else "")
 
 
 def _static(request: Request) -> Response:

@@ -1,7 +1,7 @@
-"""A run line as the page shows it: calls in their order and time, each with the verdicts that speak of it."""
+"""A run line as the page shows it: calls in their order and time, each with the verdicts about it."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -15,7 +15,7 @@ _MAX_CALLS = 500
 
 @dataclass(slots=True)
 class ShownText:
-    """A text in full, and its first line where it is long."""
+    """A text, and one line of it where it is long."""
 
     text: str
     state: str = "present"
@@ -32,91 +32,57 @@ class ShownText:
         return len(self.text) > _SHORT or "\n" in self.text
 
 
-@dataclass(slots=True)
-class ShownCall:
-    """A tool call; `left` and `width` are its place in the run's time, in thousandths."""
-
-    number: int
-    name: str
-    arguments: ShownText
-    result: ShownText
-    error: str
-    notes: list[str]
-    group: int | None
-    group_starts: bool
-    group_ends: bool
-    left: float
-    width: float
-    seconds: float | None
-    executed: bool
-    verdicts: list[JsonObject] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class ShownRun:
-    """Everything that the page shows of a run."""
-
-    line: JsonObject
-    calls: list[ShownCall]
-    calls_left_out: int
-    verdicts: list[JsonObject]
-    messages: list[tuple[str, ShownText]]
-    input: ShownText
-    output: ShownText
-    facts: list[tuple[str, str]]
-    replay_line: str
-    test_case: str
-
-
-def shown_run(line: JsonObject) -> ShownRun:
-    """The view of a run line, of any version and with anything left out."""
+def shown_run(line: JsonObject) -> dict[str, Any]:
+    """What the template of a run shows of its line, of any version and with any part missing."""
     start, end = _nanos(line.get("start_time")), _nanos(line.get("end_time"))
     raw = _calls(line)
     times = [(_nanos(call.get("start_time")), _nanos(call.get("end_time"))) for call in raw]
     begin = min([moment for moment in (start, *(first for first, _ in times)) if moment], default=0)
     last = max([moment for moment in (end, *(after for _, after in times)) if moment], default=0)
     span = max(last - begin, 1)
-    groups = [call.get("parallel_group") for call in raw]
+    groups = [None, *(call.get("parallel_group") for call in raw), None]
     calls = []
-    for index, call in enumerate(raw[:_MAX_CALLS]):
-        first, after = times[index]
-        known = bool(first and after and begin)
-        left = 1000 * (first - begin) / span if known else 0
-        group = groups[index]
+    for number, (call, (first, after)) in enumerate(zip(raw[:_MAX_CALLS], times, strict=False), start=1):
+        is_timed = bool(first and after and begin)
+        group = groups[number]
         calls.append(
-            ShownCall(
-                number=index + 1,
-                name=str(call.get("name") or ""),
-                arguments=_captured(call, "arguments"),
-                result=_captured(call, "result"),
-                error=_error(call.get("error")),
-                notes=_notes(call),
-                group=group if isinstance(group, int) else None,
-                group_starts=group is not None and (index == 0 or groups[index - 1] != group),
-                group_ends=group is not None and (index + 1 == len(raw) or groups[index + 1] != group),
-                left=left,
-                width=max(1000 * (after - first) / span, 4) if known else 0,
-                seconds=(after - first) / 1e9 if first and after else None,
-                executed=call.get("executed") is not False,
-            )
+            {
+                "number": number,
+                "name": str(call.get("name") or ""),
+                "arguments": _captured(call, "arguments"),
+                "result": _captured(call, "result"),
+                "error": _error(call.get("error")),
+                "notes": _notes(call),
+                "group": group if isinstance(group, int) else None,
+                "group_starts": group is not None and groups[number - 1] != group,
+                "group_ends": group is not None and groups[number + 1] != group,
+                # The bar of the call: thousandths of the time of the run.
+                "left": 1000 * (first - begin) / span if is_timed else 0,
+                "width": max(1000 * (after - first) / span, 4) if is_timed else 0,
+                "seconds": (after - first) / 1e9 if first and after else None,
+                "executed": call.get("executed") is not False,
+                "verdicts": [],
+            }
         )
     verdicts = _objects(line.get("evaluations"))
     of_run = [verdict for verdict in verdicts if not _attached(verdict, raw[:_MAX_CALLS], calls)]
-    return ShownRun(
-        line=line,
-        calls=calls,
-        calls_left_out=max(len(raw) - _MAX_CALLS, 0),
-        verdicts=sorted(of_run, key=_rank),
-        messages=[
+    return {
+        "line": line,
+        "calls": calls,
+        "calls_left_out": max(len(raw) - _MAX_CALLS, 0),
+        "verdicts": sorted(of_run, key=_rank),
+        "messages": [
             (str(message.get("role") or ""), ShownText(_text(message.get("content"))))
             for message in _objects(line.get("messages"))
         ],
-        input=_captured(line, "input"),
-        output=_captured(line, "output"),
-        facts=_facts(line, start, end),
-        replay_line=encode_json({key: value for key, value in line.items() if key != "evaluations"}).decode(),
-        test_case=_test_case(line, verdicts),
-    )
+        "input": _captured(line, "input"),
+        "output": _captured(line, "output"),
+        "facts": _facts(line, start, end),
+        "replay_line": encode_json(
+            {key: value for key, value in line.items() if key != "evaluations"}
+        ).decode(),
+        "test_case": _test_case(line, verdicts),
+    }
 
 
 def _rank(verdict: JsonObject) -> int:
@@ -125,13 +91,13 @@ def _rank(verdict: JsonObject) -> int:
     return order.index(outcome) if isinstance(outcome, str) and outcome in order else len(order)
 
 
-def _attached(verdict: JsonObject, raw: list[JsonObject], calls: list[ShownCall]) -> bool:
-    """Put a verdict beside the call that it speaks of, if it speaks of one."""
+def _attached(verdict: JsonObject, raw: list[JsonObject], calls: list[dict[str, Any]]) -> bool:
+    """Attach a verdict to the call that it is about; False if it is about the run."""
     for place, key in (("tool_span_id", "span_id"), ("tool_call_id", "call_id")):
         if named := verdict.get(place):
             for call, shown in zip(raw, calls, strict=True):
                 if call.get(key) == named:
-                    shown.verdicts.append(verdict)
+                    shown["verdicts"].append(verdict)
                     return True
     return False
 
@@ -152,7 +118,7 @@ def _notes(call: JsonObject) -> list[str]:
         source = call.get("decision_source")
         notes.append(f"{decision} ({source})" if source else str(decision))
     elif call.get("executed") is False:
-        notes.append("asked for, not executed")
+        notes.append("requested, not executed")
     if call.get("category") not in (None, "function"):
         notes.append(str(call.get("category")).replace("_", " "))
     return notes
@@ -181,23 +147,21 @@ def _text(value: JsonValue) -> str:
 
 
 def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
-    resource = line.get("resource_attributes")
-    usage = line.get("usage")
-    agent = line.get("agent")
-    tokens = [usage.get(key) for key in ("input_tokens", "output_tokens")] if isinstance(usage, dict) else []
+    resource, agent, usage = (_object(line.get(key)) for key in ("resource_attributes", "agent", "usage"))
+    tokens = [usage.get(key) for key in ("input_tokens", "output_tokens")]
     models = line.get("models")
     facts = {
-        "Version": agent.get("version") if isinstance(agent, dict) else None,
-        "Agent id": agent.get("id") if isinstance(agent, dict) else None,
+        "Version": agent.get("version"),
+        "Agent id": agent.get("id"),
         "Parent agent": line.get("parent_agent"),
-        "Service": resource.get("service.name") if isinstance(resource, dict) else None,
+        "Service": resource.get("service.name"),
         "Tenant": line.get("tenant"),
         "Conversation": line.get("session"),
-        "Started": _moment(line.get("start_time")),
+        "Started": str(line.get("start_time") or "")[:23].replace("T", " "),  # to the millisecond
         "Took": f"{(end - start) / 1e9:.3g} s" if start and end else None,
         "Finished by": line.get("finish_reason"),
         "Models": ", ".join(map(str, models)) if isinstance(models, list) else None,
-        "Tokens": " in, ".join(map(str, tokens)) + " out" if tokens and None not in tokens else None,
+        "Tokens": " in, ".join(map(str, tokens)) + " out" if None not in tokens else None,
         "Cost": line.get("cost"),
         "Graded by": line.get("instance"),
         "Span": line.get("span_id"),
@@ -206,10 +170,9 @@ def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
 
 
 def _test_case(line: JsonObject, verdicts: list[JsonObject]) -> str:
-    """The run as a test of a criteria file that expects what was found in it, where it was evaluated."""
+    """The run as a test in a criteria file that expects the verdicts it got."""
     left_out = ("evaluations", "instance", "graded_time", "schema", "resource_attributes", "span_attributes")
-    agent = line.get("agent")
-    name = agent.get("name") if isinstance(agent, dict) else ""
+    name = _object(line.get("agent")).get("name", "")
     case: dict[str, Any] = {
         "name": f"{name} as in {line.get('trace_id')}",
         "run": {key: value for key, value in line.items() if key not in left_out},
@@ -222,9 +185,8 @@ def _test_case(line: JsonObject, verdicts: list[JsonObject]) -> str:
     return yaml.safe_dump({"tests": [case]}, sort_keys=False, allow_unicode=True, width=110)
 
 
-def _moment(value: JsonValue) -> str:
-    """A time to the millisecond."""
-    return str(value)[:23].replace("T", " ") if value else ""
+def _object(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:

@@ -1,11 +1,11 @@
-"""The views: what each address of the page shows, as HTML for people and as JSON for the command line."""
+"""The views: what each path of the page shows, as HTML for people and as JSON for the command line."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -21,7 +21,7 @@ from collector.page.charts import run_bars, score_line
 from collector.page.page_access import VISITOR, Visitor
 from collector.page.run_view import shown_run
 from collector.store import AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
-from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
+from processors.criteria import CriteriaSet, Evaluation
 
 _FOLDER = Path(__file__).parent
 _PAGE_OF_RUNS = 50
@@ -36,22 +36,22 @@ _MEDIA = {".svg": "image/svg+xml", ".css": "text/css; charset=utf-8", ".js": "te
 STATIC_FILES: Mapping[str, tuple[bytes, str]] = {
     path.name: (path.read_bytes(), _MEDIA[path.suffix]) for path in sorted((_FOLDER / "static").iterdir())
 }
-"""What is served as it is: body and type by name."""
+"""Files by name: content and media type."""
 
-_ASKED_AS_IS = (
+_FILTER_FIELDS = (
     "agent", "evaluation", "outcome", "tool", "text", "conversation", "tenant", "version", "dialect",
 )  # fmt: skip
-"""The fields of a search that are a filter's, as they are."""
+"""Fields of the search form that are fields of a `RunFilter`."""
 _MISSING_WORDS: Mapping[str, str] = {
     "no_criteria": "no criteria applied",
-    "no_calls": "no tool calls seen",
+    "no_calls": "no tool calls recorded",
     "content_not_captured": "content not captured",
 }
 _BY_DEFAULT = "nothing; "
 
 
 class Views:
-    """Every view as a function from a request to its answer, run in a thread."""
+    """Every view as a function from a request to its response, run in a thread."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Views:
         self._templates.globals |= {"missing_words": _MISSING_WORDS, "content_settings": content_settings}
 
     def agents(self, request: Request) -> Response:
-        """Every agent: its runs, how they ended, what is in force, what is missing."""
+        """Every agent: its runs, their outcomes, the evaluations in force, what is missing."""
         first, last = self._hours()
         found = self._queries(request).agents(first)
         criteria = self._criteria()
@@ -98,21 +98,22 @@ class Views:
             for agent in found
         ]
         seen = {agent.name for agent in found}
-        silent = [name for name in criteria.exact_names(_tenant(request) or "") if name not in seen]
-        # Services are no tenant's in particular: who is bound to one is told of none.
-        waits = None if self._waits is None or _tenant(request) is not None else sorted(self._waits().items())
+        tenant = _tenant(request)
+        silent = [name for name in criteria.exact_names(tenant or "") if name not in seen]
+        # Services belong to no tenant in particular: a visitor with a tenant is not shown any.
+        waits = None if self._waits is None or tenant is not None else sorted(self._waits().items())
         return self._page(request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits)
 
     def agent(self, request: Request) -> Response:
         """One agent: its evaluations over time and by release, its tools, its failures."""
         name = request.query_params.get("name", "")
         first, last = self._hours()
-        summary = next((agent for agent in self._queries(request).agents(first) if agent.name == name), None)
+        queries = self._queries(request)
+        summary = next((agent for agent in queries.agents(first) if agent.name == name), None)
         if summary is None:
-            raise HTTPException(404, "No run of this agent is in the store.")
+            raise HTTPException(404, "There are no stored runs of this agent.")
         start = _start_of(summary.hours, last)
-        versions = self._queries(request).versions(name, first)
-        names = list(versions)[:4]
+        versions = queries.versions(name, first)
         applied = {evaluation.name: evaluation for evaluation in _in_force(self._criteria(), summary)}
         return self._page(
             request,
@@ -121,14 +122,14 @@ class Views:
             summary=summary,
             chart=run_bars(summary.hours, start, last),
             versions=versions,
-            shown_versions=names,
+            shown_versions=list(versions)[:4],
             evaluations=[
                 (criterion, score_line(criterion.hours, start, last), applied.get(criterion.name))
-                for criterion in self._queries(request).evaluations(name, first)
+                for criterion in queries.evaluations(name, first)
             ],
-            tools=self._queries(request).tools(name, first),
-            failed=self._queries(request).find(RunFilter(agent=name, outcome="fail"), 15),
-            newest=self._queries(request).find(RunFilter(agent=name), 15),
+            tools=queries.tools(name, first),
+            failed=queries.find(RunFilter(agent=name, outcome="fail"), 15),
+            newest=queries.find(RunFilter(agent=name), 15),
         )
 
     def run(self, request: Request) -> Response:
@@ -136,7 +137,7 @@ class Views:
         trace_id = request.path_params["trace_id"].lower()
         found = self._queries(request).runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
         if not found:
-            raise HTTPException(404, "No run of this trace is in the store.")
+            raise HTTPException(404, "There are no stored runs of this trace.")
         criteria = self._criteria()
         runs = []
         for summary, line in found:
@@ -151,18 +152,18 @@ class Views:
         )
 
     def find(self, request: Request) -> Response:
-        """The runs that the address describes."""
-        wanted, asked, problem = self._filter(request)
-        runs = [] if problem else self._queries(request).find(wanted, _PAGE_OF_RUNS + 1)
+        """The runs that match the query."""
+        run_filter, fields, problem = self._filter(request)
+        runs = [] if problem else self._queries(request).find(run_filter, _PAGE_OF_RUNS + 1)
         more = len(runs) > _PAGE_OF_RUNS
         runs = runs[:_PAGE_OF_RUNS]
-        older = _query({**asked, "before": runs[-1].id}) if more else None
+        older = _query({**fields, "before": runs[-1].id}) if more else None
         return self._page(
             request,
             "find.html",
             "Find",
             runs=runs,
-            asked=asked,
+            asked=fields,
             problem=problem,
             older=older,
             names=self._queries(request).names(),
@@ -171,29 +172,20 @@ class Views:
     def criteria(self, request: Request) -> Response:
         """What is in force, from which file, how often it applied and failed."""
         criteria = self._criteria()
-        whose = _tenant(request)
-        shown = (
-            criteria
-            if whose is None
-            else CriteriaSet(
-                [agent for agent in criteria.agents if agent.is_builtin or agent.tenant == whose]
-            )
-        )
+        tenant = _tenant(request)
+        shown = criteria
+        if tenant is not None:
+            agents = [agent for agent in criteria.agents if agent.is_builtin or agent.tenant == tenant]
+            shown = CriteriaSet(agents)
         first, _ = self._hours()
         applied = self._queries(request).evaluation_counts(first)
         counts: dict[tuple[str, str], Counts] = {}
-        for tenant, agent_name in {(tenant, agent_name) for tenant, agent_name, _ in applied}:
-            for _, evaluation in criteria.sources_for(agent_name, tenant):
-                if (found := applied.get((tenant, agent_name, evaluation.name))) is not None:
+        for run_tenant, agent_name in {(run_tenant, agent_name) for run_tenant, agent_name, _ in applied}:
+            for _, evaluation in criteria.sources_for(agent_name, run_tenant):
+                if (found := applied.get((run_tenant, agent_name, evaluation.name))) is not None:
                     counts.setdefault((evaluation.source, evaluation.name), Counts()).add_all(found)
-        groups: list[tuple[AgentCriteria, list[tuple[Evaluation, Counts | None]]]] = [
-            (
-                agent,
-                [
-                    (evaluation, counts.get((evaluation.source, evaluation.name)))
-                    for evaluation in agent.evaluations
-                ],
-            )
+        groups = [
+            (agent, [(one, counts.get((one.source, one.name))) for one in agent.evaluations])
             for agent in shown.agents
         ]
         return self._page(request, "criteria.html", "Criteria", groups=groups, described=shown.describe())
@@ -227,13 +219,13 @@ class Views:
         )
 
     def api_runs(self, request: Request) -> Response:
-        """The runs that the address describes, newest first; `limit` of them."""
-        wanted, _, problem = self._filter(request)
+        """The runs that match the query, newest first; `limit` of them."""
+        run_filter, _, problem = self._filter(request)
         if problem:
             return JSONResponse({"error": problem}, 400)
         limit = request.query_params.get("limit", "")
         runs = self._queries(request).find(
-            wanted, min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS
+            run_filter, min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS
         )
         return JSONResponse({"runs": [asdict(run) for run in runs]})
 
@@ -242,46 +234,41 @@ class Views:
         found = self._queries(request).runs_of_trace(request.path_params["trace_id"].lower())
         return JSONResponse({"runs": [line for _, line in found[:_MAX_RUNS_OF_TRACE]]})
 
-    def told(self, request: Request, error: Exception) -> Response:
-        """What cannot be shown, in the form that was asked for."""
-        status = error.status_code if isinstance(error, HTTPException) else 500
-        detail = error.detail if isinstance(error, HTTPException) else ""
-        return self._sorry(request, status, detail)
-
-    def store_failed(self, request: Request, error: Exception) -> Response:
-        """The store cannot be read."""
-        return self._sorry(request, 503, f"The store of runs cannot be read: {error}")
-
-    def _sorry(self, request: Request, status: int, detail: str) -> Response:
+    def error(self, request: Request, error: Exception) -> Response:
+        """An error as a page, or as JSON under `/api/`."""
+        if isinstance(error, HTTPException):
+            status, detail = error.status_code, error.detail
+        else:
+            status, detail = 503, f"The run store cannot be read: {error}"
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": detail}, status)
-        return self._page(request, "sorry.html", "Not shown", status, detail=detail)
+        return self._page(request, "error.html", "Cannot be shown", status, detail=detail)
 
     def _queries(self, request: Request) -> RunQueries:
-        """What reads the runs that whoever asks may see."""
+        """Reads the runs that the visitor may see."""
         if self._store is None:
-            raise StoreUnusable("it is switched off (store: off)")
+            raise StoreUnusable("it is disabled (store: off)")
         tenant = _tenant(request)
         return self._store if tenant is None else self._store.of_tenant(tenant)
 
     def _filter(self, request: Request) -> tuple[RunFilter, dict[str, str], str]:
-        """What is looked for, as the fields of the form, and what is wrong with it."""
-        asked = {name: request.query_params.get(name, "").strip() for name in (*_ASKED_AS_IS, "since")}
-        asked = {name: value for name, value in asked.items() if value}
+        """The filter of a query, its form fields, and the problem with it."""
+        fields = {name: request.query_params.get(name, "").strip() for name in (*_FILTER_FIELDS, "since")}
+        fields = {name: value for name, value in fields.items() if value}
         before = request.query_params.get("before", "")
-        as_is: dict[str, Any] = {name: asked[name] for name in _ASKED_AS_IS if name in asked}
-        wanted = RunFilter(**as_is, before=int(before) if before.isdecimal() and len(before) < 18 else 0)
+        as_is: dict[str, Any] = {name: fields[name] for name in _FILTER_FIELDS if name in fields}
+        run_filter = RunFilter(**as_is, before=int(before) if before.isdecimal() and len(before) < 18 else 0)
         try:
-            since = parse_duration(asked["since"]) if "since" in asked else 0.0
+            since = parse_duration(fields["since"]) if "since" in fields else 0.0
         except ValueError as error:
-            return wanted, asked, f"since: {error}"
+            return run_filter, fields, f"since: {error}"
         if since:
             now = self._clock.unix_nano() // 1_000_000
-            wanted = replace(wanted, since=max(now - round(since * 1000), 1))
-        return wanted, asked, ""
+            run_filter = replace(run_filter, since=max(now - round(since * 1000), 1))
+        return run_filter, fields, ""
 
     def _hours(self) -> tuple[int, int]:
-        """The first and the last hour that charts and counts tell of."""
+        """The first and the last hour of charts and counts."""
         last = self._clock.unix_nano() // 1_000_000 // _HOUR_MILLISECONDS
         return last - _LONGEST_HOURS + 1, last
 
@@ -297,7 +284,7 @@ class Views:
         return HTMLResponse(html.encode(errors="replace"), status)
 
     def _newest_or_0(self, request: Request) -> int:
-        if VISITOR not in request.scope:  # who signs in has seen nothing yet
+        if VISITOR not in request.scope:  # the sign-in form
             return 0
         try:
             return self._queries(request).newest()
@@ -306,18 +293,18 @@ class Views:
 
 
 def _tenant(request: Request) -> str | None:
-    """Whose runs alone are to be seen; None: those of every tenant."""
+    """The tenant whose runs are visible; None for every tenant."""
     visitor: Visitor = request.scope[VISITOR]
     return visitor.tenant
 
 
 def _start_of(hours: Mapping[int, Counts], last: int) -> int:
-    """The first hour of a chart: a day back, or as far as there is something to show."""
+    """The first hour of a chart: a day ago, or earlier if there are earlier counts."""
     return min([last - _DAY_HOURS + 1, *hours])
 
 
 def _in_force(criteria: CriteriaSet, agent: AgentSummary) -> list[Evaluation]:
-    """What applies to the runs of an agent, for each tenant that has some."""
+    """The evaluations that apply to the runs of an agent, for each of their tenants."""
     return [
         evaluation
         for tenant in sorted(agent.tenants)
@@ -326,7 +313,7 @@ def _in_force(criteria: CriteriaSet, agent: AgentSummary) -> list[Evaluation]:
 
 
 def _code(text: str) -> Markup:
-    """Text in which what stands in backticks is code."""
+    """Text with code in backticks."""
     parts = [escape(part) for part in text.split("`")]
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if index % 2 else part for index, part in enumerate(parts)
@@ -334,19 +321,15 @@ def _code(text: str) -> Markup:
 
 
 def _snippet(source: str) -> str:
-    """The entry of a criteria file that begins at `file:line`, as it is written; empty if unreadable."""
+    """The entry of a criteria file that starts at `file:line`; empty if unreadable."""
     file, _, number = source.rpartition(":")
-    if not file or not number.isdecimal():
-        return ""
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()[int(number) - 1 :]
+        first, *others = Path(file).read_text(encoding="utf-8").splitlines()[int(number) - 1 :]
     except (OSError, ValueError):
         return ""
-    if not lines:
-        return ""
-    indent = _indent(lines[0])
-    taken = [lines[0]]
-    for line in lines[1:_MAX_SNIPPET_LINES]:
+    indent = _indent(first)
+    taken = [first]
+    for line in others[: _MAX_SNIPPET_LINES - 1]:
         if line.strip() and _indent(line) <= indent:
             break
         taken.append(line)
@@ -357,9 +340,9 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _query(asked: Mapping[str, object]) -> str:
-    """An address' query, without what is empty."""
-    return urlencode({key: value for key, value in asked.items() if value not in ("", None)})
+def _query(values: Mapping[str, object]) -> str:
+    """A query string, without empty values."""
+    return urlencode({key: value for key, value in values.items() if value not in ("", None)})
 
 
 def _moment(milliseconds: int) -> str:
@@ -367,7 +350,7 @@ def _moment(milliseconds: int) -> str:
 
 
 def _percent(share: float | None) -> str:
-    """A share as people read it; never 100 % where something failed."""
+    """A share in percent; never 100 % if something failed."""
     if share is None:
         return "–"
     if 0.995 <= share < 1:
@@ -387,24 +370,19 @@ def _seconds(seconds: float | None) -> str:
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
-class ContentSetting(NamedTuple):
-    """A setting, with code in backticks, and the frameworks that have it."""
-
-    frameworks: str
-    told: str
-
-
 @cache
-def content_settings() -> Mapping[str, Sequence[ContentSetting]]:
-    """What can be set, by the dialect that reads the framework; no entry where nothing can be."""
+def content_settings() -> Mapping[str, Sequence[tuple[str, str]]]:
+    """For each dialect the settings of its frameworks that capture content: framework names, setting.
+
+    Code is in backticks. Dialects without such settings are missing.
+    """
     found: dict[str, dict[str, list[str]]] = {}
     for framework in supported_frameworks():
-        told = framework.switch_on
-        if told == "nothing":
-            continue
-        told = told.removeprefix(_BY_DEFAULT) if told.startswith(_BY_DEFAULT) else f"switch on {told}"
-        found.setdefault(framework.dialect, {}).setdefault(told, []).append(framework.name)
+        if framework.switch_on != "nothing":
+            setting = framework.switch_on.removeprefix(_BY_DEFAULT)
+            setting = setting if setting != framework.switch_on else f"switch on {setting}"
+            found.setdefault(framework.dialect, {}).setdefault(setting, []).append(framework.name)
     return {
-        dialect: [ContentSetting(", ".join(names), told) for told, names in by_setting.items()]
+        dialect: [(", ".join(names), setting) for setting, names in by_setting.items()]
         for dialect, by_setting in found.items()
     }

@@ -99,14 +99,14 @@ async def test_every_view_is_there_without_a_run(tmp_path: Path, browser: Chromi
         address = f"http://{service.endpoints['page']}"
 
         await browser.open(address)
-        assert "No run has come yet" in await browser.text()
+        assert "No runs yet" in await browser.text()
         await browser.open(f"{address}/find")
-        assert "No run in the store is so." in await browser.text()
+        assert "No stored run matches." in await browser.text()
         await browser.open(f"{address}/criteria")
         assert "never applied" in await browser.text()
         browser.requested.clear()
         await browser.open(f"{address}/agent?name=nobody")
-        assert "No run of this agent is in the store." in await browser.text()
+        assert "There are no stored runs of this agent." in await browser.text()
         assert ["404"] == [problem.split("status of ")[1][:3] for problem in browser.problems]
         browser.problems.clear()
 
@@ -119,7 +119,7 @@ async def test_a_run_is_followed_from_the_agents_to_its_verdicts(tmp_path: Path,
         agents = await browser.text()
         assert "support_agent" in agents
         assert "50 %" in agents
-        assert "no tool calls seen (1)" in agents
+        assert "no tool calls recorded (1)" in agents
         assert "never_seen" in agents  # named in criteria
         await browser.evaluate("document.querySelector('tbody a').click()")
         await browser.until("location.pathname === '/agent' && document.readyState === 'complete'")
@@ -133,7 +133,7 @@ async def test_a_run_is_followed_from_the_agents_to_its_verdicts(tmp_path: Path,
         await browser.until("location.pathname.startsWith('/run/') && document.readyState === 'complete'")
         run = await browser.text()
         assert "Refund order B-2" in run
-        assert "No tool call was seen." in run
+        assert "No tool calls recorded." in run
         assert f"{service.criteria_path}:5" in run
         source = "document.querySelector('.source pre').textContent"
         assert "evaluator: tool-call-count" in await browser.evaluate(source)
@@ -242,7 +242,7 @@ async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromiu
             await browser.press("Tab", 9)
             names.append(await browser.evaluate("document.activeElement.innerText.split('\\n')[0]"))
             assert await browser.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'")
-        assert ["To the content", "tracegrade", "Agents", "Find", "Criteria"] == names[:5]
+        assert ["Skip to content", "tracegrade", "Agents", "Find", "Criteria"] == names[:5]
         assert "support_agent" == names[6]
 
         await browser.press("Enter", 13, "\r")
@@ -286,7 +286,7 @@ async def test_a_token_is_exchanged_for_a_cookie_that_scripts_do_not_see(
         assert 303 == await _status(address, "/find", Cookie="tracegrade_page=")
         await _look(browser, address, "/find?agent=support_agent")
         assert "Sign in" in await browser.text()
-        for token, expected in (("wrong", "This token is not known."), ("open-sesame", "Find runs")):
+        for token, expected in (("wrong", "Unknown token."), ("open-sesame", "Find runs")):
             script = f"document.querySelector('[name=token]').value = '{token}'"
             await browser.evaluate(f"{script}; document.querySelector('button').click()")
             await browser.until(f"document.querySelector('main')?.innerText.includes('{expected}')")

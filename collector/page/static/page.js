@@ -28,7 +28,7 @@ async function refresh() {
 
 async function poll() {
   try {
-    // A run does not change once it is graded; what is read in it should stay where it is.
+    // A run does not change once it is graded: keep the reader's place in it.
     if (!location.pathname.startsWith("/run/") && !isBusy()) {
       const answer = await fetch("/api/newest");
       const found = answer.ok ? String((await answer.json()).newest) : newest;
@@ -37,7 +37,7 @@ async function poll() {
         newest = found;
       }
     }
-  } catch { /* the service is away: the next turn asks again */ }
+  } catch { /* the service is unavailable: the next poll tries again */ }
   setTimeout(poll, POLL_MILLISECONDS);
 }
 

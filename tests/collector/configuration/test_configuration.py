@@ -277,11 +277,11 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             'found the text "sometimes"',
         ]),
         ("page: {endpoint: 0.0.0.0:9465}", [
-            "tracegrade.yaml:1: page.endpoint: other machines reach this address: expected auth, or "
+            "tracegrade.yaml:1: page.endpoint: reachable from other machines: expected auth, or "
             "127.0.0.1",
         ]),
         ("page: {endpoint: ':9465', auth: {bearer_token_file: t}}", [
-            "tracegrade.yaml:1: page.endpoint: other machines reach this address: expected tls, "
+            "tracegrade.yaml:1: page.endpoint: reachable from other machines: expected tls, "
             "behind_proxy or 127.0.0.1",
         ]),
         ("page: {trace_link: 'javascript:alert({trace_id})'}", [

@@ -207,11 +207,11 @@ async def test_agents_without_content_are_told_the_setting_of_their_framework() 
     assert "<dt>OpenLIT</dt><dd>switch on <code>capture_message_content=True</code>" in agents
     assert "OPENINFERENCE_HIDE_INPUTS" not in agents
     assert 4 == agents.count("no criteria")
-    assert 1 == agents.count("no tool calls seen (1)")
+    assert 1 == agents.count("no tool calls recorded (1)")
 
 
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:
-    told = {setting.told for settings in content_settings().values() for setting in settings}
+    told = {setting for settings in content_settings().values() for _, setting in settings}
 
     assert {framework.dialect for framework in supported_frameworks()} >= set(content_settings())
     assert all(
