@@ -2,16 +2,26 @@
 
 from typing import Final
 
-from processors.model import ABSENT, CallCategory, ToolError
+from processors.model import CallCategory
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
+    failure,
     first_arguments,
+    first_decoded,
     first_result,
     first_text,
     flattened_list,
 )
 from processors.shapes.chat_envelope import first_output, input_of_recorded_call
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, by_kind
+from processors.shapes.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    by_kind,
+    roles,
+)
 from processors.shapes.messages import read_messages
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.spans import Span
@@ -20,24 +30,14 @@ _KIND = "agentops.span.kind"
 _RECEIVER = "to_agent"
 _REQUEST_TYPE = "tool.call.type"
 _FAILURE = "error.message"
-_INPUTS = (
-    "agentops.agent.input", "agentops.workflow.input", "agentops.session.input", "agentops.entity.input",
-)  # fmt: skip
-_OUTPUTS = (
-    "agentops.agent.output", "agentops.workflow.output", "agentops.session.output", "agentops.entity.output",
-)  # fmt: skip
+_CONTENT = ("agent", "workflow", "session", "entity")
+_INPUTS = tuple(f"agentops.{holder}.input" for holder in _CONTENT)
+_OUTPUTS = tuple(f"agentops.{holder}.output" for holder in _CONTENT)
 _UNNAMED_RUNS = frozenset({"default", "session"}) | GENERIC_CHAIN_NAMES
-"""How a trace is called that the SDK begins by itself."""
+"""Names of traces that the SDK begins by itself."""
 
 _role_of_kind = by_kind(
-    (_KIND,),
-    {
-        "agent": SpanRole.AGENT,
-        "llm": SpanRole.MODEL,
-        "tool": SpanRole.TOOL,
-        "workflow": SpanRole.WORKFLOW,
-        "guardrail": SpanRole.JUDGE,
-    },
+    (_KIND,), roles(agent="agent", model="llm", tool="tool", workflow="workflow", judge="guardrail")
 )
 
 
@@ -45,6 +45,11 @@ def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
     is_handoff = attributes.text(_KIND) is None and attributes.get("instrumentation.name") == "agentops"
     return SpanRole.TOOL if _is_request(span) or is_handoff else _role_of_kind(span)
+
+
+def _is_request(span: Span) -> bool:
+    """Whether the span only repeats a call that a model requested; it may lack its kind."""
+    return _REQUEST_TYPE in span.attributes and span.name.startswith("tool_call.")
 
 
 def _tool(span: Span) -> ToolReading:
@@ -57,7 +62,7 @@ def _tool(span: Span) -> ToolReading:
     opened = first_result(attributes, ("tool.result", "agentops.tool.output", "agentops.entity.output"))
     error = opened.error
     if attributes.get("tool.status") in ("error", "failed") or _FAILURE in attributes:
-        error = error or ToolError(type="", message=first_text(attributes, (_FAILURE,)))
+        error = error or failure(first_text(attributes, (_FAILURE,)))
     return ToolReading(
         name=first_text(attributes, ("tool.name", "agentops.entity.name", "operation.name")),
         inferred_name=span.name.removesuffix(".tool"),
@@ -77,11 +82,10 @@ def _agent(span: Span) -> AgentReading:
         return AgentReading()
     name = first_text(attributes, ("agent.name", "agentops.entity.name", "operation.name"))
     inferred = name or span.name.removesuffix(f".{kind}")
-    asked = next((key for key in _INPUTS if key in attributes), None)
     return AgentReading(
         name=name if kind == "agent" else "",
         inferred_name=inferred if kind == "agent" or inferred not in _UNNAMED_RUNS else "",
-        input=ABSENT if asked is None else input_of_recorded_call(attributes.get(asked)),
+        input=first_decoded(attributes, _INPUTS, input_of_recorded_call),
         output=first_output(attributes, _OUTPUTS),
     )
 
@@ -94,11 +98,6 @@ def _conversation(span: Span) -> Conversation:
         lambda: read_messages(flattened_list(attributes, "gen_ai.prompt."), "user"),
         lambda: read_messages(flattened_list(attributes, "gen_ai.completion."), "assistant"),
     )
-
-
-def _is_request(span: Span) -> bool:
-    """Whether the span only repeats a call that a model asked for; what made it may leave out its kind."""
-    return _REQUEST_TYPE in span.attributes and span.name.startswith("tool_call.")
 
 
 DIALECT: Final = Dialect(

@@ -11,9 +11,9 @@ from processors.model import (
     decode_result,
     json_text,
 )
-from processors.shapes.attribute_reading import first_text, flattened_value
+from processors.shapes.attribute_reading import first_text, flattened_value, object_at
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, by_kind
+from processors.shapes.dialect import AgentReading, Dialect, ToolReading, by_kind, roles
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.shapes.result_envelope import open_result
 from processors.spans import Attributes, Span
@@ -24,7 +24,6 @@ _INPUTS = "honeyhive_inputs."
 _OUTPUTS = "honeyhive_outputs."
 _RESULT = "result"
 _STREAMS = ('"<generator object ', '"<async_generator object ')
-_ROLES = {"tool": SpanRole.TOOL, "model": SpanRole.MODEL}
 
 
 def _tool(span: Span) -> ToolReading:
@@ -37,7 +36,7 @@ def _tool(span: Span) -> ToolReading:
         name=first_text(attributes, (_NAME,)),
         inferred_name=span.name,
         call_id=opened.call_id,
-        arguments=_arguments(attributes, is_told=result is not ABSENT),
+        arguments=_arguments(attributes, is_whole=result is not ABSENT),
         result=opened.result,
         error=opened.error,
     )
@@ -46,15 +45,14 @@ def _tool(span: Span) -> ToolReading:
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     name = first_text(attributes, (_NAME,)) or span.name
-    asked = _arguments(attributes, is_told=False)
-    answered = attributes.get(_OUTPUTS + _RESULT)
-    is_stream = isinstance(answered, str) and answered.startswith(_STREAMS)
-    made = ABSENT if is_stream else _result(attributes)
+    given = _arguments(attributes, is_whole=False)
+    is_stream = (attributes.text(_OUTPUTS + _RESULT) or "").startswith(_STREAMS)
+    returned = ABSENT if is_stream else _result(attributes)
     return AgentReading(
         inferred_name="" if name in GENERIC_CHAIN_NAMES else name,
         session=first_text(attributes, ("honeyhive.session_id",)),
-        input=ABSENT if asked is ABSENT else decode_input(asked.value),
-        output=ABSENT if made is ABSENT else decode_output(made.value),
+        input=ABSENT if given is ABSENT else decode_input(given.value),
+        output=ABSENT if returned is ABSENT else decode_output(returned.value),
     )
 
 
@@ -64,11 +62,11 @@ def _is_failure(span: Span) -> bool:
     return "honeyhive_error" in attributes and _NAME not in attributes and span.name.endswith("_error")
 
 
-def _arguments(attributes: Attributes, *, is_told: bool) -> DecodedValue:
+def _arguments(attributes: Attributes, *, is_whole: bool) -> DecodedValue:
     """The arguments; of a function without any nothing is written, but what it returned."""
-    given = flattened_value(attributes, _INPUTS)
-    if not isinstance(given, dict) or not given:
-        return decode_arguments("{}") if is_told else ABSENT
+    given = object_at(flattened_value(attributes, _INPUTS))
+    if not given:
+        return decode_arguments("{}") if is_whole else ABSENT
     arguments: JsonObject = {key: _member(value) for key, value in given.items()}
     return decode_arguments(json_text(arguments))
 
@@ -84,16 +82,14 @@ def _member(value: JsonValue) -> JsonValue:
 def _result(attributes: Attributes) -> DecodedValue:
     if _OUTPUTS + _RESULT in attributes:
         return decode_result(attributes.get(_OUTPUTS + _RESULT))
-    made = flattened_value(attributes, _OUTPUTS)
-    if not isinstance(made, dict) or _RESULT not in made:
-        return ABSENT
-    return decode_result(json_text(made[_RESULT]))
+    returned = object_at(flattened_value(attributes, _OUTPUTS))
+    return decode_result(json_text(returned[_RESULT])) if _RESULT in returned else ABSENT
 
 
 DIALECT: Final = Dialect(
     "honeyhive",
     (_KIND,),
-    role=by_kind((_KIND,), {"tool": SpanRole.TOOL, "model": SpanRole.MODEL}),
+    role=by_kind((_KIND,), roles(tool="tool", model="model")),
     tool=_tool,
     agent=_agent,
     rank=60,

@@ -2,15 +2,17 @@
 
 from typing import Final
 
-from processors.model import ABSENT, DecodedValue, ValueState, value_of
-from processors.shapes.attribute_reading import first_arguments, first_text
+from processors.model import ABSENT, DecodedValue, value_of
+from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text, text_at
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import (
     AgentReading,
     Dialect,
     SpanRole,
     ToolReading,
+    by_kind,
     model_messages,
+    roles,
     tool_fields,
     whole_name,
 )
@@ -23,14 +25,9 @@ _OUTPUT = "judgment.output"
 _RECEIVER = "self"
 _PRINTED_OBJECT = " object at 0x"
 _STREAMS = ("<generator>", "<async_generator>")
-_ROLES = {"tool": SpanRole.TOOL, "agent": SpanRole.AGENT, "llm": SpanRole.MODEL}
 
+_role = by_kind((_KIND,), roles(tool="tool", agent="agent", model="llm"), ignore_case=True)
 _fields_of_tool = tool_fields(inferred_name=whole_name, result=(_OUTPUT,))
-
-
-def _role(span: Span) -> SpanRole | None:
-    kind = span.attributes.text(_KIND)
-    return None if kind is None else _ROLES.get(kind.lower(), SpanRole.OTHER)
 
 
 def _tool(span: Span) -> ToolReading:
@@ -39,39 +36,28 @@ def _tool(span: Span) -> ToolReading:
 
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
+    given = _arguments(attributes).value
     is_stream = attributes.get(_OUTPUT) in (None, *_STREAMS)
     return AgentReading(
         name=span.name if _role(span) is SpanRole.AGENT else "",
         inferred_name=name_of_chain(span.name),
         session=first_text(attributes, ("judgment.session_id",)),
-        input=_asked(attributes) if _INPUT in attributes else ABSENT,
+        input=first_decoded(
+            attributes, (_INPUT,), lambda raw: decode_input(given if isinstance(given, dict) else raw)
+        ),
         output=ABSENT if is_stream else first_output(attributes, (_OUTPUT,)),
     )
-
-
-def _asked(attributes: Attributes) -> DecodedValue:
-    given = _arguments(attributes)
-    return decode_input(given.value if given.state is ValueState.PRESENT else attributes.get(_INPUT))
 
 
 def _arguments(attributes: Attributes) -> DecodedValue:
     """The arguments by name, without the object that a method belongs to."""
     decoded = first_arguments(attributes, (_INPUT,))
     value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
-        return decoded
-    receiver = value.get(_RECEIVER)
-    if not isinstance(receiver, str) or _PRINTED_OBJECT not in receiver:
+    if not isinstance(value, dict) or _PRINTED_OBJECT not in text_at(value, _RECEIVER):
         return decoded
     return value_of({key: member for key, member in value.items() if key != _RECEIVER})
 
 
 DIALECT: Final = Dialect(
-    "judgment",
-    (_KIND,),
-    _role,
-    _tool,
-    _agent,
-    conversation=model_messages((_INPUT,), (_OUTPUT,), role=_role),
-    rank=60,
+    "judgment", (_KIND,), _role, _tool, _agent, model_messages((_INPUT,), (_OUTPUT,), role=_role), rank=60
 )

@@ -4,9 +4,17 @@ import re
 from typing import Final
 
 from processors.model import DecodedValue, text_value
-from processors.shapes.attribute_reading import first_text
+from processors.shapes.attribute_reading import first_text, value_at
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import AgentReading, Dialect, SpanRole, by_kind, model_messages, tool_fields
+from processors.shapes.dialect import (
+    AgentReading,
+    Dialect,
+    SpanRole,
+    by_kind,
+    model_messages,
+    roles,
+    tool_fields,
+)
 from processors.shapes.placeholder_names import name_of_chain
 from processors.spans import Span
 
@@ -15,17 +23,9 @@ _INPUT = ("lmnr.span.input",)
 _OUTPUT = ("lmnr.span.output",)
 _MASTRA_SCOPE = "@mastra/laminar"
 _MASTRA_NAME = re.compile(r"(\w+(?: run)?): '(.*)'(?: \((?:resumed|recovered)\))?", re.DOTALL)
-_MASTRA_ROLES = {"agent run": SpanRole.AGENT, "workflow run": SpanRole.WORKFLOW}
+_MASTRA_ROLES = roles(agent="agent run", workflow="workflow run")
 
-_role_of_type = by_kind(
-    (_TYPE,),
-    {
-        "TOOL": SpanRole.TOOL,
-        "LLM": SpanRole.MODEL,
-        "CACHED": SpanRole.MODEL,
-        "EVALUATOR": SpanRole.JUDGE,
-    },
-)
+_role_of_type = by_kind((_TYPE,), roles(tool="TOOL", model=("LLM", "CACHED"), judge="EVALUATOR"))
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -44,7 +44,7 @@ def _agent(span: Span) -> AgentReading:
 
 
 def _kind_and_name(span: Span) -> tuple[str, str]:
-    """What Mastra calls a span and the agent, workflow or tool that it names; of any other its own name."""
+    """What Mastra calls a span, and the agent, workflow or tool that it names; else the span's own name."""
     if span.envelope.scope_name == _MASTRA_SCOPE:
         match = _MASTRA_NAME.fullmatch(span.name)
         if match is not None:
@@ -54,8 +54,8 @@ def _kind_and_name(span: Span) -> tuple[str, str]:
 
 def _answer(span: Span) -> DecodedValue:
     answer = first_output(span.attributes, _OUTPUT)
-    told = answer.value.get("text") if isinstance(answer.value, dict) else None
-    return text_value(told) if isinstance(told, str) and _kind_and_name(span)[0] else answer
+    text = value_at(answer.value, "text")
+    return text_value(text) if isinstance(text, str) and _kind_and_name(span)[0] else answer
 
 
 DIALECT: Final = Dialect(

@@ -9,16 +9,16 @@ from processors.frameworks.langgraph import (
     agent_of_graph,
     is_chain_part,
 )
-from processors.model import ABSENT, ToolError
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
+    failure,
     first_arguments,
+    first_decoded,
     first_result,
     first_text,
 )
 from processors.shapes.chat_envelope import first_output, input_of_recorded_call
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import read_messages, read_model_response
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, model_messages, roles
 from processors.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
     transfer_or_function,
@@ -28,21 +28,16 @@ from processors.spans import Attributes, Span
 _TYPE = "langfuse.observation.type"
 _INPUT = "langfuse.observation.input"
 _OUTPUT = "langfuse.observation.output"
+_STATUS = "langfuse.observation.status_message"
 _METADATA = "langfuse.observation.metadata."
 _GRAPH_AGENT = _METADATA + GRAPH_AGENT
 _GRAPH_NODE = _METADATA + GRAPH_NODE
 _GRAPH_PATH = _METADATA + "langgraph_path"
 _BLANKS_IN_LIST = ", "
-"""What stands between the members of a list where Python wrote it; JavaScript leaves no blank."""
+"""What separates the members of a list that Python wrote; JavaScript leaves no blank."""
 _PYTHON = "python"
 _GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
-_ROLES = {
-    "tool": SpanRole.TOOL,
-    "agent": SpanRole.AGENT,
-    "generation": SpanRole.MODEL,
-    "guardrail": SpanRole.JUDGE,
-    "evaluator": SpanRole.JUDGE,
-}
+_ROLES = roles(tool="tool", agent="agent", model="generation", judge=("guardrail", "evaluator"))
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -64,7 +59,7 @@ def _tool(span: Span) -> ToolReading:
     opened = first_result(attributes, (_OUTPUT,))
     error = opened.error
     if attributes.get("langfuse.observation.level") == "ERROR":
-        error = ToolError(type="", message=attributes.text("langfuse.observation.status_message") or "")
+        error = failure(attributes.text(_STATUS))
     return ToolReading(
         inferred_name=span.name,
         category=transfer_or_function(span.name),
@@ -83,19 +78,9 @@ def _agent(span: Span) -> AgentReading:
         name=in_graph if in_graph is not None else span.name if is_agent else "",
         inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
         session=first_text(attributes, ("session.id", "langfuse.session.id"))
-        or _told(attributes, _GRAPH_SESSIONS),
-        input=input_of_recorded_call(attributes.get(_INPUT)) if _INPUT in attributes else ABSENT,
+        or _in_metadata(attributes, _GRAPH_SESSIONS),
+        input=first_decoded(attributes, (_INPUT,), input_of_recorded_call),
         output=first_output(attributes, (_OUTPUT,)),
-    )
-
-
-def _conversation(span: Span) -> Conversation:
-    attributes = span.attributes
-    if _role(span) is not SpanRole.MODEL:
-        return Conversation()
-    return Conversation(
-        lambda: read_messages(attributes.get(_INPUT), "user"),
-        lambda: read_model_response(attributes.get(_OUTPUT)),
     )
 
 
@@ -106,15 +91,15 @@ def _run_in_graph(span: Span) -> str | None:
         return None
     return agent_of_graph(
         span.name,
-        lambda key: _told(attributes, (_METADATA + key,)),
+        lambda key: _in_metadata(attributes, (_METADATA + key,)),
         attributes.text(_OUTPUT),
         has_places=_is_written_in_python(span),
-        passed_on=PASSED_ON in (attributes.text("langfuse.observation.status_message") or ""),
+        passed_on=PASSED_ON in (attributes.text(_STATUS) or ""),
     )
 
 
 def _is_written_in_python(span: Span) -> bool:
-    """Whether the sender's language is Python: as its resource tells, else by the blanks in its lists."""
+    """Whether the sender's language is Python: by its resource, else by the blanks in its lists."""
     language = span.envelope.resource_attributes.text("telemetry.sdk.language")
     if language:
         return language == _PYTHON
@@ -122,10 +107,12 @@ def _is_written_in_python(span: Span) -> bool:
     return path is None or _BLANKS_IN_LIST in path
 
 
-def _told(attributes: Attributes, keys: tuple[str, ...]) -> str:
+def _in_metadata(attributes: Attributes, keys: tuple[str, ...]) -> str:
     """The first text of `keys` in an observation's metadata, where texts are JSON."""
-    told = first_text(attributes, keys)
-    return told[1:-1] if len(told) > 1 and told[0] == told[-1] == '"' else told
+    text = first_text(attributes, keys)
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-DIALECT: Final = Dialect("langfuse", (_TYPE,), _role, _tool, _agent, _conversation, rank=60)
+DIALECT: Final = Dialect(
+    "langfuse", (_TYPE,), _role, _tool, _agent, model_messages((_INPUT,), (_OUTPUT,), role=_role), rank=60
+)

@@ -3,6 +3,7 @@
 It names operations of the GenAI conventions too, but chains and the shapes of values are its own.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from processors.frameworks.langgraph import (
@@ -13,15 +14,15 @@ from processors.frameworks.langgraph import (
     told_by,
 )
 from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
-from processors.shapes.attribute_reading import first_text
+from processors.shapes.attribute_reading import first_text, text_at
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
     transfer_or_function,
 )
-from processors.shapes.result_envelope import OUTPUT, OpenedResult, open_result
+from processors.shapes.result_envelope import OUTPUT, open_result
 from processors.spans import Attributes, AttributeValue, Span
 
 _KIND = "langsmith.span.kind"
@@ -30,14 +31,10 @@ _OUTPUTS = "gen_ai.completion"
 _METADATA = "langsmith.metadata."
 _AGENT_NAME = _METADATA + GRAPH_AGENT
 _GRAPH_NODE = _METADATA + GRAPH_NODE
-_SESSIONS = (
-    "langsmith.metadata.session_id",
-    "langsmith.metadata.thread_id",
-    "langsmith.metadata.conversation_id",
-)
+_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id", "conversation_id"))
 _NOTHING = "{}"
-"""What stands for inputs and outputs that the sender hides."""
-_ROLES = {"tool": SpanRole.TOOL, "llm": SpanRole.MODEL, "agent": SpanRole.AGENT, "chain": SpanRole.WORKFLOW}
+"""What replaces inputs and outputs that the sender hides."""
+_ROLES = roles(tool="tool", model="llm", agent="agent", workflow="chain")
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -55,9 +52,7 @@ def _role(span: Span) -> SpanRole | None:
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
-    opened = OpenedResult(ABSENT)
-    if _is_told(attributes, _OUTPUTS):
-        opened = open_result(decode_result(_recorded(attributes, _OUTPUTS)), OUTPUT)
+    opened = open_result(_decoded(attributes, _OUTPUTS, decode_result), OUTPUT)
     arguments, is_text_of_object = _arguments(attributes)
     return ToolReading(
         name=first_text(attributes, ("gen_ai.tool.name",)),
@@ -79,8 +74,8 @@ def _agent(span: Span) -> AgentReading:
         name=name,
         inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
         session=first_text(attributes, _SESSIONS),
-        input=decode_input(_recorded(attributes, _INPUTS)) if _is_told(attributes, _INPUTS) else ABSENT,
-        output=decode_output(_recorded(attributes, _OUTPUTS)) if _is_told(attributes, _OUTPUTS) else ABSENT,
+        input=_decoded(attributes, _INPUTS, decode_input),
+        output=_decoded(attributes, _OUTPUTS, decode_output),
     )
 
 
@@ -99,16 +94,19 @@ def _run_in_graph(span: Span) -> str | None:
     attributes = span.attributes
     if _AGENT_NAME not in attributes and _GRAPH_NODE not in attributes:
         return None
-    made = _recorded(attributes, _OUTPUTS)
-    return agent_of_graph(
-        span.name,
-        told_by(attributes, _METADATA),
-        made if isinstance(made, str) and made != _NOTHING else None,
-    )
+    output = _recorded(attributes, _OUTPUTS)
+    is_shown = isinstance(output, str) and output != _NOTHING
+    return agent_of_graph(span.name, told_by(attributes, _METADATA), str(output) if is_shown else None)
 
 
-def _is_told(attributes: Attributes, key: str) -> bool:
+def _is_shown(attributes: Attributes, key: str) -> bool:
     return key in attributes and _recorded(attributes, key) != _NOTHING
+
+
+def _decoded(
+    attributes: Attributes, key: str, decode: Callable[[AttributeValue], DecodedValue]
+) -> DecodedValue:
+    return decode(_recorded(attributes, key)) if _is_shown(attributes, key) else ABSENT
 
 
 def _recorded(attributes: Attributes, key: str) -> AttributeValue:
@@ -123,12 +121,12 @@ def _recorded(attributes: Attributes, key: str) -> AttributeValue:
 
 
 def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
-    """The inputs; where a tool was given one text that writes an object, that object, and that it was so.
+    """The inputs, and whether a tool was given one text that writes an object: then they are that object.
 
     Older frameworks give every tool its arguments as such a text; else it may be an argument named `input`.
     """
-    if not _is_told(attributes, _INPUTS) and (
-        not _is_told(attributes, _OUTPUTS)
+    if not _is_shown(attributes, _INPUTS) and (
+        not _is_shown(attributes, _OUTPUTS)
         or _AGENT_NAME in attributes
         or "langsmith.metadata.ls_integration" in attributes
     ):
@@ -136,14 +134,11 @@ def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
         return ABSENT, False
     decoded = decode_arguments(_recorded(attributes, _INPUTS)) if _INPUTS in attributes else ABSENT
     value = decoded.value
-    if decoded.state is ValueState.PRESENT and isinstance(value, dict) and value.keys() == {"input"}:
-        text = value["input"]
-        if isinstance(text, str) and text.strip()[:1] == "{":
-            inner = decode_arguments(text)
-            if inner.state is ValueState.PRESENT:
-                return inner, True
-            return decoded, True
-    return decoded, False
+    text = text_at(value, "input")
+    if not isinstance(value, dict) or len(value) != 1 or text.strip()[:1] != "{":
+        return decoded, False
+    inner = decode_arguments(text)
+    return (inner if inner.state is ValueState.PRESENT else decoded), True
 
 
 DIALECT: Final = Dialect("langsmith", (_KIND,), _role, _tool, _agent, _conversation, rank=5)

@@ -2,27 +2,43 @@
 
 from typing import Final
 
-from processors.model import ABSENT, CallCategory, ToolError, decode_arguments, decode_result
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import read_messages, read_model_response
+from processors.model import ABSENT, CallCategory, ToolError, decode_arguments
+from processors.shapes.attribute_reading import (
+    failure,
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+    text_at,
+    value_at,
+)
+from processors.shapes.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    model_messages,
+    roles,
+)
 from processors.shapes.span_event_messages import read_recorded_events
 from processors.spans import Attributes, Span
 
 _TEMPLATE = "logfire.msg_template"
 _SPAN_TYPE = "logfire.span_type"
-_ROLES = {
-    "Function: {name}": SpanRole.TOOL,
-    "Agent run: {name!r}": SpanRole.AGENT,
-    "Chat completion with {gen_ai.request.model!r}": SpanRole.MODEL,
-    "Responses API with {gen_ai.request.model!r}": SpanRole.MODEL,
-    "Responses API": SpanRole.MODEL,
-    "Guardrail {name!r} {triggered=}": SpanRole.JUDGE,
-    "evaluator: {evaluator_name}": SpanRole.JUDGE,
-}
+_OF_MODEL = " with {gen_ai.request.model!r}"
+_ROLES = roles(
+    tool="Function: {name}",
+    agent="Agent run: {name!r}",
+    model=("Chat completion" + _OF_MODEL, "Responses API" + _OF_MODEL, "Responses API"),
+    judge=("Guardrail {name!r} {triggered=}", "evaluator: {evaluator_name}"),
+)
 _PROTOCOL_REQUEST = "MCP request: tools/call "
 _PROTOCOL_VIEW = "MCP server handle request: tools/call"
 _HANDOFFS = ("Handoff: {from_agent} → {to_agent}", "Handoff: {from_agent!r} → {to_agent!r}")
+
+
+_messages_of_model = model_messages(("input",), ("output",), role=lambda span: _role(span))
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -60,15 +76,9 @@ def _agent(span: Span) -> AgentReading:
 
 
 def _conversation(span: Span) -> Conversation:
-    attributes = span.attributes
-    if _role(span) is not SpanRole.MODEL:
-        return Conversation()
-    if "events" in attributes:
-        return read_recorded_events(attributes.get("events"))
-    return Conversation(
-        lambda: read_messages(attributes.get("input"), "user"),
-        lambda: read_model_response(attributes.get("output")),
-    )
+    if _role(span) is SpanRole.MODEL and "events" in span.attributes:
+        return read_recorded_events(span.attributes.get("events"))
+    return _messages_of_model(span)
 
 
 def _is_protocol_call(template: str) -> bool:
@@ -78,14 +88,12 @@ def _is_protocol_call(template: str) -> bool:
 def _protocol_call(attributes: Attributes, *, is_servers_view: bool) -> ToolReading:
     """A call over the Model Context Protocol: the request and the response as they were sent."""
     request = decode_arguments(attributes.get("request")).value
-    params = request.get("params") if isinstance(request, dict) else None
+    given = value_at(request, "params", "arguments")
     opened = first_result(attributes, ("response",))
-    name = params.get("name") if isinstance(params, dict) else None
-    asked = params.get("arguments") if isinstance(params, dict) else None
     return ToolReading(
-        name=name if isinstance(name, str) else "",
+        name=text_at(request, "params", "name"),
         inferred_name=(attributes.text(_TEMPLATE) or "").removeprefix(_PROTOCOL_REQUEST),
-        arguments=ABSENT if asked is None else decode_arguments(asked),
+        arguments=ABSENT if given is None else decode_arguments(given),
         result=opened.result,
         error=opened.error,
         category=CallCategory.MCP,
@@ -94,17 +102,12 @@ def _protocol_call(attributes: Attributes, *, is_servers_view: bool) -> ToolRead
 
 
 def _error(attributes: Attributes) -> ToolError | None:
-    """What the SDK says of a failed call: the tool's own message where it is told."""
-    if "error" not in attributes:
+    """What the SDK reports of a failed call: the tool's own message, else the SDK's."""
+    reported = first_value(attributes, ("error",))
+    if not isinstance(reported, dict):
         return None
-    told = decode_result(attributes.get("error")).value
-    if not isinstance(told, dict):
-        return None
-    details = told.get("data")
-    message = details.get("error") if isinstance(details, dict) else None
-    if not isinstance(message, str):
-        message = told.get("message")
-    return ToolError(type="", message=message if isinstance(message, str) else "")
+    message = value_at(reported, "data", "error")
+    return failure(message if isinstance(message, str) else text_at(reported, "message"))
 
 
 DIALECT: Final = Dialect("logfire", (_TEMPLATE, _SPAN_TYPE), _role, _tool, _agent, _conversation, rank=8)

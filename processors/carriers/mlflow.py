@@ -24,14 +24,20 @@ from processors.model import (
     CallCategory,
     DecodedValue,
     JsonObject,
-    JsonValue,
-    ValueState,
     decode_arguments,
     value_of,
 )
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, given_keywords
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_result,
+    first_text,
+    given_keywords,
+    object_at,
+    text_at,
+    value_at,
+)
 from processors.shapes.chat_envelope import decode_output, first_input
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.placeholder_names import (
     GENERIC_CHAIN_NAMES,
@@ -56,15 +62,13 @@ _STREAMS = ('"<async_generator object ', '"<generator object ')
 _RUNNER_SPANS = ("AgentRunner.run", "AgentRunner.run_streamed")
 """Spans of the OpenAI Agents SDK that run agents and are none."""
 _CHAINS = ("CHAIN", '"CHAIN"')
-_ROLES = {
-    "TOOL": SpanRole.TOOL,
-    "AGENT": SpanRole.AGENT,
-    "LLM": SpanRole.MODEL,
-    "CHAT_MODEL": SpanRole.MODEL,
-    "WORKFLOW": SpanRole.WORKFLOW,
-    "GUARDRAIL": SpanRole.JUDGE,
-    "EVALUATOR": SpanRole.JUDGE,
-}
+_ROLES = roles(
+    tool="TOOL",
+    agent="AGENT",
+    model=("LLM", "CHAT_MODEL"),
+    workflow="WORKFLOW",
+    judge=("GUARDRAIL", "EVALUATOR"),
+)
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -83,9 +87,7 @@ def _role(span: Span) -> SpanRole | None:
             return SpanRole.STEP
         if span.name == _HANDOFF and _receiver(attributes):
             return SpanRole.TOOL
-        if _is_agent_workflow(span):
-            return SpanRole.AGENT
-        if _run_in_graph(span) is not None:
+        if _is_agent_workflow(span) or _run_in_graph(span) is not None:
             return SpanRole.AGENT
         return SpanRole.WORKFLOW if _is_outermost_graph(attributes) else SpanRole.OTHER
     return SpanRole.WORKFLOW if role is SpanRole.AGENT and _only_holds_runs(span) else role
@@ -151,23 +153,20 @@ def _made(attributes: Attributes) -> DecodedValue:
     """What the run answered; of some runs there is only of which type the answer is."""
     if _OUTPUTS not in attributes:
         return ABSENT
-    made = decode_output(attributes.get(_OUTPUTS))
-    return ABSENT if isinstance(made.value, dict) and made.value.keys() == _TYPE_OF_OUTPUT else made
+    answer = decode_output(attributes.get(_OUTPUTS))
+    return ABSENT if object_at(answer.value).keys() == _TYPE_OF_OUTPUT else answer
 
 
 def _receiver(attributes: Attributes) -> str:
     """The agent that a handoff passes the conversation on to, or the empty text."""
-    made: JsonValue = decode_arguments(attributes.get(_OUTPUTS)).value if _OUTPUTS in attributes else None
-    if not isinstance(made, dict) or made.keys() != _HANDOFF_RECEIVER:
-        return ""
-    receiver = made["to_agent"]
-    return receiver if isinstance(receiver, str) else ""
+    outputs = object_at(first_arguments(attributes, (_OUTPUTS,)).value)
+    return text_at(outputs, "to_agent") if outputs.keys() == _HANDOFF_RECEIVER else ""
 
 
 def _answered(attributes: Attributes) -> AttributeValue:
     """What a model answered; of a stream there is only the object."""
-    made = attributes.get(_OUTPUTS)
-    return None if isinstance(made, str) and made.startswith(_STREAMS) else made
+    outputs = attributes.get(_OUTPUTS)
+    return None if isinstance(outputs, str) and outputs.startswith(_STREAMS) else outputs
 
 
 def _is_graph(attributes: Attributes) -> bool:
@@ -186,10 +185,7 @@ def _is_agent_workflow(span: Span) -> bool:
 
 def _agent_of_step(attributes: Attributes) -> str:
     """The agent in the event that a step was given."""
-    given: JsonValue = decode_arguments(attributes.get(_INPUTS)).value
-    event = given.get("ev") if isinstance(given, dict) else None
-    name = event.get("current_agent_name") if isinstance(event, dict) else None
-    return name if isinstance(name, str) else ""
+    return text_at(decode_arguments(attributes.get(_INPUTS)).value, "ev", "current_agent_name")
 
 
 def _name_of_shown_tool(attributes: Attributes) -> str:
@@ -206,18 +202,16 @@ def _is_handoff(name: str, span_name: str) -> bool:
 def _arguments(attributes: Attributes) -> DecodedValue:
     """The arguments, outside the record of the call where the tool tells its own name and parameters."""
     decoded = first_arguments(attributes, (_INPUTS,))
-    value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict) or value.keys() != {"kwargs"}:
+    keywords = value_at(decoded.value, "kwargs")
+    properties = value_at(first_arguments(attributes, (_TOOL_PARAMETERS,)).value, "properties")
+    if (
+        len(object_at(decoded.value)) != 1
+        or not isinstance(properties, dict)
+        or not isinstance(keywords, dict)
+        or "kwargs" in properties
+    ):
         return decoded
-    shown = (
-        decode_arguments(attributes.get(_TOOL_PARAMETERS)).value if _TOOL_PARAMETERS in attributes else None
-    )
-    properties = shown.get("properties") if isinstance(shown, dict) else None
-    keywords = value["kwargs"]
-    if not isinstance(properties, dict) or not isinstance(keywords, dict) or "kwargs" in properties:
-        return decoded
-    keywords = given_keywords(keywords, properties)
-    return value_of(keywords)
+    return value_of(given_keywords(keywords, properties))
 
 
 def _metadata(attributes: Attributes, word: str) -> JsonObject:
@@ -225,18 +219,14 @@ def _metadata(attributes: Attributes, word: str) -> JsonObject:
     metadata = attributes.text(_METADATA)
     if metadata is None or word not in metadata:
         return {}
-    decoded = decode_arguments(metadata).value
-    return decoded if isinstance(decoded, dict) else {}
+    return object_at(decode_arguments(metadata).value)
 
 
 def _run_in_graph(span: Span) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     attributes = span.attributes
     metadata = _metadata(attributes, GRAPH_NODE) or _metadata(attributes, GRAPH_AGENT)
-    if not metadata:
-        return None
-
-    return agent_of_graph(span.name, told_by(metadata), attributes.text(_OUTPUTS))
+    return agent_of_graph(span.name, told_by(metadata), attributes.text(_OUTPUTS)) if metadata else None
 
 
 def _is_outermost_graph(attributes: Attributes) -> bool:
@@ -244,14 +234,12 @@ def _is_outermost_graph(attributes: Attributes) -> bool:
 
 
 def _agent_of_graph(attributes: Attributes) -> str:
-    name = _metadata(attributes, GRAPH_AGENT).get(GRAPH_AGENT)
-    return name if isinstance(name, str) else ""
+    return text_at(_metadata(attributes, GRAPH_AGENT), GRAPH_AGENT)
 
 
 def _session(attributes: Attributes) -> str:
     metadata = _metadata(attributes, "_id")
-    told = [value for key in ("session_id", "thread_id") if isinstance(value := metadata.get(key), str)]
-    return told[0] if told else ""
+    return text_at(metadata, "session_id") or text_at(metadata, "thread_id")
 
 
 DIALECT: Final = Dialect("mlflow", (_TYPE, _METADATA), _role, _tool, _agent, _conversation, rank=60)

@@ -51,6 +51,7 @@ from processors.shapes.attribute_reading import (
     first_value,
     flattened_list,
     given_keywords,
+    is_true,
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, decode_output
@@ -162,7 +163,7 @@ def _tool(span: Span) -> ToolReading:
         error=opened.error,
         category=_category(span, name),
         agent_name=first_text(attributes, ("tool.agent_role",)),
-        is_synthetic=_is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
+        is_synthetic=is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
         runs_agent=_delegated_work(name, arguments.value) is not None,
     )
 
@@ -480,12 +481,6 @@ def _name_in_span_name(span: Span) -> str:
     for suffix in (".run", "._execute_core", ".kickoff", ".on_messages_stream", ".agent"):
         name = name.removesuffix(suffix)
     return name
-
-
-def _is_true(flag: object) -> bool:
-    if isinstance(flag, str):
-        return flag.strip().lower() in ("true", "1", "yes")
-    return bool(flag)
 
 
 def _delegated_work(tool: str, arguments: JsonValue) -> _DelegatedWork | None:

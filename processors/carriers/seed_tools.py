@@ -9,7 +9,6 @@ import json
 from typing import Final
 
 from processors.model import (
-    ABSENT,
     MAX_DEPTH,
     MAX_TEXT_LENGTH,
     CallCategory,
@@ -23,24 +22,23 @@ from processors.model import (
     parse_python_literal,
     text_value,
 )
-from processors.shapes.attribute_reading import first_text
+from processors.shapes.attribute_reading import OPERATION, first_decoded, first_text, is_true
 from processors.shapes.dialect import Dialect, SpanRole, ToolReading, agent_fields
 from processors.shapes.placeholder_names import (
     FINAL_ANSWER_TOOL_NAMES,
-    HANDOFF_TOOL_PREFIXES,
     is_around_call,
+    transfer_or_function,
 )
 from processors.spans import AttributeValue, Span
+
+_OTHERS = frozenset({"openinference.span.kind", OPERATION, "agentops.span.kind"})
+"""Keys of conventions that name tools in the same way."""
 
 
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
-    if (
-        "openinference.span.kind" in attributes
-        or "gen_ai.operation.name" in attributes
-        or "agentops.span.kind" in attributes
-    ):
-        return None  # conventions that name tools in the same way
+    if attributes.among(_OTHERS):
+        return None
     if not attributes.get("tool.name"):
         return SpanRole.OTHER
     if "input.value" in attributes or "output.value" in attributes:
@@ -50,25 +48,17 @@ def _role(span: Span) -> SpanRole | None:
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
-    raw_name = attributes.get("tool.name")
-    name = raw_name if isinstance(raw_name, str) else str(raw_name)
-    raw_id = attributes.get("tool.id")
-    category = CallCategory.FUNCTION
-    if name.startswith(HANDOFF_TOOL_PREFIXES):
-        category = CallCategory.HANDOFF
-    elif name in FINAL_ANSWER_TOOL_NAMES:
-        category = CallCategory.FINAL_ANSWER
+    name, call_id = str(attributes.get("tool.name")), attributes.get("tool.id")
+    is_answer = name in FINAL_ANSWER_TOOL_NAMES
     return ToolReading(
         name=name,
-        call_id="" if raw_id is None else raw_id if isinstance(raw_id, str) else str(raw_id),
-        arguments=decode_seed_arguments(attributes.get("input.value"))
-        if "input.value" in attributes
-        else ABSENT,
-        result=decode_seed_output(attributes.get("output.value")) if "output.value" in attributes else ABSENT,
-        category=category,
+        call_id="" if call_id is None else str(call_id),
+        arguments=first_decoded(attributes, ("input.value",), decode_seed_arguments),
+        result=first_decoded(attributes, ("output.value",), decode_seed_output),
+        category=CallCategory.FINAL_ANSWER if is_answer else transfer_or_function(name),
         agent_name=first_text(attributes, ("tool.agent_role",)),
         lenient_values=True,
-        is_synthetic=_is_true(attributes.get("tool.synthesized")),
+        is_synthetic=is_true(attributes.get("tool.synthesized")),
     )
 
 
@@ -77,17 +67,13 @@ def decode_seed_arguments(raw: AttributeValue) -> DecodedValue:
     text = raw if isinstance(raw, str) else json_text(raw)
     if isinstance(raw, str) and is_mask(raw):
         return DecodedValue({}, text, ValueState.REDACTED)
-    value: JsonValue = None
-    if not isinstance(raw, str):
-        value = json_value(raw)
-    else:
+    value = None if isinstance(raw, str) else json_value(raw)
+    for parse in (_parse_json, parse_python_literal) if isinstance(raw, str) else ():
         try:
-            value = _parse_json(raw)
+            value = parse(text)
+            break
         except ValueError:
-            try:
-                value = parse_python_literal(raw)
-            except ValueError:
-                return DecodedValue({}, text, ValueState.UNPARSED)
+            continue
     if isinstance(value, dict):
         return DecodedValue(json_value(value), text, ValueState.PRESENT)
     return DecodedValue({}, text, ValueState.UNPARSED)
@@ -122,9 +108,7 @@ def _content(wrapper: JsonObject) -> DecodedValue:
     content = wrapper["content"]
     if content is None:
         return DecodedValue("", "", ValueState.PRESENT)
-    return DecodedValue(
-        json_value(content), content if isinstance(content, str) else str(content), ValueState.PRESENT
-    )
+    return DecodedValue(json_value(content), str(content), ValueState.PRESENT)
 
 
 def _parse_json(text: str) -> JsonValue:
@@ -143,12 +127,6 @@ def _parse_json(text: str) -> JsonValue:
 def _is_deeper(value: JsonValue, levels: int) -> bool:
     members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return levels < 0 or any(_is_deeper(member, levels - 1) for member in members)
-
-
-def _is_true(flag: AttributeValue) -> bool:
-    if isinstance(flag, str):
-        return flag.strip().lower() in ("true", "1", "yes")
-    return bool(flag)
 
 
 DIALECT: Final = Dialect(

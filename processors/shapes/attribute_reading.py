@@ -5,7 +5,7 @@ Also members of decoded values, lists and objects that telemetry spells out in f
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from processors.model import (
@@ -68,6 +68,13 @@ def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
 def first_raw(attributes: Attributes, keys: Sequence[str]) -> AttributeValue:
     """The first of the attributes `keys` that is there, as it is; None where none is."""
     return next((attributes.get(key) for key in keys if key in attributes), None)
+
+
+def first_decoded(
+    attributes: Attributes, keys: Sequence[str], decode: Callable[[AttributeValue], DecodedValue]
+) -> DecodedValue:
+    """What `decode` makes of the first of the attributes `keys` that is there; `ABSENT` where none is."""
+    return next((decode(attributes.get(key)) for key in keys if key in attributes), ABSENT)
 
 
 def first_arguments(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
@@ -137,6 +144,11 @@ def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:
 def failure(message: str | None = "") -> ToolError:
     """The error of a call that failed, of which there is at most a message."""
     return ToolError(type="", message=message or "")
+
+
+def is_true(flag: AttributeValue) -> bool:
+    """Whether a flag is set, also one that is written as a text."""
+    return flag.strip().lower() in ("true", "1", "yes") if isinstance(flag, str) else bool(flag)
 
 
 def better(first: DecodedValue, second: DecodedValue) -> DecodedValue:

@@ -12,7 +12,7 @@ from processors.model import (
     decode_result,
     text_value,
 )
-from processors.shapes.attribute_reading import arguments_of_recorded_call, value_at
+from processors.shapes.attribute_reading import arguments_of_recorded_call, first_decoded, value_at
 from processors.shapes.messages import is_role_pair, last_text, read_messages, text_of
 from processors.shapes.placeholder_names import DATA_ANNOUNCEMENTS
 from processors.spans import Attributes, AttributeValue
@@ -57,12 +57,12 @@ def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
 
 def first_input(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
     """What the agent was asked, from the first of the attributes `keys` that is there."""
-    return next((decode_input(attributes.get(key)) for key in keys if key in attributes), ABSENT)
+    return first_decoded(attributes, keys, decode_input)
 
 
 def first_output(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
     """What the agent answered, from the first of the attributes `keys` that is there."""
-    return next((decode_output(attributes.get(key)) for key in keys if key in attributes), ABSENT)
+    return first_decoded(attributes, keys, decode_output)
 
 
 def _decode(

@@ -219,12 +219,18 @@ def roles(**kinds: str | Sequence[str]) -> Mapping[str, SpanRole]:
     }
 
 
-def by_kind(keys: Keys, roles: Mapping[str, SpanRole], other: SpanRole | None = SpanRole.OTHER) -> RoleReader:
-    """The role that an attribute tells; `other` for a kind that `roles` leaves out, none without a kind."""
+def by_kind(
+    keys: Keys,
+    roles: Mapping[str, SpanRole],
+    other: SpanRole | None = SpanRole.OTHER,
+    *,
+    ignore_case: bool = False,
+) -> RoleReader:
+    """The role in an attribute; `other` for a kind that `roles` leaves out, none without a kind."""
 
     def role(span: Span) -> SpanRole | None:
         kind = first_text(span.attributes, keys)
-        return roles.get(kind, other) if kind else None
+        return roles.get(kind.lower() if ignore_case else kind, other) if kind else None
 
     return role
 
