@@ -2,13 +2,7 @@
 
 from typing import Final
 
-from processors.frameworks.langgraph import (
-    GRAPH_AGENT,
-    GRAPH_NODE,
-    PASSED_ON,
-    agent_of_graph,
-    is_chain_part,
-)
+from processors.frameworks.langgraph import GRAPH_AGENT, GRAPH_NODE, PASSED_ON, agent_of_graph, is_chain_part
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
     failure,
@@ -19,10 +13,7 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.chat_envelope import first_output, input_of_recorded_call
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, model_messages, roles
-from processors.shapes.placeholder_names import (
-    GENERIC_CHAIN_NAMES,
-    transfer_or_function,
-)
+from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.spans import Attributes, Span
 
 _TYPE = "langfuse.observation.type"

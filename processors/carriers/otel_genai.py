@@ -9,12 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from processors.frameworks.langgraph import (
-    GRAPH_AGENT_CALLER,
-    GRAPH_SCOPES,
-    GRAPH_STEP_NAMES,
-    is_chain_part,
-)
+from processors.frameworks.langgraph import GRAPH_AGENT_CALLER, GRAPH_SCOPES, GRAPH_STEP_NAMES, is_chain_part
 from processors.frameworks.litellm import is_borrowed
 from processors.model import (
     ABSENT,
@@ -56,11 +51,7 @@ from processors.shapes.placeholder_names import (
     is_around_call,
 )
 from processors.shapes.result_envelope import OUTPUT, is_bare, open_result
-from processors.shapes.span_event_messages import (
-    call_in_events,
-    messages_in_attributes,
-    messages_in_events,
-)
+from processors.shapes.span_event_messages import call_in_events, messages_in_attributes, messages_in_events
 from processors.spans import Attributes, Span, encoded_text, short_text
 
 _ACTIVITY = "workflow.activity"
@@ -87,18 +78,8 @@ _ROLES = {
 }
 
 _TOOL_NAMES = ("gen_ai.tool.name", "mcp.tool.name")
-_ARGUMENTS = (
-    "gen_ai.tool.call.arguments",
-    "mcp.tool.arguments",
-    "gen_ai.tool.input",
-    "gen_ai.tool.args",
-)
-_RESULTS = (
-    "gen_ai.tool.call.result",
-    "mcp.tool.result",
-    "gen_ai.tool.output",
-    "gen_ai.tool.result",
-)
+_ARGUMENTS = ("gen_ai.tool.call.arguments", "mcp.tool.arguments", "gen_ai.tool.input", "gen_ai.tool.args")
+_RESULTS = ("gen_ai.tool.call.result", "mcp.tool.result", "gen_ai.tool.output", "gen_ai.tool.result")
 _CALL_ID = ("gen_ai.tool.call.id",)
 _AGENT_NAME = ("gen_ai.agent.name",)
 _HANDOFF_SOURCE = "gen_ai.agent.source"

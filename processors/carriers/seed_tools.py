@@ -24,11 +24,7 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import OPERATION, first_decoded, first_text, is_true
 from processors.shapes.dialect import Dialect, SpanRole, ToolReading, agent_fields
-from processors.shapes.placeholder_names import (
-    FINAL_ANSWER_TOOL_NAMES,
-    is_around_call,
-    transfer_or_function,
-)
+from processors.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, is_around_call, transfer_or_function
 from processors.spans import AttributeValue, Span
 
 _OTHERS = frozenset({"openinference.span.kind", OPERATION, "agentops.span.kind"})

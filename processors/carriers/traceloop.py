@@ -7,13 +7,7 @@ the GenAI conventions; so this reading goes before that of the conventions.
 import re
 from typing import Final, NamedTuple
 
-from processors.frameworks.langgraph import (
-    GRAPH_AGENT,
-    GRAPH_NODE,
-    agent_of_graph,
-    is_chain_part,
-    told_by,
-)
+from processors.frameworks.langgraph import GRAPH_AGENT, GRAPH_NODE, agent_of_graph, is_chain_part, told_by
 from processors.frameworks.litellm import is_borrowed
 from processors.frameworks.llama_index import AGENT_IN_STEP, AGENT_WORKFLOW_SPANS
 from processors.model import (

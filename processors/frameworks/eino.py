@@ -3,12 +3,7 @@
 from typing import Final
 
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, decode_result
-from processors.shapes.attribute_reading import (
-    first_arguments,
-    first_result,
-    first_text,
-    flattened_list,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, flattened_list
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages

@@ -8,12 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from processors.model import JsonObject, JsonValue, ToolError, parse_python_literal
-from processors.shapes.attribute_reading import (
-    first_arguments,
-    first_result,
-    first_text,
-    first_value,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import (

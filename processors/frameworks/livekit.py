@@ -3,12 +3,7 @@
 from typing import Final
 
 from processors.model import ABSENT, DecodedValue, ToolError, text_value
-from processors.shapes.attribute_reading import (
-    first_arguments,
-    first_result,
-    first_text,
-    first_value,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, add_request, read_messages

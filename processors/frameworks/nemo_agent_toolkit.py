@@ -12,12 +12,7 @@ from processors.model import (
     parse_text,
     text_value,
 )
-from processors.shapes.attribute_reading import (
-    first_arguments,
-    first_result,
-    first_text,
-    first_value,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading

@@ -9,12 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, ValueState, text_value
-from processors.shapes.attribute_reading import (
-    first_arguments,
-    first_result,
-    first_text,
-    first_value,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.chat_envelope import decode_output
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
@@ -25,13 +20,7 @@ from processors.shapes.dialect import (
     SpanRole,
     ToolReading,
 )
-from processors.shapes.messages import (
-    CallRequest,
-    ChatMessage,
-    after_results,
-    last_content,
-    read_messages,
-)
+from processors.shapes.messages import CallRequest, ChatMessage, after_results, last_content, read_messages
 from processors.shapes.span_event_messages import read_recorded_events
 from processors.spans import Attributes, Span
 
@@ -190,15 +179,7 @@ def _split_history(messages: list[ChatMessage], start: int) -> Conversation:
 
 DIALECT: Final = Dialect(
     "pydantic_ai",
-    (
-        _ARGUMENTS,
-        _RESULT,
-        _ALL_MESSAGES,
-        _ALL_EVENTS,
-        _ANSWER,
-        _SHOWN_AS,
-        _OFFERED,
-    ),
+    (_ARGUMENTS, _RESULT, _ALL_MESSAGES, _ALL_EVENTS, _ANSWER, _SHOWN_AS, _OFFERED),
     _role,
     _tool,
     _agent,

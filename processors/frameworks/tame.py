@@ -78,9 +78,7 @@ TABLE: Final[Sequence[Dialect]] = (
         scopes=("Experimental.Microsoft.Extensions.AI",),
         role=by_signs(
             Sign(
-                SpanRole.WORKFLOW,
-                names=("orchestrate_tools",),
-                scope="Experimental.Microsoft.Extensions.AI",
+                SpanRole.WORKFLOW, names=("orchestrate_tools",), scope="Experimental.Microsoft.Extensions.AI"
             )
         ),
     ),

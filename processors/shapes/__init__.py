@@ -38,13 +38,7 @@ from processors.shapes.messages import (
     result_ids,
     waits_for,
 )
-from processors.shapes.model_usage import (
-    NO_USAGE,
-    USAGE_KEYS,
-    UsageReading,
-    merged_usage,
-    usage_plan,
-)
+from processors.shapes.model_usage import NO_USAGE, USAGE_KEYS, UsageReading, merged_usage, usage_plan
 from processors.shapes.placeholder_names import (
     AGENT_NAME_RESOURCE_ATTRIBUTES,
     FINAL_ANSWER_TOOL_NAMES,

@@ -7,11 +7,7 @@ return are taken off only for dialects that are known to use them.
 from typing import Final, NamedTuple
 
 from processors.model import ABSENT, DecodedValue, JsonObject, JsonValue, ToolError, ValueState, decode_result
-from processors.shapes.printed_messages import (
-    is_pending_result,
-    printed_tool_message,
-    printed_tool_result,
-)
+from processors.shapes.printed_messages import is_pending_result, printed_tool_message, printed_tool_result
 
 CONTENT: Final = 1
 """`{"content": x}`; the text is Python's `str(x)`."""
