@@ -20,6 +20,7 @@ from processors.comparison.call_constraints import (
     CallConstraints,
     CallStatus,
     Finding,
+    attainable_share,
     share_of,
 )
 from processors.comparison.captured_value import (
@@ -87,6 +88,7 @@ from processors.comparison.output import (
 from processors.comparison.run_input import input_object, unknown_input
 from processors.comparison.tool_selection import (
     IncludeFailed,
+    OtherTools,
     ToolCallConfig,
     ToolPatterns,
     ToolSelectionConfig,
@@ -100,14 +102,14 @@ __all__ = [
     "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MASKED_OUTPUT", "MATCHER_ARGUMENTS",
     "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint",
     "CallConstraints", "CallStatus", "ClassMetrics", "Expected", "Extraction", "ExtractorName",
-    "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher", "OutputConfig", "OutputPath",
-    "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
+    "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher", "OtherTools", "OutputConfig",
+    "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolPatterns",
     "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments", "all_fit",
-    "alternatives", "arguments_detail", "best_fitting_order", "calls_of", "check_classes", "check_schema",
-    "class_metrics", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
-    "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
-    "expected_value_problems", "fits", "fits_members", "input_object", "input_path", "is_matcher",
-    "is_oversized", "is_too_large", "keys_of", "kind_of", "known_equality", "known_output",
+    "alternatives", "arguments_detail", "attainable_share", "best_fitting_order", "calls_of",
+    "check_classes", "check_schema", "class_metrics", "common_subsequence_length", "comparable_arguments",
+    "comparable_result_text", "comparable_result_value", "compile_expected", "detail_text", "equal_values",
+    "equality_key", "expected_value_problems", "fits", "fits_members", "input_object", "input_path",
+    "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of", "known_equality", "known_output",
     "lasting_alignment", "leaves", "looks_failed", "matching_cost", "matching_size", "maximum_matching",
     "may_have_taken_effect", "ordered_keys", "output_detail", "output_line", "parallel_segments",
     "parse_json_path", "place_text", "python_text", "readable_arguments", "schema_violations", "share_of",

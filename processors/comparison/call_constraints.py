@@ -6,10 +6,12 @@ Process Specifications", 2022). Where a call is of both kinds that a template re
 be another call. Calls that ran side by side stand at one place of the sequence.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -23,7 +25,7 @@ from processors.comparison.captured_value import (
 from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.comparison.json_paths import JsonPath
 from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.tool_selection import ToolPatterns
+from processors.comparison.tool_selection import OtherTools, ToolPatterns
 from processors.comparison.value_equality import equality_key
 from processors.model import (
     MAX_ASSIGNMENT_ATTEMPTS,
@@ -96,13 +98,8 @@ RELATIONS: Mapping[str, _Template] = MappingProxyType({
     "chain_succession": _Template((_forward("next"), _backward("next")), (0, 1)),
     "co_existence": _Template((_forward("any"), _backward("any")), (0, 1)),
     "not_co_existence": _Template((_forward("any", negative=True),), (0, 1)),
-    "not_responded_existence": _Template((_forward("any", negative=True),), (0,)),
     "not_response": _Template((_forward("later", negative=True),), (0,)),
-    "not_precedence": _Template((_backward("later", negative=True),), (1,)),
-    "not_succession": _Template((_forward("later", negative=True),), (0, 1)),
     "not_chain_response": _Template((_forward("next", negative=True),), (0,)),
-    "not_chain_precedence": _Template((_backward("next", negative=True),), (1,)),
-    "not_chain_succession": _Template((_forward("next", negative=True),), (0, 1)),
 })  # fmt: skip
 """The templates that relate each call of one kind to calls of the other."""
 
@@ -117,25 +114,41 @@ ENDS: Final = ("init", "last")
 class CallCondition:
     """A kind of calls: of a tool, with arguments among others that fit, and maybe only if they took effect.
 
+    `tools` is the name of the tool, `*` and `?` allowed, or a set of names; the call with the id `call_id` is
+    of this kind as well.
+
     Raises:
         ValueError: a matcher in `arguments` cannot be used.
     """
 
-    __slots__ = ("_expected", "_status", "cost", "label", "tool", "tools")
+    __slots__ = ("_expected", "_status", "call_id", "cost", "label", "tool", "tools")
 
-    def __init__(self, tool: str, arguments: JsonObject | None = None, status: CallStatus = "any") -> None:
-        self.tool = tool
-        self.tools = ToolPatterns([tool])
+    def __init__(
+        self,
+        tools: str | ToolPatterns | OtherTools,
+        arguments: JsonObject | None = None,
+        status: CallStatus = "any",
+        *,
+        call_id: str | None = None,
+    ) -> None:
+        self.tool = tools if isinstance(tools, str) else ""
+        self.tools = ToolPatterns([tools]) if isinstance(tools, str) else tools
+        self.call_id = call_id
         self._expected: Expected = compile_expected(arguments) if arguments else None
         self._status = status
         self.cost = 0 if self._expected is None else 1 + matching_cost(self._expected)
         """What a character of the arguments costs to compare; 0: they need not be known."""
-        self.label = tool
+        self.label = self.tool
         if arguments:
             text = json_text(arguments)[1:-1]
             self.label += f"({text if len(text) <= _SHOWN_ARGUMENTS else text[: _SHOWN_ARGUMENTS - 1] + '…'})"
         if status != "any":
             self.label += f" {status}"
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether neither arguments nor the outcome of a call matter."""
+        return not self.cost and self._status == "any"
 
     def status_fits(self, call: ToolCall, *, may_change: bool) -> bool | None:
         """Whether the call ended as is asked; None where `may_change` and that may still come out."""
@@ -183,16 +196,19 @@ class CallConstraint:
 class Finding:
     """What came of one constraint.
 
-    `applies` and `holds` are None where arguments that are not known decide; `holds` says nothing where the
+    `applies` and `holds` are None where arguments that are not known decide; `holds` means nothing where the
     constraint does not apply. `unmet` are the calls, by their place in `AgentRun.calls`, that break it;
-    `text` says how the first of them, or the run, does. The rest says what further calls could make of it.
+    `text` states how the first of them, or the run, does. `count` is the number of calls of the kind, where
+    the template counts them, and `of` that of all calls. The rest is what further calls could make of it.
     """
 
     constraint: CallConstraint
+    of: int
     applies: bool | None = True
     holds: bool | None = True
     unmet: list[int] = field(default_factory=list)
     text: str = ""
+    count: int = 0
     can_hold: bool = True
     can_fail: bool = True
     can_lapse: bool = False
@@ -222,26 +238,37 @@ class _Event(NamedTuple):
 
 
 class CallConstraints:
-    """Constraints, ready to be held against runs.
+    """Constraints, ready to be checked on runs.
 
-    `strict`: calls that ran side by side stand neither before nor after each other; else in whichever order
-    a constraint asks for.
+    They look at the calls of `categories`, and at those of any category that are `named`; left out, by the
+    constraints. `strict`: calls that ran side by side stand neither before nor after each other; else in
+    whichever order a constraint requires. Without `include_failed` calls that ended in an error, or were
+    never executed, are no calls.
     """
 
     def __init__(
-        self, constraints: Sequence[CallConstraint], categories: frozenset[CallCategory], *, strict: bool
+        self,
+        constraints: Sequence[CallConstraint],
+        categories: frozenset[CallCategory],
+        *,
+        named: ToolPatterns | None = None,
+        strict: bool = False,
+        include_failed: bool = True,
     ) -> None:
         self._constraints = constraints
         self._categories = categories
-        self._named = ToolPatterns(kind.tool for constraint in constraints for kind in constraint.kinds)
+        if named is None:
+            named = ToolPatterns(kind.tool for constraint in constraints for kind in constraint.kinds)
+        self._named = named
         self._beside = not strict
+        self._include_failed = include_failed
 
     def check(self, run: AgentRun, *, may_change: bool = False) -> list[Finding] | NotEvaluated:
         """A finding for each constraint; over the limits none.
 
-        `may_change`: further spans may tell how a call ended.
+        `may_change`: further spans may show how a call ended.
         """
-        sequence = _Sequence(run, self._named, self._categories, may_change=may_change)
+        sequence = self._sequence(run, may_change=may_change)
         if sequence.length > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
         try:
@@ -249,8 +276,13 @@ class CallConstraints:
         except (SchemaTooComplexError, _OverLimitError):
             return NotEvaluated.over_limit("more calls or arguments than are compared in one evaluation")
 
+    def count(self, run: AgentRun) -> list[Finding]:
+        """A finding for each constraint, all of which count calls by name: of however many calls."""
+        sequence = self._sequence(run, most_events=math.inf)
+        return [_count(constraint, sequence) for constraint in self._constraints]
+
     def evaluate(self, run: AgentRun) -> list[Finding] | NotEvaluated:
-        """`check`, or why it takes arguments that are not known to tell the share of those that hold."""
+        """`check`, or why arguments that are not known decide the share of those that hold."""
         found = self.check(run)
         if isinstance(found, NotEvaluated):
             return found
@@ -261,18 +293,26 @@ class CallConstraints:
         return found
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """The lowest and the highest share of those that hold that any further calls could lead to.
-
-        Exact for each constraint alone: whether it is settled, whatever calls come, wherever they stand.
-        """
+        """`attainable_share` of the constraints; over the limits anything."""
         found = self.check(run, may_change=True)
-        if isinstance(found, NotEvaluated):
-            return 0.0, 1.0
-        failing = sum(finding.can_fail for finding in found)
-        settled = sum(not (finding.can_fail or finding.can_lapse) for finding in found)
-        holding = sum(finding.can_hold for finding in found)
-        lost = sum(not (finding.can_hold or finding.can_lapse) for finding in found)
-        return _share(settled, failing), _share(holding, lost)
+        return (0.0, 1.0) if isinstance(found, NotEvaluated) else attainable_share(found)
+
+    def _sequence(
+        self, run: AgentRun, *, may_change: bool = False, most_events: float = _MAX_EVENTS
+    ) -> "_Sequence":
+        calls = run.calls
+        places: Sequence[int] = range(len(calls))
+        for call in calls:
+            if call.category not in self._categories or not self._include_failed:
+                places = [at for at, call in enumerate(calls) if self._is_seen(call)]
+                calls = [calls[at] for at in places]
+                break
+        return _Sequence(calls, places, may_change, most_events)
+
+    def _is_seen(self, call: ToolCall) -> bool:
+        if not self._include_failed and (call.error is not None or not call.executed):
+            return False
+        return call.category in self._categories or call.name in self._named
 
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
         masked: ToolCall | None = None
@@ -305,7 +345,7 @@ class CallConstraints:
             sequence.events(kind, tuple(paths[side] for paths in constraint.same))
             for side, kind in enumerate(constraint.kinds)
         ]
-        finding = Finding(constraint)
+        finding = Finding(constraint, sequence.length)
         known = [any(event.sure for event in sides[side]) for side in (0, 1)]
         finding.can_lapse = not any(known[side] for side in template.applies_by)
         if finding.can_lapse:
@@ -332,62 +372,49 @@ class CallConstraints:
         finding.unmet = sorted(set(finding.unmet))
         finding.holds = False if finding.unmet else None if is_possible else True
         first = template.demands[0]
-        if first.reach == "any" and not constraint.same:
-            if first.negative:
-                # Once one of the other kind was made, what would make it apply breaks it.
-                finding.can_hold = finding.can_hold and not (finding.can_lapse and known[1])
-            else:
-                finding.can_fail = is_possible or not all(known[demand.target] for demand in template.demands)
+        if first.reach == "any" and not (first.negative or constraint.same):
+            finding.can_fail = is_possible or not all(known[demand.target] for demand in template.demands)
         return finding
 
     def _broken(
         self, demand: _Demand, activations: Sequence[_Event], targets: Sequence[_Event]
     ) -> tuple[list[_Event], bool]:
         """The activations that surely break the demand, and whether any may."""
+        direction, beside = demand.direction, self._beside
         known = [event for event in activations if event.key is not _UNKNOWN]
         sure = [event for event in known if event.sure]
-        all_targets = _Targets((event for event in targets if event.key is not _UNKNOWN), demand.direction)
-        is_clear = len(sure) == len(activations) and all(
-            event.sure and event.key is not _UNKNOWN for event in targets
-        )
-        if is_clear:
-            blockers = _Targets(sure, demand.direction)
-            broken = [
-                event
-                for event in sure
-                if all_targets.meets(demand, event, self._beside, blockers) is demand.negative
-            ]
-            return broken, bool(broken)
-        sure_targets = _Targets(
-            (event for event in targets if event.sure and event.key is not _UNKNOWN), demand.direction
-        )
-        anyone = [_Event(event.at, event.step, event.alone, ()) for event in targets if event.key is _UNKNOWN]
+        unread = [_Event(event.at, event.step, event.alone, ()) for event in targets if event.key is _UNKNOWN]
+        possible = certain = _Targets([event for event in targets if event.key is not _UNKNOWN], direction)
+        if unread or not all(event.sure for event in targets):
+            certain = _Targets(
+                [event for event in targets if event.sure and event.key is not _UNKNOWN], direction
+            )
         if demand.negative:
-            broken = [event for event in sure if sure_targets.meets(demand, event, self._beside)]
+            broken = [event for event in sure if certain.meets(demand, event, beside)]
             may_break = (
-                bool(anyone)
+                bool(unread)
                 or len(known) < len(activations)
-                or any(all_targets.meets(demand, event, self._beside) for event in known)
+                or any(possible.meets(demand, event, beside) for event in known)
             )
             return broken, may_break and bool(targets) and bool(activations)
-        unknown_targets = _Targets(anyone, demand.direction)
-        sure_blockers, blockers = _Targets(sure, demand.direction), _Targets(known, demand.direction)
-        broken = [
-            event
-            for event in sure
-            if not all_targets.meets(demand, event, self._beside, sure_blockers)
-            and (
-                event.key is _NONE
-                or not unknown_targets.meets(
-                    demand,
-                    _Event(event.at, event.step, event.alone, ()),
-                    self._beside,
-                    _Targets((), demand.direction),
+        blockers = sure_blockers = _Targets(sure, direction)
+        if len(sure) < len(known):
+            blockers = _Targets(known, direction)
+        broken = [event for event in sure if not possible.meets(demand, event, beside, sure_blockers)]
+        if certain is possible and len(sure) == len(activations):
+            return broken, bool(broken)  # mostly nothing is in doubt
+        if unread and broken:
+            anyone, no_blockers = _Targets(unread, direction), _Targets((), direction)
+            broken = [
+                event
+                for event in broken
+                if event.key is _NONE
+                or not anyone.meets(
+                    demand, _Event(event.at, event.step, event.alone, ()), beside, no_blockers
                 )
-            )
-        ]
+            ]
         may_break = len(known) < len(activations) or not all(
-            sure_targets.meets(demand, event, self._beside, blockers) for event in known
+            certain.meets(demand, event, beside, blockers) for event in known
         )
         return broken, may_break
 
@@ -399,34 +426,71 @@ def share_of(findings: Sequence[Finding]) -> float:
     return _share(held, len(applying) - held)
 
 
+def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
+    """The lowest and the highest share of constraints that hold that any further calls could lead to.
+
+    Exact for each constraint alone: whether it is settled, whatever calls come, wherever they stand.
+    """
+    failing = sum(finding.can_fail for finding in findings)
+    settled = sum(not (finding.can_fail or finding.can_lapse) for finding in findings)
+    holding = sum(finding.can_hold for finding in findings)
+    lost = sum(not (finding.can_hold or finding.can_lapse) for finding in findings)
+    return _share(settled, failing), _share(holding, lost)
+
+
 class _Sequence:
-    """The calls of a run that constraints speak of, in their steps."""
+    """Calls with their places in the run, and their steps: those that ran side by side share one."""
 
     def __init__(
-        self, run: AgentRun, named: ToolPatterns, categories: frozenset[CallCategory], *, may_change: bool
+        self, calls: Sequence[ToolCall], places: Sequence[int], may_change: bool, most_events: float
     ) -> None:
+        self._calls = calls
+        self._places = places
         self._may_change = may_change
-        self._calls = [
-            (at, call)
-            for at, call in enumerate(run.calls)
-            if call.category in categories or call.name in named
-        ]
-        self.length = len(self._calls)
-        self._steps: list[int] = []
-        self._alone: list[bool] = []
-        for step, segment in enumerate(parallel_segments([call for _, call in self._calls])):
-            self._steps += [step] * len(segment)
-            self._alone += [len(segment) == 1] * len(segment)
+        self.length = len(calls)
         self._attempts = MAX_ASSIGNMENT_ATTEMPTS
         self._budget = MAX_MATCHED_CHARACTERS
-        self._events_left = _MAX_EVENTS
+        self._events_left = most_events
+        self._numbers: dict[int, int] = {}
         self._found: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, bool]]:
+        """For each call its step, and whether it is alone there."""
+        segments = parallel_segments(self._calls)
+        return [(step, len(segment) == 1) for step, segment in enumerate(segments) for _ in segment]
+
+    @cached_property
+    def _names(self) -> Mapping[str, int]:
+        """How often each tool was called."""
+        names: dict[str, int] = {}
+        for call in self._calls:
+            names[call.name] = names.get(call.name, 0) + 1
+        return names
+
+    def number(self, kind: CallCondition) -> int:
+        """The number of calls of a kind by name."""
+        number = self._numbers.get(id(kind))
+        if number is None:
+            tools = kind.tools
+            number = sum([count for name, count in self._names.items() if name in tools])
+            if kind.call_id is not None:
+                by_id = [call for call in self._calls if call.call_id == kind.call_id]
+                number += sum(call.name not in tools for call in by_id)
+            self._numbers[id(kind)] = number
+        self._look_at(number)
+        return number
+
+    def places(self, kind: CallCondition) -> list[int]:
+        """The places of the calls of a kind by name."""
+        names = {name for name in self._names if name in kind.tools}
+        return [at for at, call in zip(self._places, self._calls, strict=True) if call.name in names]
 
     def at_end(self, end: Literal["init", "last"]) -> list[tuple[int, str]]:
         """Place and tool of the calls of the first, or of the last, step."""
-        wanted = self._steps[0 if end == "init" else -1]
-        pairs = zip(self._calls, self._steps, strict=True)
-        return [(at, call.name) for (at, call), step in pairs if step == wanted]
+        own, _ = self._steps[0 if end == "init" else -1]
+        calls = zip(self._places, self._calls, self._steps, strict=True)
+        return [(at, call.name) for at, call, (step, _) in calls if step == own]
 
     def events(self, kind: CallCondition, paths: tuple[JsonPath, ...] = ()) -> list[_Event]:
         """The calls of a kind, in order; those that may be of it, with arguments that are not known, too."""
@@ -436,20 +500,14 @@ class _Sequence:
         return found
 
     def _events(self, kind: CallCondition, paths: tuple[JsonPath, ...]) -> Iterator[_Event]:
-        names: dict[str, bool] = {}
-        for (at, call), step, alone in zip(self._calls, self._steps, self._alone, strict=True):
-            name = call.name
-            is_named = names.get(name)
-            if is_named is None:
-                is_named = names[name] = name in kind.tools
-            if not is_named:
+        names = {name for name in self._names if name in kind.tools}
+        for at, call, (step, alone) in zip(self._places, self._calls, self._steps, strict=True):
+            if call.name not in names:
                 continue
             status = kind.status_fits(call, may_change=self._may_change)
             if status is False:
                 continue
-            self._events_left -= 1
-            if self._events_left < 0:
-                raise _OverLimitError
+            self._look_at(1)
             sure, key = status is True, ()
             if kind.cost or paths:
                 arguments = readable_arguments(call)
@@ -464,6 +522,11 @@ class _Sequence:
                 sure = sure and fit is True
                 key = _key(arguments, paths)
             yield _Event(at, step, alone, key, sure, call.is_held_back)
+
+    def _look_at(self, events: int) -> None:
+        self._events_left -= events
+        if self._events_left < 0:
+            raise _OverLimitError
 
     def _spend(self, characters: int) -> None:
         self._attempts -= 1
@@ -481,15 +544,14 @@ class _Targets:
 
     __slots__ = ("_alone_at", "_at", "_count", "_direction", "_own", "_steps")
 
-    def __init__(self, events: "Sequence[_Event] | Iterator[_Event]", direction: int) -> None:
+    def __init__(self, events: Sequence[_Event], direction: int) -> None:
         self._direction = direction
         self._steps: dict[Any, list[int]] = {}
         self._count: dict[Any, int] = {}
         self._at: dict[tuple[Any, int], int] = {}
         self._alone_at: set[tuple[Any, int]] = set()
         self._own: set[tuple[Any, int]] = set()
-        ordered = list(events) if direction > 0 else list(events)[::-1]
-        for event in ordered:
+        for event in events if direction > 0 else reversed(events):
             key, step = event.key, event.step * direction
             if key is _NONE:
                 continue
@@ -527,7 +589,7 @@ class _Targets:
 
 
 def _end(constraint: CallConstraint, sequence: _Sequence) -> Finding:
-    finding = Finding(constraint, can_lapse=not sequence.length)
+    finding = Finding(constraint, sequence.length, can_lapse=not sequence.length)
     if not sequence.length:
         finding.applies = False
         return finding
@@ -545,9 +607,14 @@ def _end(constraint: CallConstraint, sequence: _Sequence) -> Finding:
 
 
 def _count(constraint: CallConstraint, sequence: _Sequence) -> Finding:
-    events = sequence.events(constraint.kinds[0])
-    most, fewest, times = len(events), sum(event.sure for event in events), constraint.times
-    finding = Finding(constraint)
+    kind, times = constraint.kinds[0], constraint.times
+    events: list[_Event] = []
+    if kind.is_by_name:
+        most = fewest = sequence.number(kind)
+    else:
+        events = sequence.events(kind)
+        most, fewest = len(events), sum(event.sure for event in events)
+    finding = Finding(constraint, sequence.length, count=fewest)
     if constraint.template == "existence":
         sign = ">="
         finding.holds = True if fewest >= times else None if most >= times else False
@@ -562,14 +629,16 @@ def _count(constraint: CallConstraint, sequence: _Sequence) -> Finding:
         elif fewest < most and (most >= limit or (constraint.template == "exactly" and fewest < times)):
             finding.holds = None
     if finding.holds is False:
-        finding.unmet = [event.at for event in events if event.sure]
+        finding.unmet = (
+            sequence.places(kind) if kind.is_by_name else [event.at for event in events if event.sure]
+        )
         finding.text = f"Actual: {fewest}, Expected: {sign} {times}"
     return finding
 
 
 def _choice(constraint: CallConstraint, sequence: _Sequence) -> Finding:
     first, second = (sequence.events(kind) for kind in constraint.kinds)
-    finding = Finding(constraint)
+    finding = Finding(constraint, sequence.length)
     has_sure = any(event.sure for event in (*first, *second))
     finding.can_fail = not has_sure
     finding.holds = True if has_sure else None if first or second else False

@@ -78,13 +78,13 @@ class ToolPatterns:
     """A set of tool names in which `*` stands for any characters and `?` for one.
 
     Names without these mean what they mean everywhere in criteria (`processors.model.tool_name`); in a
-    pattern the same holds for the text between them.
+    pattern the same holds for the text between them. In `names` they have no special meaning.
     """
 
     __slots__ = ("_globs", "_names")
 
-    def __init__(self, patterns: Iterable[str]) -> None:
-        self._names: set[str] = set()
+    def __init__(self, patterns: Iterable[str], names: Iterable[str] = ()) -> None:
+        self._names = set(map(canonical_tool_name, names))
         self._globs: list[re.Pattern[str]] = []
         for pattern in patterns:
             if _WILDCARD.search(pattern) is None:
@@ -98,11 +98,29 @@ class ToolPatterns:
     def __contains__(self, name: str) -> bool:
         """Whether the tool `name`, in any spelling, is one of them."""
         canonical = canonical_tool_name(name)
-        return canonical in self._names or any(glob.match(canonical) for glob in self._globs)
+        if canonical in self._names:
+            return True
+        for glob in self._globs:  # noqa: SIM110  # a generator costs more than the one or two globs
+            if glob.match(canonical):
+                return True
+        return False
 
     def select(self, run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
         """The calls of `run` of one of `categories`, and those of any category that are named, in order."""
         return [call for call in run.calls if call.category in categories or call.name in self]
+
+
+class OtherTools:
+    """All tools but those of a set."""
+
+    __slots__ = ("_tools",)
+
+    def __init__(self, tools: ToolPatterns) -> None:
+        self._tools = tools
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the tool `name` is outside the set."""
+        return name not in self._tools
 
 
 @lru_cache(maxsize=1024)

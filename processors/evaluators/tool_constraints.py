@@ -73,7 +73,16 @@ OneKind: TypeAlias = str | ConstrainedCall
 Counted: TypeAlias = str | CountedCall
 TwoKinds: TypeAlias = tuple[OneKind, OneKind]
 
-_TEMPLATES = (*COUNTS, *ENDS, "end", *CHOICES, *RELATIONS)
+_TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS)
+_REMOVED = {
+    "end": "last",
+    "not_responded_existence": "not_co_existence",
+    "not_precedence": "not_response",
+    "not_succession": "not_response",
+    "not_chain_precedence": "not_chain_response",
+    "not_chain_succession": "not_chain_response",
+}
+"""Templates of earlier versions, and the one that states the same."""
 
 
 def _one_template(schema: dict[str, Any]) -> None:
@@ -88,7 +97,7 @@ def _template(description: str, example: JsonValue) -> Any:
 
 
 class ToolConstraint(EvaluatorModel):
-    """One template with its tools: exactly one of the keys from `existence` to `not_chain_succession`."""
+    """One template with its tools: exactly one of the keys from `existence` to `not_chain_response`."""
 
     model_config = ConfigDict(json_schema_extra=_one_template)
 
@@ -97,7 +106,6 @@ class ToolConstraint(EvaluatorModel):
     exactly: Counted | None = _template("Exactly n calls.", {"tool": "book", "times": 1})
     init: OneKind | None = _template("The first call is one of these.", "authenticate")
     last: OneKind | None = _template("The last call is one of these.", "log_out")
-    end: OneKind | None = _template("Another name of `last`.", "log_out")
     choice: TwoKinds | None = _template("At least one of the two is called.", ["search", "look_up"])
     exclusive_choice: TwoKinds | None = _template(
         "One of the two is called, and not both.", ["book", "cancel"]
@@ -134,26 +142,11 @@ class ToolConstraint(EvaluatorModel):
     )
     co_existence: TwoKinds | None = _template("Both are called, or neither.", ["charge", "send_receipt"])
     not_co_existence: TwoKinds | None = _template("Not both are called.", ["approve", "reject"])
-    not_responded_existence: TwoKinds | None = _template(
-        "Where the first is called, the second is not.", ["cancel", "ship"]
-    )
     not_response: TwoKinds | None = _template(
         "No call of the first is followed by one of the second.", ["cancel", "ship"]
     )
-    not_precedence: TwoKinds | None = _template(
-        "No call of the second has one of the first before it.", ["cancel", "ship"]
-    )
-    not_succession: TwoKinds | None = _template(
-        "`not_response` and `not_precedence`, which forbid the same.", ["cancel", "ship"]
-    )
     not_chain_response: TwoKinds | None = _template(
         "The call right after one of the first is none of the second.", ["search", "search"]
-    )
-    not_chain_precedence: TwoKinds | None = _template(
-        "The call right before one of the second is none of the first.", ["search", "search"]
-    )
-    not_chain_succession: TwoKinds | None = _template(
-        "`not_chain_response` and `not_chain_precedence`, which forbid the same.", ["search", "search"]
     )
     same: str | list[str] | dict[str, str] | None = Field(
         default=None,
@@ -164,6 +157,14 @@ class ToolConstraint(EvaluatorModel):
     runs: Literal["all", "with_calls"] = Field(
         default="all", description="Which runs it applies to: all, or those in which some tool was called."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_known_template(cls, written: Any) -> Any:
+        for name, other in _REMOVED.items() if isinstance(written, dict) else ():
+            if name in written or to_camel(name) in written:
+                raise ValueError(f"{name} was removed: write {other}, which states the same")
+        return written
 
     @model_validator(mode="after")
     def _is_one_template(self) -> "ToolConstraint":
@@ -191,7 +192,7 @@ class ToolConstraint(EvaluatorModel):
         kinds = written if isinstance(written, tuple) else (written,)
         times = written.times if isinstance(written, CountedCall) else 1
         return CallConstraint(
-            template="last" if template == "end" else template,
+            template=template,
             kinds=tuple(
                 CallCondition(kind)
                 if isinstance(kind, str)

@@ -1,10 +1,12 @@
 """Evaluators of the tools that may or must be called, whatever came of the calls.
 
-`tool-permission`, `tool-known`, `tool-call-budget`, `tool-precedence` and `single-tool-use`.
+`tool-permission`, `tool-known`, `tool-call-budget`, `tool-precedence` and `single-tool-use`. But for
+`tool-known`, whose tools are those of each run, they compile to the constraints of `tool-constraints`.
 """
 
 import math
-from typing import Annotated
+from collections.abc import Iterable
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,26 +14,25 @@ from processors.comparison import (
     CallCondition,
     CallConstraint,
     CallConstraints,
-    CallStatus,
     IncludeFailed,
+    OtherTools,
     ToolPatterns,
     ToolSelectionConfig,
+    attainable_share,
     calls_of,
     share_of,
     took_effect,
-    without_failed,
 )
 from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
+    CallCategory,
     Evaluator,
     EvaluatorExample,
     JsonValue,
     NotEvaluated,
     RunFacts,
     Score,
-    ToolCall,
-    ToolKeys,
     canonical_tool_name,
 )
 
@@ -83,41 +84,34 @@ class ToolPermission(Evaluator):
     )
 
     def __init__(self, config: ToolSelectionConfig, criteria: ToolPermissionCriteria) -> None:
-        self._categories = config.categories()
-        self._allowed = None if criteria.allow is None else ToolPatterns(criteria.allow)
-        self._denied = ToolPatterns(criteria.deny)
-        self._named = ToolPatterns([*(criteria.allow or ()), *criteria.deny])
         self._rule: dict[str, JsonValue] = {
             "allow": None if criteria.allow is None else [*criteria.allow],
             "deny": [*criteria.deny],
         }
+        refused = [CallCondition(ToolPatterns(criteria.deny))]
+        if criteria.allow is not None:
+            refused.append(CallCondition(OtherTools(ToolPatterns(criteria.allow))))
+        self._constraints = CallConstraints(
+            [CallConstraint("absence", (kind,)) for kind in refused],
+            config.categories(),
+            named=ToolPatterns([*(criteria.allow or ()), *criteria.deny]),
+        )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        calls = self._named.select(run, self._categories)
-        refused = self._refused(calls)
-        names = [call.name for call in refused]
-        details: dict[str, JsonValue] = {**self._rule, "calls": len(calls), "not_permitted": [*names]}
-        if not refused:
-            return Score(1.0, details, ("all calls were permitted" if calls else "no call was made",))
-        shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
-        return Score(
-            (len(calls) - len(refused)) / len(calls),
-            details,
-            (f"not permitted: {shown}", f"{len(refused)} of {len(calls)} calls"),
-        )
+        found = self._constraints.count(run)
+        names = [run.calls[at].name for at in sorted({at for finding in found for at in finding.unmet})]
+        total = found[0].of
+        details: dict[str, JsonValue] = {**self._rule, "calls": total, "not_permitted": [*names]}
+        if not names:
+            return Score(1.0, details, ("all calls were permitted" if total else "no call was made",))
+        lines = f"not permitted: {_listed(names)}", f"{len(names)} of {total} calls"
+        return Score((total - len(names)) / total, details, lines)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls may be refused or permitted in any number, but what was refused stays called."""
-        refused = self._refused(self._named.select(run, self._categories))
-        return 0.0, math.nextafter(1.0, 0.0) if refused else 1.0
-
-    def _refused(self, calls: list[ToolCall]) -> list[ToolCall]:
-        return [
-            call
-            for call in calls
-            if call.name in self._denied or (self._allowed is not None and call.name not in self._allowed)
-        ]
+        _, highest = attainable_share(self._constraints.count(run))
+        return 0.0, 1.0 if highest == 1.0 else math.nextafter(1.0, 0.0)
 
 
 class ToolKnownConfig(ToolSelectionConfig):
@@ -175,12 +169,8 @@ class ToolKnown(Evaluator):
             return Score(
                 1.0, details, ("all calls went to available tools" if calls else "no call was made",)
             )
-        shown = ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])
-        return Score(
-            (len(calls) - len(names)) / len(calls),
-            details,
-            (f"unknown tools: {shown}", f"available: {', '.join(list(tools)[:_SHOWN_TOOLS])}"),
-        )
+        lines = f"unknown tools: {_listed(names)}", f"available: {_listed(tools)}"
+        return Score((len(calls) - len(names)) / len(calls), details, lines)
 
 
 class ToolCallBudgetConfig(ToolSelectionConfig):
@@ -243,59 +233,44 @@ class ToolCallBudget(Evaluator):
     )
 
     def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria) -> None:
-        self._categories = config.categories()
-        self._include_failed = config.include_failed
-        self._max_calls = criteria.max_calls
-        self._named = ToolPatterns(criteria.tools)
-        self._budgets = [
-            (name, ToolPatterns([name]), budget.min or 0, budget.max)
-            for name, budget in criteria.tools.items()
-        ]
+        # Each tool has a lower bound, by which its calls are counted.
+        self._limits: list[tuple[str, Literal["at least", "at most"], int]] = []
+        constraints: list[CallConstraint] = []
+        if criteria.max_calls is not None:
+            self._limits.append(("all tools", "at most", criteria.max_calls))
+            constraints.append(CallConstraint("absence", (CallCondition("*"),), criteria.max_calls + 1))
+        for name, budget in criteria.tools.items():
+            kind = CallCondition(name)
+            self._limits.append((name, "at least", budget.min or 0))
+            constraints.append(CallConstraint("existence", (kind,), budget.min or 0))
+            if budget.max is not None:
+                self._limits.append((name, "at most", budget.max))
+                constraints.append(CallConstraint("absence", (kind,), budget.max + 1))
+        self._constraints = CallConstraints(
+            constraints,
+            config.categories(),
+            named=ToolPatterns(criteria.tools),
+            include_failed=config.include_failed,
+        )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        total, counts = self._counts(run)
+        found = self._constraints.count(run)
         exceeded: list[str] = []
-        if self._max_calls is not None and total > self._max_calls:
-            exceeded.append(f"all tools: {total} calls, at most {self._max_calls}")
-        for (name, _, fewest, most), count in zip(self._budgets, counts, strict=True):
-            if count < fewest:
-                exceeded.append(f"{name}: {count} calls, at least {fewest}")
-            elif most is not None and count > most:
-                exceeded.append(f"{name}: {count} calls, at most {most}")
-        names = [name for name, *_ in self._budgets]
-        details: dict[str, JsonValue] = {
-            "calls": total,
-            "calls_of": dict(zip(names, counts, strict=True)),
-            "exceeded": [*exceeded],
-        }
+        counts: dict[str, JsonValue] = {}
+        for (name, bound, number), finding in zip(self._limits, found, strict=True):
+            if bound == "at least":
+                counts[name] = finding.count
+            if not finding.holds:
+                exceeded.append(f"{name}: {finding.count} calls, {bound} {number}")
+        total = found[0].of
+        details: dict[str, JsonValue] = {"calls": total, "calls_of": counts, "exceeded": [*exceeded]}
         within = f"{total} call, within budget" if total == 1 else f"{total} calls, within budget"
         return Score(float(not exceeded), details, tuple(exceeded) or (within,))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Counts only grow: what is above its limit stays there, and what has no upper limit stays within."""
-        total, counts = self._counts(run)
-        if self._max_calls is not None and total > self._max_calls:
-            return 0.0, 0.0
-        is_settled = self._max_calls is None
-        for (_, _, fewest, most), count in zip(self._budgets, counts, strict=True):
-            if most is not None and count > most:
-                return 0.0, 0.0
-            is_settled = is_settled and most is None and count >= fewest
-        return float(is_settled), 1.0
-
-    def _counts(self, run: AgentRun) -> tuple[int, list[int]]:
-        """The number of calls in all, and of each tool that has a limit."""
-        calls = self._named.select(run, self._categories)
-        by_name: dict[str, int] = {}
-        total = 0
-        for call in calls if self._include_failed else without_failed(calls):
-            by_name[call.name] = by_name.get(call.name, 0) + 1
-            total += 1
-        counts = [
-            sum(count for name, count in by_name.items() if name in tools) for _, tools, *_ in self._budgets
-        ]
-        return total, counts
+        return _all_or_nothing(attainable_share(self._constraints.count(run)))
 
 
 class ToolPrecedenceConfig(EvaluatorModel):
@@ -352,11 +327,17 @@ class ToolPrecedence(Evaluator):
         for first, second in criteria.before:
             if canonical_tool_name(first) == canonical_tool_name(second):
                 raise ValueError(f'"{first}" cannot come before itself: expected a pair of two tools')
+        self._pairs = criteria.before
         self._require_success = config.require_success
-        guard: CallStatus = "succeeded" if config.require_success else "any"
         self._constraints = CallConstraints(
             [
-                CallConstraint("precedence", (CallCondition(first, status=guard), CallCondition(second)))
+                CallConstraint(
+                    "precedence",
+                    (
+                        CallCondition(first, status="succeeded" if config.require_success else "any"),
+                        CallCondition(second),
+                    ),
+                )
                 for first, second in criteria.before
             ],
             frozenset(),
@@ -368,35 +349,33 @@ class ToolPrecedence(Evaluator):
         found = self._constraints.evaluate(run)
         if isinstance(found, NotEvaluated):
             return found
-        explained: dict[str, str] = {}
-        applicable = [finding for finding in found if finding.applies]
-        for finding in applicable:
-            if finding.holds is False:
-                first, second = finding.constraint.kinds
-                explained[f"{first.tool} before {second.tool}"] = self._shortfall(first, second, run)
-        held = sum(finding.holds is True for finding in applicable)
-        details: dict[str, JsonValue] = {
-            "applicable": len(applicable),
-            "held": held,
-            "violated": {**explained},
-        }
-        if not explained:
+        applicable = sum(bool(finding.applies) for finding in found)
+        violated: dict[str, JsonValue] = {}
+        held = 0
+        for (first, second), finding in zip(self._pairs, found, strict=True):
+            if finding.applies and finding.holds:
+                held += 1
+            elif finding.applies:
+                violated[f"{first} before {second}"] = self._shortfall(first, second, run)
+        details: dict[str, JsonValue] = {"applicable": applicable, "held": held, "violated": violated}
+        if not violated:
             line = f"{held} of {held} pairs hold" if applicable else "no pair applies"
             return Score(1.0, details, (line,))
-        return Score(share_of(found), details, tuple(f"{pair}: {text}" for pair, text in explained.items()))
+        return Score(share_of(found), details, tuple(f"{pair}: {text}" for pair, text in violated.items()))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """A guard, or a call that lacks one, may still come first."""
         return self._constraints.attainable(run)
 
-    def _shortfall(self, guard: CallCondition, later: CallCondition, run: AgentRun) -> str:
+    def _shortfall(self, guard: str, later: str, run: AgentRun) -> str:
         """Why `guard` did not come before `later`."""
-        guards = [call for call in run.calls if call.name in guard.tools]
+        tools = ToolPatterns([guard])
+        guards = [call for call in run.calls if call.name in tools]
         if all(call.is_held_back for call in guards):
-            return f"{guard.tool} " + (f"is {guards[0].decision}" if guards else "never ran")
+            return f"{guard} " + (f"is {guards[0].decision}" if guards else "never ran")
         if self._require_success and not any(map(took_effect, guards)):
-            return f"{guard.tool} never succeeded"
-        return f"{later.tool} came first"
+            return f"{guard} never succeeded"
+        return f"{later} came first"
 
 
 class SingleToolUseConfig(EvaluatorModel):
@@ -434,24 +413,34 @@ class SingleToolUse(Evaluator):
     )
 
     def __init__(self, config: SingleToolUseConfig, criteria: SingleToolUseCriteria) -> None:
-        self._include_failed = config.include_failed
-        self._tool_name = criteria.tool_name
-        self._keys = ToolKeys([criteria.tool_name])
+        name = self._tool_name = criteria.tool_name
+        kind = CallCondition(ToolPatterns((), names=[name]), call_id=name)
+        self._constraints = CallConstraints(
+            [CallConstraint("existence", (kind,))],
+            frozenset(CallCategory),
+            include_failed=config.include_failed,
+        )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        count = len(self._calls(run))
-        calls = f"{count} call" if count == 1 else f"{count} calls"
+        (found,) = self._constraints.count(run)
+        calls = f"{found.count} call" if found.count == 1 else f"{found.count} calls"
         return Score(
-            float(count > 0),
-            {"tool": self._tool_name, "calls": count},
+            float(bool(found.holds)),
+            {"tool": self._tool_name, "calls": found.count},
             (f"{self._tool_name}: {calls}, at least 1 expected",),
         )
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Once called, a tool stays called."""
-        return float(bool(self._calls(run))), 1.0
+        return _all_or_nothing(attainable_share(self._constraints.count(run)))
 
-    def _calls(self, run: AgentRun) -> list[ToolCall]:
-        calls = [call for call in run.calls if call in self._keys]
-        return calls if self._include_failed else without_failed(calls)
+
+def _all_or_nothing(share: tuple[float, float]) -> tuple[float, float]:
+    """What is attainable where only all constraints together score 1."""
+    lowest, highest = share
+    return float(lowest == 1.0), float(highest == 1.0)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(list(dict.fromkeys(names))[:_SHOWN_TOOLS])

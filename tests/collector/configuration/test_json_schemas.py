@@ -159,7 +159,7 @@ def test_a_criteria_file_may_name_its_schema() -> None:
     document = {"$schema": "../criteria.schema.json", "agents": {}}
 
     assert mismatches(document, schema, schema) == []
-    assert read_criteria(json.dumps(document), "criteria.json", {}).agents == []
+    assert read_criteria(json.dumps(document), "criteria.json", {}).agents == ()
 
 
 def test_the_schema_takes_the_custom_evaluators_of_a_service_file(

@@ -101,13 +101,8 @@ _FORMULAS: dict[str, _Formula] = {
     "chain_succession": _both(_CHAIN_RESPONSE, _CHAIN_PRECEDENCE),
     "co_existence": _both(_implies(_finally(_A), _finally(_B)), _implies(_finally(_B), _finally(_A))),
     "not_co_existence": _NEVER_BOTH,
-    "not_responded_existence": _NEVER_BOTH,
     "not_response": _NOT_RESPONSE,
-    "not_precedence": _NOT_RESPONSE,
-    "not_succession": _NOT_RESPONSE,
     "not_chain_response": _NOT_CHAIN,
-    "not_chain_precedence": _NOT_CHAIN,
-    "not_chain_succession": _NOT_CHAIN,
 }
 _UNARY: dict[str, tuple[Any, _Formula]] = {
     "existence": ("a", lambda trace, _: trace.count("a") >= 1),
@@ -118,7 +113,6 @@ _UNARY: dict[str, tuple[Any, _Formula]] = {
     "exactly(2)": ({"tool": "a", "times": 2}, lambda trace, _: trace.count("a") == 2),
     "init": ("a", lambda trace, _: not trace or trace[0] == "a"),
     "last": ("a", lambda trace, _: not trace or trace[-1] == "a"),
-    "end": ("a", lambda trace, _: not trace or trace[-1] == "a"),
 }
 _ALL: dict[str, tuple[dict[str, Any], _Formula]] = {
     **{name: ({name: ["a", "b"]}, formula) for name, formula in _FORMULAS.items()},
@@ -154,7 +148,7 @@ def _applies(name: str, trace: _Trace) -> bool:
     letters = {letter[0] for letter in trace}
     if name in _ACTIVE:
         return bool(letters & _ACTIVE[name])
-    return bool(trace) or name.partition("(")[0] not in ("init", "last", "end")
+    return bool(trace) or name.partition("(")[0] not in ("init", "last")
 
 
 def _holds(name: str, trace: _Trace, same: bool) -> bool:
@@ -442,6 +436,24 @@ def test_an_incomplete_run_fails_once_a_forbidden_call_was_made_and_waits_for_an
 def test_constraints_that_make_no_sense_are_refused(constraint: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _evaluator(constraint)
+
+
+@pytest.mark.parametrize(
+    ("removed", "replacement"),
+    [
+        ("end", "last"),
+        ("not_responded_existence", "not_co_existence"),
+        ("notPrecedence", "not_response"),
+        ("not_succession", "not_response"),
+        ("notChainPrecedence", "not_chain_response"),
+        ("not_chain_succession", "not_chain_response"),
+    ],
+)
+def test_a_template_that_was_removed_names_the_one_that_states_the_same(
+    removed: str, replacement: str
+) -> None:
+    with pytest.raises(ValueError, match=f"removed: write {replacement},"):
+        _evaluator({removed: ["a", "b"]})
 
 
 def test_either_spelling_of_a_template_is_read() -> None:

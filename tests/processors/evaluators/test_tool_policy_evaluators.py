@@ -194,6 +194,22 @@ def test_failed_calls_count_in_a_budget_unless_they_are_left_out() -> None:
     assert 1.0 == _score(_evaluator("tool-call-budget", {"maxCalls": 1}, includeFailed=False), run).value
 
 
+def test_a_budget_counts_handoffs_only_where_they_are_included_or_named() -> None:
+    run = run_with([ToolCall(name="search"), ToolCall(name="transfer", category=CallCategory.HANDOFF)])
+
+    assert 1.0 == _score(_evaluator("tool-call-budget", {"max_calls": 1}), run).value
+    for config, tools in (({"include_categories": ["handoff"]}, {}), ({}, {"transfer": {}})):
+        evaluator = _evaluator("tool-call-budget", {"max_calls": 1, "tools": tools}, **config)
+        assert 0.0 == _score(evaluator, run).value
+
+
+def test_a_budget_is_kept_to_in_runs_of_any_length() -> None:
+    run = run_with([ToolCall(name="search")] * 20_000)
+
+    assert 0.0 == _score(_evaluator("tool-call-budget", {"max_calls": 100}), run).value
+    assert 1.0 == _score(_evaluator("tool-permission", {"deny": ["pay"]}), run).value
+
+
 @pytest.mark.parametrize(
     ("criteria", "outcome"),
     [
