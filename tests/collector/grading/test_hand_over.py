@@ -18,7 +18,7 @@ from collector.grading.hand_over import (
 )
 from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace
-from collector.workers.answer import WorkerFailure
+from collector.workers.worker_evaluator import WorkerFailure
 from processors.evaluate import Answer
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_error import EvaluationError

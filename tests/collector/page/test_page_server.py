@@ -228,6 +228,7 @@ async def test_every_answer_tells_browsers_what_to_allow() -> None:
                 assert "default-src 'none'" in response.headers["content-security-policy"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "view",
     [

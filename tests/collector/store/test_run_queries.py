@@ -121,6 +121,7 @@ def test_text_that_no_database_holds_is_kept_all_the_same() -> None:
     assert "nul \0 and \ud800 <script>" == line["input"]
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_runs_are_searched_in_less_than_a_fifth_of_a_second(tmp_path: Path) -> None:
     queries = hundred_thousand_runs(tmp_path / "runs.db")
     asked: dict[str, Callable[[], object]] = {

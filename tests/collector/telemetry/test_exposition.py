@@ -99,6 +99,7 @@ def metrics() -> Metrics:
     return Metrics()
 
 
+@pytest.mark.slow
 def test_a_big_scrape_reads_back_equal(metrics: Metrics) -> None:
     registry = MetricsRegistry(metrics)
     fill(metrics, AGENTS)
@@ -110,6 +111,7 @@ def test_a_big_scrape_reads_back_equal(metrics: Metrics) -> None:
     assert_text_reads_back_equal(metrics, registry)
 
 
+@pytest.mark.slow
 def test_a_big_scrape_in_openmetrics_reads_back_equal_with_its_exemplars(metrics: Metrics) -> None:
     registry = MetricsRegistry(metrics)
     fill(metrics, AGENTS // 5)
@@ -181,6 +183,7 @@ def test_a_name_that_cannot_be_encoded_does_not_make_a_scrape_fail(metrics: Metr
     assert b'gen_ai_evaluation_name="half ?"' in text
 
 
+@pytest.mark.slow
 def test_no_block_of_a_big_scrape_is_long(metrics: Metrics) -> None:
     for agent in range(AGENTS):
         for evaluation in range(EVALUATIONS):

@@ -91,10 +91,22 @@ def test_it_names_the_keys_or_scopes_that_it_applies_to(dialect: Dialect) -> Non
     assert len(dialect.keys) == len(set(dialect.keys))
 
 
+@settings(max_examples=200, deadline=None)
+@given(dialect=st.sampled_from(discover_dialects()), data=st.data())
+def test_none_raises_for_what_a_span_can_hold(dialect: Dialect, data: st.DataObject) -> None:
+    check_reading(dialect, data)
+
+
+@pytest.mark.slow
 @DIALECTS
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_it_never_raises_for_what_a_span_can_hold(dialect: Dialect, data: st.DataObject) -> None:
+    check_reading(dialect, data)
+
+
+def check_reading(dialect: Dialect, data: st.DataObject) -> None:
+    """Whether the dialect reads some span, whatever is in it, to values of the right types."""
     words = words_of(family_of(dialect))
     known = st.sampled_from(words)
     values = st.one_of(VALUES, known)

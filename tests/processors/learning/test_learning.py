@@ -43,7 +43,13 @@ def fails(run: AgentRun, evaluations: Sequence[Evaluation]) -> bool:
     return Outcome.FAIL in outcomes or Outcome.ERROR in outcomes
 
 
-@pytest.fixture(scope="module", params=AGENTS, ids=lambda agent: agent.__name__)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(agent, id=agent.__name__, marks=pytest.mark.slow if number else ())
+        for number, agent in enumerate(AGENTS)
+    ],
+)
 def learned(request: pytest.FixtureRequest) -> tuple[Callable[[random.Random], Line], Learned]:
     return request.param, learn(request.param.__name__, runs_of(population(request.param, 500)))
 

@@ -127,6 +127,7 @@ def test_roots_that_lost_their_parents_do_not_enclose_each_other(spans: list[Raw
     assert [("x", None), ("y", "x")] == [(run.agent.name, run.parent_agent) for run in rebuilt(spans)]
 
 
+@pytest.mark.slow
 def test_ten_thousand_nested_agents_are_ten_thousand_runs() -> None:
     spans = [agent(number, number - 1 or None, f"a{number}", (number, 20_000)) for number in range(1, 10_001)]
 
@@ -223,6 +224,7 @@ def _calls_alike(shape: str, count: int) -> list[RawSpan]:
     return spans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape",
     ["flat", "chain", "orphans", "messages", "side by side", "within", "attempts", "servers' views"],
@@ -260,6 +262,7 @@ def test_time_grows_in_step_with_the_number_of_spans(shape: str) -> None:
     assert seconds[1] < 8 * seconds[0] * 3
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_spans_are_put_in_order() -> None:
     spans = [span(number, number // 2 or None, "s", at=(number, number)) for number in range(1, 100_001)]
     random.Random(1).shuffle(spans)
