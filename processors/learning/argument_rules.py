@@ -58,10 +58,9 @@ def argument_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Ite
             if rule.key[1] == "values":
                 closed.add((tool, shape))
             yield rule
-    flowing: set[tuple[str, Shape]] = set()
-    for rule, place in _flow_rules(runs, nodes, closed, names):
-        flowing.add(place)
-        yield rule
+    flows = list(_flow_rules(runs, nodes, closed, names))
+    yield from flows
+    flowing = {(rule.key[1], rule.key[2:]) for rule in flows}
     yield from _grounding_rules(runs, closed | flowing, names)
     yield from _repetition_rules(runs, names)
 
@@ -115,15 +114,10 @@ def _schema_rules(
         schema: JsonObject = keywords if shape else {"type": "object", **keywords}
         for step in reversed(shape):
             schema = {"items": schema} if step == EVERY_ITEM else {"properties": {step: schema}}
-        return Rule(
-            key=("arguments", about, tool, *shape),
-            statement=statement and path + statement,
-            runs=len(node.runs),
-            of=total,
-            part={"criteria": {"schemas": {names[tool]: schema}}},
-            weight=weight,
-            subject=names[tool],
-        )
+        key = ("arguments", about, tool, *shape)
+        part: JsonObject = {"criteria": {"schemas": {names[tool]: schema}}}
+        statement = statement and path + statement
+        return Rule(key, statement, part, len(node.runs), total, weight, subject=names[tool])
 
     types: list[JsonValue] = [*sorted(node.types)]
     if "number" in types and "integer" in types:
@@ -244,7 +238,7 @@ def _flow_rules(
     nodes: Mapping[tuple[str, Shape], _Node],
     closed: set[tuple[str, Shape]],
     names: Mapping[str, str],
-) -> Iterator[tuple[Rule, tuple[str, Shape]]]:
+) -> Iterator[Rule]:
     sources: dict[tuple[str, Shape], frozenset[tuple[str, Shape]]] = {}
     seen_in: Counter[tuple[str, Shape]] = Counter()
     values: dict[tuple[str, Shape], set[Any]] = {}
@@ -272,41 +266,28 @@ def _flow_rules(
         if is_optional:
             flow["required"] = False
         where = f"{names[origin]}.{shape_text(path)}" if path else names[origin]
-        yield (
-            Rule(
-                key=("sources", tool, *shape),
-                statement=f"{names[tool]}.{shape_text(shape)} is what {where} returned before",
-                runs=seen_in[place],
-                of=len(runs),
-                part={"criteria": {"flows": [flow]}},
-                weight=2.0,
-            ),
-            place,
-        )
+        statement = f"{names[tool]}.{shape_text(shape)} is what {where} returned before"
+        part: JsonObject = {"criteria": {"flows": [flow]}}
+        yield Rule(("sources", tool, *shape), statement, part, seen_in[place], len(runs), weight=2.0)
 
 
 def _grounding_rules(
     runs: Sequence[ObservedRun], explained: set[tuple[str, Shape]], names: Mapping[str, str]
 ) -> Iterator[Rule]:
     seen_in: Counter[tuple[str, Shape]] = Counter()
-    never_told: set[tuple[str, Shape]] = set()
+    ungrounded: set[tuple[str, Shape]] = set()
     for run in runs:
         if run.ungrounded is None:
             continue
-        never_told |= run.ungrounded
+        ungrounded |= run.ungrounded
         seen_in.update(run.flows().keys())
     for (tool, shape), number in seen_in.items():
         place = tool, shape
-        if place in never_told or place in explained or number < MIN_VALUES_RUNS or "*" in shape:
+        if place in ungrounded or place in explained or number < MIN_VALUES_RUNS or "*" in shape:
             continue
-        yield Rule(
-            key=("grounding", tool, *shape),
-            statement=f"{names[tool]}.{shape_text(shape)} was told to the agent before",
-            runs=number,
-            of=len(runs),
-            part={"config": {"only": {names[tool]: [shape_text(shape)]}}},
-            weight=2.0,
-        )
+        statement = f"{names[tool]}.{shape_text(shape)} was shown to the agent before"
+        part: JsonObject = {"config": {"only": {names[tool]: [shape_text(shape)]}}}
+        yield Rule(("grounding", tool, *shape), statement, part, number, len(runs), weight=2.0)
 
 
 def _repetition_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Iterator[Rule]:
@@ -328,10 +309,6 @@ def _repetition_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> 
         seen_in.update(known.keys())
     for tool, number in seen_in.items():
         if tool not in repeated and number >= MIN_VALUES_RUNS:
-            yield Rule(
-                key=("repetition", tool),
-                statement=f"{names[tool]} is never repeated with equal arguments once it succeeded",
-                runs=number,
-                of=len(runs),
-                part={"criteria": {"tools": [names[tool]]}},
-            )
+            statement = f"{names[tool]} is never repeated with equal arguments once it succeeded"
+            part: JsonObject = {"criteria": {"tools": [names[tool]]}}
+            yield Rule(("repetition", tool), statement, part, number, len(runs))

@@ -1,7 +1,7 @@
 """Rules about the order of calls: what precedes, follows and excludes what, as templates of DECLARE."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from processors.learning.observed_run import ObservedRun
@@ -69,11 +69,14 @@ def seen_tools(run: ObservedRun) -> dict[str, SeenTool]:
 
 
 class _Order:
-    """How often tools are called together and in which order."""
+    """How often tools are called together and in which order, and the rules about that."""
 
-    def __init__(self, seen: Sequence[Mapping[str, SeenTool]], used: Counter[str]) -> None:
+    def __init__(
+        self, seen: Sequence[Mapping[str, SeenTool]], used: Counter[str], names: Mapping[str, str]
+    ) -> None:
         self.total = len(seen)
         self.used = used
+        self.names = names
         self.tools = [tool for tool, _ in used.most_common(_MAX_TOOLS)]
         self.succeeded = Counter(tool for run in seen for tool, of_run in run.items() if of_run.successes)
         self.pairs = {(one, other): _Pair() for one in self.tools for other in self.tools if one != other}
@@ -85,24 +88,95 @@ class _Order:
                         if other != one:
                             _count(self.pairs[one, other], first, run.get(other))
 
-    def before(self) -> dict[tuple[str, str], tuple[str, int]]:
-        """The pairs of which the first comes before the second: how, and in how many runs it does not."""
-        found = {}
+    def rules(self) -> Iterator[Rule]:
+        """The constraints that runs keep."""
+        yield from self._precedences()
+        yield from self._responses()
+        for (other, one), pair in self.pairs.items():
+            is_last = pair.together >= MIN_RUNS and self.comes_first(one, other)
+            if is_last and not self.is_in_between(one, other):
+                statement = f"{self.names[one]} is never called after {self.names[other]}"
+                yield self._rule("not_response", other, one, statement, pair.together)
+            if one < other:
+                yield from self._choices(one, other)
+
+    def _rule(
+        self,
+        template: str,
+        one: str,
+        other: str,
+        statement: str,
+        runs: int,
+        weight: float = 1.0,
+        *,
+        broken: int = 0,
+        succeeded: Collection[str] = (),
+    ) -> Rule:
+        """The constraint `template` on two tools; of those in `succeeded` only calls that succeeded count."""
+        pair: list[JsonValue] = [
+            with_status(self.names[tool], "succeeded") if tool in succeeded else self.names[tool]
+            for tool in (one, other)
+        ]
+        key = ("order", template, one, other)
+        return Rule(key, statement, constraint(template, pair), runs, self.total, weight, broken=broken)
+
+    def _precedences(self) -> Iterator[Rule]:
+        """Pairs of which the first comes before the second, with few exceptions."""
+        before: dict[tuple[str, str], tuple[str, int]] = {}
         for (one, other), pair in self.pairs.items():
             form = min(_GUARDS, key=lambda form: pair.not_before[form])
             if self.used[one] >= MIN_RUNS and pair.not_before[form] <= tolerated(self.used[one]):
-                found[other, one] = form, pair.not_before[form]
-        return found
+                before[other, one] = form, pair.not_before[form]
+        for (one, other), (form, broken) in before.items():
+            if _is_implied(
+                one, other, {pair for pair, (of, _) in before.items() if of in ("succeeded", form)}
+            ):
+                continue
+            verb, succeeded = ("succeeds", (one,)) if form == "succeeded" else ("is called", ())
+            yield self._rule(
+                "precedence", one, other,
+                f"{self.names[one]} {verb} before {self.names[other]}",
+                self.used[other], 2.0, broken=broken, succeeded=succeeded,
+            )  # fmt: skip
 
-    def after(self) -> dict[tuple[str, str], tuple[str, int]]:
-        """The pairs of which the second follows the first: how, and in how many runs it does not."""
-        found = {}
+    def _responses(self) -> Iterator[Rule]:
+        """Pairs of which the second follows the first, with few exceptions."""
+        after: dict[tuple[str, str], tuple[str, int, int]] = {}
         for (one, other), pair in self.pairs.items():
             form = min(_RESPONSES, key=lambda form: pair.not_after[form])
             runs = self.succeeded[one] if form == "after_success" else self.used[one]
             if runs >= MIN_RUNS and pair.not_after[form] <= tolerated(runs):
-                found[one, other] = form, pair.not_after[form]
-        return found
+                after[one, other] = form, runs, pair.not_after[form]
+        for (one, other), (form, runs, broken) in after.items():
+            if _is_implied(one, other, {pair for pair, (of, _, _) in after.items() if of == form}):
+                continue
+            condition = "success of " if form == "after_success" else ""
+            follows = "succeeds" if form == "succeeded" else "is called"
+            yield self._rule(
+                "response", one, other,
+                f"after {condition}{self.names[one]} {self.names[other]} {follows}",
+                runs, 2.0, broken=broken,
+                succeeded={"after_success": (one,), "succeeded": (other,)}.get(form, ()),
+            )  # fmt: skip
+
+    def _choices(self, one: str, other: str) -> Iterator[Rule]:
+        used, total, together = self.used, self.total, self.pairs[one, other].together
+        first, second = self.names[one], self.names[other]
+        excludes = not together and used[one] * used[other] / total >= _EXPECTED_TOGETHER
+        fewest = min(used[one], used[other])
+        is_choice = (
+            fewest >= MIN_RUNS
+            and max(used[one], used[other]) < total - tolerated(total)
+            and used[one] + used[other] - together == total
+        )
+        if is_choice and excludes:
+            statement = f"either {first} or {second} is called, never both"
+            yield self._rule("exclusive_choice", one, other, statement, total, 3.0)
+        elif is_choice:
+            yield self._rule("choice", one, other, f"{first} or {second} is called", total, 3.0)
+        elif excludes and fewest >= MIN_RUNS:
+            statement = f"{first} and {second} are never called in one run"
+            yield self._rule("not_co_existence", one, other, statement, used[one] + used[other])
 
     def comes_first(self, one: str, other: str) -> bool:
         """Whether `one` is never called after `other`, in runs that call both."""
@@ -146,49 +220,10 @@ def _count(pair: _Pair, first: SeenTool, second: SeenTool | None) -> None:
 
 def order_rules(
     seen: Sequence[Mapping[str, SeenTool]], used: Counter[str], names: Mapping[str, str]
-) -> Iterator[Rule]:
+) -> list[Rule]:
     """The constraints that runs keep; `used` are the runs of each tool, `names` the tools as written."""
-    order = _Order(seen, used)
-    rules = [*_precedences(order, names), *_responses(order, names)]
-    for (other, one), pair in order.pairs.items():
-        if (
-            pair.together >= MIN_RUNS
-            and order.comes_first(one, other)
-            and not order.is_in_between(one, other)
-        ):
-            rules.append(
-                _rule(
-                    ("not_response", other, one),
-                    f"{names[one]} is never called after {names[other]}",
-                    order.pairs[other, one].together,
-                    order.total,
-                    [names[other], names[one]],
-                )
-            )
-        if one < other:
-            rules += _choices(order, one, other, names)
-    rules.sort(key=lambda rule: (-rule.weight, -rule.runs, rule.key))
-    yield from rules[:_MAX_CONSTRAINTS]
-
-
-def _rule(
-    key: tuple[str, ...],
-    statement: str,
-    runs: int,
-    of: int,
-    pair: list[JsonValue],
-    weight: float = 1.0,
-    broken: int = 0,
-) -> Rule:
-    return Rule(
-        key=("order", *key),
-        statement=statement,
-        runs=runs,
-        kept=runs - broken,
-        of=of,
-        part=constraint(key[0], pair),
-        weight=weight,
-    )
+    rules = sorted(_Order(seen, used, names).rules(), key=lambda rule: (-rule.weight, -rule.runs, rule.key))
+    return rules[:_MAX_CONSTRAINTS]
 
 
 def constraint(template: str, tools: JsonValue) -> JsonObject:
@@ -196,76 +231,15 @@ def constraint(template: str, tools: JsonValue) -> JsonObject:
     return {"criteria": {"constraints": [{template: tools}]}}
 
 
-def _succeeded(tool: str) -> JsonObject:
-    return {"tool": tool, "status": "succeeded"}
+def with_status(tool: str, status: str) -> JsonObject:
+    """The calls of a tool that ended so, as constraints name them."""
+    return {"tool": tool, "status": status}
 
 
-def _precedences(order: _Order, names: Mapping[str, str]) -> Iterator[Rule]:
-    before = order.before()
-    for (one, other), (form, broken) in before.items():
-        alike = {pair for pair, (of_pair, _) in before.items() if of_pair in ("succeeded", form)}
-        if _is_implied(one, other, alike):
-            continue
-        is_success = form == "succeeded"
-        guard: JsonValue = _succeeded(names[one]) if is_success else names[one]
-        yield _rule(
-            ("precedence", one, other),
-            f"{names[one]} {'succeeds' if is_success else 'is called'} before {names[other]}",
-            order.used[other],
-            order.total,
-            [guard, names[other]],
-            2.0,
-            broken,
-        )
-
-
-def _responses(order: _Order, names: Mapping[str, str]) -> Iterator[Rule]:
-    after = order.after()
-    for (one, other), (form, broken) in after.items():
-        if _is_implied(one, other, {pair for pair, (of_pair, _) in after.items() if of_pair == form}):
-            continue
-        is_after_success = form == "after_success"
-        condition = "success of " if is_after_success else ""
-        follows = "succeeds" if form == "succeeded" else "is called"
-        yield _rule(
-            ("response", one, other),
-            f"after {condition}{names[one]} {names[other]} {follows}",
-            order.succeeded[one] if is_after_success else order.used[one],
-            order.total,
-            [
-                _succeeded(names[one]) if is_after_success else names[one],
-                _succeeded(names[other]) if form == "succeeded" else names[other],
-            ],
-            2.0,
-            broken,
-        )
-
-
-def _is_implied(one: str, other: str, pairs: set[tuple[str, str]]) -> bool:
-    """Whether a chain over a third tool says the same."""
+def _is_implied(one: str, other: str, pairs: Collection[tuple[str, str]]) -> bool:
+    """Whether a chain over a third tool implies the same."""
     thirds = {second for first, second in pairs if first == one} & {
         first for first, second in pairs if second == other
     }
     # Tools that stand for each other, always called side by side, must not explain each other away.
     return any((third, one) not in pairs and (other, third) not in pairs for third in thirds)
-
-
-def _choices(order: _Order, one: str, other: str, names: Mapping[str, str]) -> Iterator[Rule]:
-    used, total, together = order.used, order.total, order.pairs[one, other].together
-    pair: list[JsonValue] = [names[one], names[other]]
-    excludes = not together and used[one] * used[other] / total >= _EXPECTED_TOGETHER
-    fewest = min(used[one], used[other])
-    is_choice = (
-        fewest >= MIN_RUNS
-        and max(used[one], used[other]) < total - tolerated(total)
-        and used[one] + used[other] - together == total
-    )
-    if is_choice and excludes:
-        told = f"either {names[one]} or {names[other]} is called, never both"
-        yield _rule(("exclusive_choice", one, other), told, total, total, pair, 3.0)
-    elif is_choice:
-        told = f"{names[one]} or {names[other]} is called"
-        yield _rule(("choice", one, other), told, total, total, pair, 3.0)
-    elif excludes and fewest >= MIN_RUNS:
-        told = f"{names[one]} and {names[other]} are never called in one run"
-        yield _rule(("not_co_existence", one, other), told, used[one] + used[other], total, pair)

@@ -19,33 +19,31 @@ CONFIDENCE = 0.95
 _TOLERATED = 0.005
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One thing that good runs have in common.
 
-    The first part of the key says which evaluation the rule belongs to, `part` what it adds to it.
-    `statement` tells people; what is said of one `subject` belongs together. Of the `of` runs, `runs` could
-    show it, and `kept` of these keep it; None: all. `weight` is how many more false alarms than others it
-    may cost before it is given up.
+    The first part of the key names the evaluation that the rule belongs to, `part` is what it adds to it.
+    `statement` is for people; the statements about one `subject` belong together. Of the `of` runs, `runs`
+    could show it, and all but `broken` of these keep it. `weight` is how many more false alarms than others
+    it may cost before it is given up.
     """
 
     key: RuleKey
     statement: str
+    part: JsonObject
     runs: int
     of: int
-    part: JsonObject
     weight: float = 1.0
     subject: str = ""
-    kept: int | None = None
+    broken: int = 0
 
     @property
     def evidence(self) -> str:
         """How many runs show the rule, and the share that keeps it at least."""
-        kept = self.runs if self.kept is None else self.kept
-        share = 1 - upper_bound(self.runs - kept, self.runs)
-        seen = f"{self.runs} of {self.of} runs"
-        seen += f", but for {self.runs - kept}" if kept < self.runs else ""
-        return f"{seen}; {math.floor(share * 1000) / 10:g} % sure"
+        share = 1 - upper_bound(self.broken, self.runs)
+        exceptions = f", but for {self.broken}" if self.broken else ""
+        return f"{self.runs} of {self.of} runs{exceptions}; {math.floor(share * 1000) / 10:g} % sure"
 
 
 def comments_of(rules: Iterable[Rule]) -> list[str]:
@@ -105,15 +103,8 @@ def _at_most(hits: int, trials: int, rate: float) -> float:
     )
 
 
-def _members(parts: Sequence[JsonObject]) -> JsonObject:
-    """The parts with their members put together, lists joined."""
-    whole: JsonObject = {}
-    for part in parts:
-        _merge(whole, part)
-    return whole
-
-
 def _merge(whole: JsonObject, part: JsonObject) -> None:
+    """Add the members of `part` to those of `whole`; lists are joined."""
     for key, value in part.items():
         known = whole.get(key)
         if isinstance(known, dict) and isinstance(value, dict):
@@ -153,5 +144,7 @@ def groups_of(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
 
 def entry_of(name: str, rules: Sequence[Rule]) -> JsonObject:
     """The evaluation that `rules`, all of one kind, make, as it stands in a criteria file."""
-    evaluator = _EVALUATORS[rules[0].key[0]]
-    return {"evaluator": evaluator, "name": name, **_members([rule.part for rule in rules])}
+    entry: JsonObject = {"evaluator": _EVALUATORS[rules[0].key[0]], "name": name}
+    for rule in rules:
+        _merge(entry, rule.part)
+    return entry

@@ -3,10 +3,11 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from processors.learning.argument_rules import MIN_VALUES_RUNS
 from processors.learning.observed_run import ObservedRun
-from processors.learning.rule import Rule
+from processors.learning.rule import Rule, RuleKey
 from processors.model import JsonObject, ValueState
 
 _SPARE = 1.5
@@ -25,16 +26,26 @@ def run_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
     longest = [value for value in seconds if value is not None]
     if len(longest) == len(runs):
         limit = _nice(max(longest) * _SPARE)
-        yield _whole("duration", f"a run takes at most {limit:g} seconds", len(runs), {"max_seconds": limit})
+        yield _rule(
+            ("duration", "max_seconds"),
+            f"a run takes at most {limit:g} seconds",
+            {"max_seconds": limit},
+            runs,
+        )
     tokens = [run.run.usage.input_tokens + run.run.usage.output_tokens for run in runs if run.run.usage]
     if len(tokens) == len(runs):
         most = int(_nice(max(tokens) * _SPARE))
-        yield _whole("tokens", f"a run takes at most {most} tokens", len(runs), {"max_total_tokens": most})
+        yield _rule(
+            ("tokens", "max_total_tokens"),
+            f"a run takes at most {most} tokens",
+            {"max_total_tokens": most},
+            runs,
+        )
     yield from _answer_rules(runs)
 
 
-def _whole(kind: str, statement: str, runs: int, criteria: JsonObject) -> Rule:
-    return Rule(key=(kind, *criteria), statement=statement, runs=runs, of=runs, part={"criteria": criteria})
+def _rule(key: RuleKey, statement: str, criteria: JsonObject, runs: Sequence[ObservedRun]) -> Rule:
+    return Rule(key, statement, {"criteria": criteria}, len(runs), len(runs))
 
 
 def _nice(value: float) -> float:
@@ -56,16 +67,12 @@ def _answer_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
         return
     shortest = min(answers, key=lambda text: (len(text), text))
     phrases = [sentence.strip() for sentence in _SENTENCE.findall(shortest[:_MAX_OUTPUT])]
-    found = 0
-    for phrase in dict.fromkeys(phrases):
-        if len(phrase) >= _FEWEST_PHRASE_CHARACTERS and all(phrase.lower() in text for text in texts):
-            yield Rule(
-                key=("answer", "phrase", phrase),
-                statement=f'the answer says "{phrase}"',
-                runs=len(runs),
-                of=len(runs),
-                part={"criteria": {"search_text": phrase}},
-            )
-            found += 1
-            if found == _MAX_PHRASES:
-                break
+    shared = (
+        phrase
+        for phrase in dict.fromkeys(phrases)
+        if len(phrase) >= _FEWEST_PHRASE_CHARACTERS and all(phrase.lower() in text for text in texts)
+    )
+    for phrase in islice(shared, _MAX_PHRASES):
+        yield _rule(
+            ("answer", "phrase", phrase), f'the answer says "{phrase}"', {"search_text": phrase}, runs
+        )

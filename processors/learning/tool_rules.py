@@ -4,9 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from processors.learning.observed_run import ObservedRun
-from processors.learning.order_rules import MIN_RUNS, SeenTool, constraint, order_rules, seen_tools
+from processors.learning.order_rules import (
+    MIN_RUNS,
+    SeenTool,
+    constraint,
+    order_rules,
+    seen_tools,
+    with_status,
+)
 from processors.learning.rule import Rule, tolerated
-from processors.model import JsonValue
+from processors.model import JsonObject, JsonValue
 
 _OFTEN = 5
 """Runs with the largest number of calls from which on that number is the limit; else it is one more."""
@@ -27,14 +34,9 @@ def _allowed(runs: Sequence[ObservedRun], used: Counter[str], names: Mapping[str
         return
     allowed: list[JsonValue] = [names[tool] for tool in sorted(used)]
     shown = ", ".join(map(str, allowed)) or "none"
-    yield Rule(
-        key=("tools", "allow"),
-        statement=f"no tool but these is called: {shown}",
-        runs=len(runs),
-        of=len(runs),
-        part={"criteria": {"allow": allowed}},
-        weight=3.0,
-    )
+    statement = f"no tool but these is called: {shown}"
+    part: JsonObject = {"criteria": {"allow": allowed}}
+    yield Rule(("tools", "allow"), statement, part, len(runs), len(runs), weight=3.0)
 
 
 def _counts(
@@ -44,50 +46,29 @@ def _counts(
     if total < MIN_RUNS:
         return
     most = _limit([sum(tool.count for tool in run.values()) for run in seen], spare=2)
-    yield Rule(
-        key=("calls", "max_calls"),
-        statement=f"at most {most} calls in all",
-        runs=total,
-        of=total,
-        part={"criteria": {"max_calls": most}},
-    )
+    part: JsonObject = {"criteria": {"max_calls": most}}
+    yield Rule(("calls", "max_calls"), f"at most {most} calls in all", part, total, total)
     for tool, runs in used.items():
         name = names[tool]
         numbers = [run[tool].count for run in seen if tool in run]
         if runs >= MIN_RUNS:
             most = _limit(numbers)
-            yield Rule(
-                key=("calls", "max", tool),
-                statement=f"{name} at most {_times(most)}",
-                runs=runs,
-                of=total,
-                part={"criteria": {"tools": {name: {"max": most}}}},
-            )
+            part = {"criteria": {"tools": {name: {"max": most}}}}
+            yield Rule(("calls", "max", tool), f"{name} at most {_times(most)}", part, runs, total)
         if runs < total - tolerated(total):
             continue
         fewest = min(numbers)
         succeeded = sum(tool in run and run[tool].successes > 0 for run in seen)
+        broken = total - runs
         if succeeded == runs:
-            yield Rule(
-                key=("order", "existence", tool),
-                statement=f"{name} is called, and succeeds",
-                runs=total,
-                kept=succeeded,
-                of=total,
-                part=constraint("existence", {"tool": name, "status": "succeeded"}),
-                weight=3.0,
-            )
+            key, statement = ("order", "existence", tool), f"{name} is called, and succeeds"
+            part = constraint("existence", with_status(name, "succeeded"))
+            yield Rule(key, statement, part, total, total, weight=3.0, broken=broken)
             if fewest == 1:
                 continue
-        yield Rule(
-            key=("calls", "min", tool),
-            statement=f"{name} at least {_times(fewest)}",
-            runs=total,
-            kept=runs,
-            of=total,
-            part={"criteria": {"tools": {name: {"min": fewest}}}},
-            weight=3.0,
-        )
+        key, statement = ("calls", "min", tool), f"{name} at least {_times(fewest)}"
+        part = {"criteria": {"tools": {name: {"min": fewest}}}}
+        yield Rule(key, statement, part, total, total, weight=3.0, broken=broken)
 
 
 def _limit(numbers: Sequence[int], spare: int = 1) -> int:
@@ -124,31 +105,16 @@ def _errors(
     if is_recovered and sum(bool(of_run.failures) for run in seen for of_run in run.values()) >= MIN_RUNS:
         with_failures = sum(any(of_run.failures for of_run in run.values()) for run in seen)
         written: JsonValue = {names[tool]: stand_in for tool, stand_in in fallbacks.items()}
-        yield Rule(
-            key=("recovery", "every"),
-            statement="a failed call is tried again or replaced by another tool",
-            runs=with_failures,
-            of=len(runs),
-            part={"config": {"fallbacks": written}} if fallbacks else {},
-            weight=2.0,
-        )
+        statement = "a failed call is tried again or replaced by another tool"
+        part: JsonObject = {"config": {"fallbacks": written}} if fallbacks else {}
+        yield Rule(("recovery", "every"), statement, part, with_failures, len(runs), weight=2.0)
     for tool, number in failed.items():
         if number >= MIN_RUNS and all(
             (run[tool].last_success or -1) > max(run[tool].failures)
             for run in seen
             if tool in run and run[tool].failures
         ):
-            yield Rule(
-                key=("order", "retried", tool),
-                statement=f"after a failed {names[tool]} one succeeds",
-                runs=number,
-                of=len(runs),
-                part=constraint(
-                    "response",
-                    [
-                        {"tool": names[tool], "status": "failed"},
-                        {"tool": names[tool], "status": "succeeded"},
-                    ],
-                ),
-                weight=2.0,
-            )
+            name = names[tool]
+            part = constraint("response", [with_status(name, "failed"), with_status(name, "succeeded")])
+            statement = f"after a failed {name} one succeeds"
+            yield Rule(("order", "retried", tool), statement, part, number, len(runs), weight=2.0)
