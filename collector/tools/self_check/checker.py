@@ -1,8 +1,8 @@
 """The self-check: one good and one bad trace through the service's own listener, over and over.
 
-It is a sender like any other as far as the trace buffer. What it made is known again by its random trace ids
-alone: such a trace is graded by criteria of its own and goes no further, whatever else names the reserved
-agent is an ordinary trace.
+Up to the trace buffer it is a sender like any other. Its traces are recognised by their random ids alone:
+they are graded by criteria of their own and go no further; anything else that names the reserved agent is an
+ordinary trace.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import logging
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
@@ -48,17 +49,10 @@ class SelfCheckFailedError(TracegradeError):
 class SelfCheck:
     """Checks the service at once when started, and from then on at every interval, if it is enabled.
 
-    A check succeeds when the listener took both traces, and each was graded as it had to be within
-    `grace_seconds` and `VERDICT_MARGIN_SECONDS` of that. Whatever keeps it from that makes it a failure, a
-    service that refuses for want of memory included; each is counted, and the log says why.
-
-    Args:
-        config: How often.
-        grace_seconds: How long a whole trace is held by the trace buffer.
-        release: Gives held bytes back to the memory limiter.
-        metrics: Counts checks, and their spans as dropped.
-        clock: What intervals and deadlines are measured on.
-        random_bytes: Makes trace ids.
+    A check succeeds when the listener accepted both traces and each was graded as expected within
+    `grace_seconds` (how long the trace buffer holds a whole trace) and `VERDICT_MARGIN_SECONDS`. Anything
+    else is a failure, a service that refuses for want of memory included; each is counted, and the log says why.
+    `release` gives held bytes back to the memory limiter, `random_bytes` makes trace ids.
     """
 
     def __init__(
@@ -78,7 +72,7 @@ class SelfCheck:
         self._clock = clock
         self._random_bytes = random_bytes
         criteria = self_check_criteria()
-        # A stage of the same making, counting where nobody looks: users' series are about users' traces.
+        # Counts in metrics of its own, which are not published: users' series are about users' traces.
         self._grading = GradingStage(
             grader=Grader(criteria=lambda: criteria, clock=clock, instance="self-check"),
             metrics=Metrics(),
@@ -86,8 +80,8 @@ class SelfCheck:
         )
         self._expected: dict[bytes, Outcome] = {}
         self._probes: dict[bytes, str | None] = {}
-        """What is wrong with the verdicts on traces that somebody else sends: empty for nothing, None before
-        there are any."""
+        """What is wrong with the verdicts on the traces of probes: empty for nothing, None before there are
+        any."""
         self._awaited: dict[bytes, asyncio.Future[str | None]] = {}
         self._task: asyncio.Task[None] | None = None
         self._log = RateLimitedLogger(_logger, clock)
@@ -118,17 +112,15 @@ class SelfCheck:
             await asyncio.wait((task,))
 
     def expect_probe(self) -> JsonObject:
-        """Traces to treat like those of a check when somebody else sends them: `tracegrade doctor`.
+        """Traces to treat like those of a check when another sender sends them: `tracegrade doctor`.
 
-        Their ids are made here, so that nobody can have the traces of users treated so. `traces` says by id
-        how each is to be graded, `unix_nano` what time it is here, `patience_seconds` how long a verdict may
+        Their ids are created here, so that no one can have users' traces treated like this. `traces` has by
+        id how each is to be graded, `unix_nano` is the time here, `patience_seconds` how long a verdict may
         take.
         """
-        expected = {self._random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
-        self._expect(expected)
+        expected = self._expect()
         self._probes.update(dict.fromkeys(expected))
-        while len(self._probes) > _MAX_PROBES:
-            del self._probes[next(iter(self._probes))]
+        _keep_latest(self._probes, _MAX_PROBES)
         return {
             "traces": {trace_id.hex(): outcome.value for trace_id, outcome in expected.items()},
             "unix_nano": self._clock.unix_nano(),
@@ -161,10 +153,12 @@ class SelfCheck:
         else:
             self._probes[trace.trace_id] = problem or ""
 
-    def _expect(self, expected: Mapping[bytes, Outcome]) -> None:
-        self._expected.update(expected)
-        while len(self._expected) > _MAX_TRACES:
-            del self._expected[next(iter(self._expected))]
+    def _expect(self) -> Mapping[bytes, Outcome]:
+        """The ids of two new traces, one to pass and one to fail."""
+        expected = {self._random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
+        self._expected |= expected
+        _keep_latest(self._expected, _MAX_TRACES)
+        return expected
 
     async def _check_for_ever(self, client: ListenerClient) -> None:
         was_failing = False
@@ -201,12 +195,11 @@ class SelfCheck:
         """Send both traces and wait for their verdicts.
 
         Raises:
-            NotAcceptedError: the listener did not take them.
-            SelfCheckFailedError: no verdict came in time, or one is wrong.
+            NotAcceptedError: the listener did not accept them.
+            SelfCheckFailedError: there was no verdict in time, or a wrong one.
         """
-        expected = {self._random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
         loop = asyncio.get_running_loop()
-        self._expect(expected)  # a request of which no answer came may have been taken all the same
+        expected = self._expect()  # a request without an answer may have been accepted all the same
         self._awaited = {trace_id: loop.create_future() for trace_id in expected}
         verdicts = list(self._awaited.values())
         await client.send(self_check_request(expected, self._clock.unix_nano()))
@@ -224,3 +217,8 @@ class SelfCheck:
         for verdict in verdicts:
             if (problem := verdict.result()) is not None:
                 raise SelfCheckFailedError("wrong_verdict", problem)
+
+
+def _keep_latest(entries: dict[bytes, Any], count: int) -> None:
+    while len(entries) > count:
+        del entries[next(iter(entries))]

@@ -1,12 +1,11 @@
 """A client of the service's own listener: sends an export request as any sender would.
 
 Each request has a connection of its own, so that accepting connections is checked too, and nothing is open
-between two checks. Proxies that the environment names are not used. The stock exporter would not do: it
-retries by itself, keeps refusals' words and partial successes to itself, and insists on a certificate's name.
+between two checks. Proxies that the environment names are not used. An exporter of the service would not do:
+it keeps its connection, and would read a renewed certificate before the listener does.
 
-With TLS it trusts the listener's certificate itself, as it was when the service started, whoever issued it.
-What a certificate says of names is not held against it, since the listener is reached by its address; that it
-has expired is.
+With TLS it trusts the listener's certificate itself, as it was when the service started, whoever issued it
+and whatever name is in it, since the listener is reached by its address. An expired one is not trusted.
 """
 
 import contextlib
@@ -38,7 +37,7 @@ _HANDSHAKE_STEPS = 10
 
 
 class NotAcceptedError(TracegradeError):
-    """The listener was not reached, or did not take the request; the message says which and why."""
+    """The listener was not reached, or did not accept the request; the message says which and why."""
 
 
 class ListenerClient:
@@ -60,7 +59,8 @@ class ListenerClient:
         Raises:
             NotAcceptedError: it is not.
         """
-        response = read_response(await self._post(request, _token(self._token_file)))
+        token = None if self._token_file is None else _authorization(self._token_file)
+        response = read_response(await self._post(request, token))
         if response.rejected_spans:
             raise NotAcceptedError(f"{response.rejected_spans} spans were rejected: {response.message}")
 
@@ -115,13 +115,9 @@ class ListenerClient:
 class ListenerTls:
     """Everything a client of one TLS listener needs.
 
-    Where the listener asks clients for a certificate, it is shown the one in `client`; without that its own,
-    which serves if its authorities issued it and it is not limited to servers.
-
-    Attributes:
-        authorities: The certificates to trust, PEM.
-        certificate: What to show where the listener asks for it, PEM; None: nothing.
-        key: The private key of it, PEM.
+    A listener that requires certificates of clients is shown the one in `client`; without that its own, which
+    serves if its authorities issued it and it is not limited to servers. `authorities` are the certificates
+    to trust, `certificate` and `key` what is shown, if anything; all PEM.
 
     Raises:
         StartupError: a file cannot be read or does not hold what it should.
@@ -150,12 +146,9 @@ class ListenerTls:
         """
         certificate = self._peer_certificate()
         subject = [pair for fields in certificate.get("subject", ()) for pair in fields]
-        names = [*certificate.get("subjectAltName", ()), *subject]
-        for wanted in ("DNS", "IP Address", "commonName"):
-            for key, value in names:
-                if key == wanted:
-                    return str(value).replace("*", "self-check")
-        return ""
+        names = dict(reversed([*certificate.get("subjectAltName", ()), *subject]))
+        name = names.get("DNS") or names.get("IP Address") or names.get("commonName") or ""
+        return str(name).replace("*", "self-check")
 
     def _peer_certificate(self) -> dict[str, Any]:
         """The listener's certificate as a client decodes it, from a handshake within this process."""
@@ -172,10 +165,8 @@ class ListenerTls:
         raise ssl.SSLError("no handshake with the listener's certificate")
 
 
-def _token(path: Path | None) -> str | None:
-    """The authorization header to send: the first token that the listener accepts, read anew each time."""
-    if path is None:
-        return None
+def _authorization(path: Path) -> str:
+    """The header to send: the first token that the listener accepts, read anew each time."""
     try:
         tokens = path.read_text().split()
     except (OSError, UnicodeDecodeError) as error:
