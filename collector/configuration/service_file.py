@@ -1,11 +1,11 @@
-"""The service file: its shape, its loading, and its printing. A component's own settings stand beside it.
+"""The service file: its shape, its loading, and its printing. A component's own settings are in its room.
 
-Every problem of a file is found in one pass and told in the words of its writer; a secret is neither in a
-message nor in what is printed.
+Every problem of a file is reported in one pass, in the words of its writer; a secret is neither in a message
+nor in what is printed.
 """
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from os.path import normpath
@@ -238,7 +238,7 @@ class ServiceConfig(StrictModel):
         return [mapping.dialect() for mapping in self.processors.evaluation.dialects]
 
     def model_prices(self) -> PriceTable | None:
-        """What models cost; None where the file does not tell."""
+        """What models cost; None where the file has no prices."""
         return price_table(self.processors.evaluation.model_prices)
 
     def telemetry_endpoint(self) -> str:
@@ -285,13 +285,11 @@ def parse_configuration(
     config = validated(ServiceConfig, content, document, problems, context=folder)
     if config is not None:
         problems += _unused_exporters(exporters, config.results, document)
-        problems += _unheard_results(exporters, config.results, document)
-        problems += _shared_addresses(config, exporters, document)
+        problems += _lost_log_records(exporters, config.results, document)
         if config.journal is not None and config.receivers.kafka is not None:
             message = "Kafka keeps what is not delivered: expected no journal beside receivers.kafka"
             problems.append(document.problem(("journal",), message))
-        problems += _shared_topics(config, exporters, document)
-    problems += _shared_files(exporters, config, document)
+    problems += _shared_resources(config, exporters, document)
     problems = document.all_problems(problems)
     if problems or config is None:
         raise ProblemsFound(problems)
@@ -305,21 +303,14 @@ def print_configuration(config: ServiceConfig) -> str:
 
     What came from the environment is printed as the reference that it was.
     """
-    content = _without_nothing(config.model_dump(mode="json"))
+    content = config.model_dump(mode="json", exclude_none=True)
     if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
         content["exporters"][PROMETHEUS] = config.prometheus.model_dump(mode="json", exclude={"endpoint"})
-    if "log" in config.results.emit and not _hears_logs(config.exporters, config.results):
+    if "log" in config.results.emit and not _takes_log_records(config.exporters, config.results):
         del content["results"]["emit"]  # written it would be a mistake
     for path, reference in config.references.items():
         _replace(content, path, reference)
     return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-
-
-def _without_nothing(content: Any) -> Any:
-    """`content` without keys that nothing is set for."""
-    if isinstance(content, dict):
-        return {key: _without_nothing(inner) for key, inner in content.items() if inner is not None}
-    return [_without_nothing(inner) for inner in content] if isinstance(content, list) else content
 
 
 class _Dumper(yaml.SafeDumper):
@@ -338,7 +329,7 @@ _Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def _without_pipelines(content: JsonObject, document: LocatedYaml, problems: list[Problem]) -> JsonObject:
-    """`content` without pipelines, which are reported: whoever writes them would take them for heeded."""
+    """`content` without pipelines, which are reported: their writer would expect them to have an effect."""
     if document.place_of(_PIPELINES) is None:
         return content
     message = "there are no pipelines: every component written is active"
@@ -404,78 +395,70 @@ def _unused_exporters(
                     yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
 
 
-def _unheard_results(
+def _lost_log_records(
     exporters: Mapping[str, BaseModel], results: ResultsConfig, document: LocatedYaml
 ) -> Iterator[Problem]:
-    """Log records that are asked for and that no exporter takes."""
+    """Log records that are requested and that no exporter takes."""
     path = ("results", "emit")
-    if document.place_of(path) is not None and "log" in results.emit and not _hears_logs(exporters, results):
+    is_written = document.place_of(path) is not None
+    if is_written and "log" in results.emit and not _takes_log_records(exporters, results):
         message = '"log" goes nowhere: expected logs in the signals of an exporter, or a file with logs_path'
         yield document.problem(path, message)
 
 
-def _hears_logs(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> bool:
+def _takes_log_records(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> bool:
     return any(
         isinstance(exporter, SpanExporterConfig) and receives_log_records(exporter, results)
         for exporter in exporters.values()
     )
 
 
-def _shared_files(
-    exporters: Mapping[str, BaseModel], config: ServiceConfig | None, document: LocatedYaml
+def _shared_resources(
+    config: ServiceConfig | None, exporters: Mapping[str, BaseModel], document: LocatedYaml
 ) -> Iterator[Problem]:
-    """Files that two settings name: what is in them could not be told apart."""
-    settings = [("exporters", name, key) for name in exporters for key in ("path", "logs_path")]
-    files: list[tuple[tuple[str, ...], FilesystemPath | None]] = [
-        (path, getattr(exporters[path[1]], path[2], None)) for path in settings
+    """Addresses, topics and files that two settings name: they would mix, or read each other's."""
+    taken: dict[Hashable, Path] = {}
+    known: set[Path] = set()
+    for path, kind, value in _resources(config, exporters):
+        first = taken.setdefault((kind, value), path)
+        if first != path and path not in known:
+            known.add(path)  # a topic may be shared at several brokers
+            hint = ": expected another port" if kind == "address" else ""
+            yield document.problem(path, f"{'.'.join(map(str, first))} is the same {kind}{hint}")
+
+
+def _resources(
+    config: ServiceConfig | None, exporters: Mapping[str, BaseModel]
+) -> Iterator[tuple[Path, str, Hashable]]:
+    """The path of each setting that names a resource, the kind of the resource, and which one it is."""
+    kafka: list[tuple[Path, Any]] = [(("exporters", name), exporter) for name, exporter in exporters.items()]
+    files: list[tuple[Path, Any]] = [
+        (("exporters", name, key), getattr(exporter, key, None))
+        for name, exporter in exporters.items()
+        for key in ("path", "logs_path")
     ]
     if config is not None:
+        kafka.insert(0, (("receivers", "kafka"), config.receivers.kafka))
         if config.service.dead_letters is not None:
             files.append((("service", "dead_letters", "path"), config.service.dead_letters.path))
         files.append((("store", "path"), config.store.path))
-    for path, first in _repeated((path, normpath(file)) for path, file in files if file is not None):
-        yield document.problem(path, f"{first} is the same file")
-
-
-def _shared_topics(
-    config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
-) -> Iterator[Problem]:
-    """Topics that two settings name: what is written there would be read, or not be told apart."""
-    settings: list[tuple[tuple[str, ...], Any]] = [(("receivers", "kafka"), config.receivers.kafka)]
-    settings += [(("exporters", name), exporter) for name, exporter in exporters.items()]
-    topics = [
-        ((*path, "topic"), (broker, kafka.topic))
-        for path, kafka in settings
-        if isinstance(kafka, KafkaConnectionConfig)
-        for broker in kafka.brokers
-    ]
-    for path, first in dict(_repeated(topics)).items():
-        yield document.problem(path, f"{first} is the same topic")
-
-
-def _shared_addresses(
-    config: ServiceConfig, exporters: Mapping[str, BaseModel], document: LocatedYaml
-) -> Iterator[Problem]:
-    """Endpoints at which two listeners would be; port 0 takes a free one."""
-    listeners = [*listening_at(config.receivers, ("receivers",))]
-    if endpoint := getattr(exporters.get(PROMETHEUS), "endpoint", None):
-        listeners.append((("exporters", PROMETHEUS, "endpoint"), endpoint))
-    else:
-        listeners.append((("service", "telemetry", "endpoint"), config.service.telemetry.endpoint))
-    if config.page is not None:
-        listeners.append((("page", "endpoint"), config.page.endpoint))
-    addresses = [(path, parse_endpoint(text)) for path, text in listeners]
-    for path, first in _repeated((path, address) for path, address in addresses if address[1]):
-        yield document.problem(path, f"{first} is the same address: expected another port")
-
-
-def _repeated(settings: Iterable[tuple[tuple[str, ...], Hashable]]) -> Iterator[tuple[Path, str]]:
-    """The path of each setting with the value of one before it, and where that stands."""
-    taken: dict[Hashable, tuple[str, ...]] = {}
-    for path, value in settings:
-        first = taken.setdefault(value, path)
-        if first != path:
-            yield path, ".".join(first)
+        listeners: list[tuple[Path, str]] = [*listening_at(config.receivers, ("receivers",))]
+        if endpoint := getattr(exporters.get(PROMETHEUS), "endpoint", None):
+            listeners.append((("exporters", PROMETHEUS, "endpoint"), endpoint))
+        else:
+            listeners.append((("service", "telemetry", "endpoint"), config.service.telemetry.endpoint))
+        if config.page is not None:
+            listeners.append((("page", "endpoint"), config.page.endpoint))
+        for path, text in listeners:
+            if (address := parse_endpoint(text))[1]:  # port 0 takes a free one
+                yield path, "address", address
+    for path, settings in kafka:
+        if isinstance(settings, KafkaConnectionConfig):
+            for broker in settings.brokers:
+                yield (*path, "topic"), "topic", (broker, settings.topic)
+    for path, file in files:
+        if file is not None:
+            yield path, "file", normpath(file)
 
 
 def _with_exporters(config: ServiceConfig, exporters: dict[str, BaseModel]) -> ServiceConfig:
