@@ -39,7 +39,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told: for tests and for replaying recorded traffic."""
+    """A clock that moves only by `advance`: for tests and for replaying recorded traffic."""
 
     def __init__(self, monotonic: float = 0.0, unix_nano: int = 0) -> None:
         self._monotonic = monotonic
@@ -64,7 +64,7 @@ class ManualClock:
         await future
 
     def advance(self, seconds: float) -> None:
-        """Move both times forward and wake whoever slept until then."""
+        """Move both times forward, and end the sleep of all that slept until then."""
         self._monotonic += seconds
         self._unix_nano += round(seconds * 1e9)
         due = [future for at, future in self._sleepers if at <= self._monotonic]

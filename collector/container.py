@@ -1,4 +1,4 @@
-"""What the container that the service runs in gives it: memory and cores, as its control groups say."""
+"""The memory and the cores of the container that the service runs in, by its control groups."""
 
 import os
 from collections.abc import Iterator
@@ -6,25 +6,25 @@ from pathlib import Path
 
 _ROOT = Path("/")
 _UNLIMITED = 1 << 60
-"""What cgroups of version 1 say where there is no limit of memory is a little less than 2^63."""
+"""Without a memory limit, cgroups of version 1 show a little less than 2^63."""
 
 
 def container_memory(root: Path = _ROOT) -> int | None:
     """The lowest memory limit of the control groups that this process is in, in bytes; None without one."""
-    limits: list[int] = []
-    for group in _control_groups(root, "memory"):
-        for name in ("memory.max", "memory.limit_in_bytes"):
-            text = _read(group / name)
-            if text.isdigit() and 0 < int(text) < _UNLIMITED:
-                limits.append(int(text))
-    return min(limits, default=None)
+    texts = [
+        _read(group / name)
+        for group in _control_groups(root, "memory")
+        for name in ("memory.max", "memory.limit_in_bytes")
+    ]
+    limits = [int(text) for text in texts if text.isdigit()]
+    return min([limit for limit in limits if 0 < limit < _UNLIMITED], default=None)
 
 
 def usable_cores(root: Path = _ROOT) -> int:
     """How many cores this process can keep busy: its set of cores, or the lowest quota of its control groups.
 
-    A quota is rounded down, to one at least: who uses more than it is stopped as a whole until the next
-    period, the process that receives as well.
+    A quota is rounded down, to one at least: beyond it all processes are stopped until the next period, the
+    one that receives as well.
     """
     quotas = (_quota(group) for group in _control_groups(root, "cpu"))
     cores = len(os.sched_getaffinity(0))
@@ -51,7 +51,7 @@ def _read(file: Path) -> str:
 def _control_groups(root: Path, controller: str) -> Iterator[Path]:
     """Folders of the process's own groups and of the ones above, as far as it sees them.
 
-    A container mostly sees its own group as the top, whatever path /proc tells of it.
+    A container mostly sees its own group as the top, whatever path /proc shows.
     """
     groups = root / "sys/fs/cgroup"
     for line in ["0::/", f"0:{controller}:/", *_read(root / "proc/self/cgroup").splitlines()]:

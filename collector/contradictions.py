@@ -1,13 +1,13 @@
 """Late spans of traces that were graded: whether a verdict would have been another one with them.
 
-The spans of graded traces are kept for a while, in a bounded number of bytes. When late spans of one come, it
-is graded again with them between requests, a few a second, and the outcomes are compared; what was said stays
-said.
+The spans of graded traces are retained for a while, in a bounded number of bytes. When late spans of one
+arrive, it is graded again with them between requests, a few a second, and the outcomes are compared. No
+verdict is changed.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NoReturn, TypeAlias
 
 from collector.clock import Clock
@@ -19,7 +19,7 @@ from processors.spans import RawSpan
 
 KEPT_SECONDS = 30.0
 KEPT_BYTES, TRACE_BYTES = 32 * 1024 * 1024, 1024 * 1024
-"""What is kept of all traces, and of one; a larger trace is not kept."""
+"""What is retained of all traces, and of one; a larger trace is not retained."""
 SETTLE_SECONDS = 1.0
 """How long after its last late span a trace is graded again."""
 INTERVAL_SECONDS = 0.5
@@ -29,14 +29,27 @@ _MAX_DUE = 1_000
 _Verdicts: TypeAlias = Mapping[tuple[bytes | None, str, str], Outcome]
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A graded trace, its verdicts, and the late spans that arrived since."""
+
+    trace: FinishedTrace
+    verdicts: _Verdicts
+    criteria: CriteriaSet
+    size: int
+    kept_at: float
+    late_at: float = 0.0
+    late: list[RawSpan] = field(default_factory=list)
+
+
 class Contradictions:
     """Checks graded traces against their late spans.
 
     Args:
         regrade: Grades a trace and leaves no other mark; None where it cannot.
         criteria: What is in force: under others than before nothing is compared.
-        metrics: Says what was found.
-        clock: How long traces are kept.
+        metrics: Counts the outcomes of checks.
+        clock: How long traces are retained.
     """
 
     def __init__(
@@ -60,23 +73,23 @@ class Contradictions:
             metrics.late_traces_checked.add(0, result)
 
     def keep(self, trace: FinishedTrace, graded: GradedTrace) -> None:
-        """Keep a graded trace for a while, if anything was said of it."""
+        """Retain a graded trace for a while, if it has any verdict."""
         verdicts = _verdicts(graded.graded_runs)
         size = held_bytes(trace.spans)
         now = self._clock.monotonic()
         if verdicts and size <= TRACE_BYTES:
             key = trace.trace_id, trace.tenant
-            self._let_go(key)
+            self._discard(key)
             self._kept[key] = _Kept(replace(trace, receipt=None), verdicts, self._criteria(), size, now)
             self.kept_bytes += size
         while self._kept:
             key, oldest = next(iter(self._kept.items()))
             if self.kept_bytes <= KEPT_BYTES and now - oldest.kept_at < KEPT_SECONDS:
                 break
-            self._let_go(key)
+            self._discard(key)
 
     def note_late(self, batch: SpanBatch) -> None:
-        """Late spans came."""
+        """Late spans arrived."""
         key = batch.trace_id, batch.tenant
         kept = self._due.get(key) or self._kept.get(key)
         if kept is None or len(self._due) >= _MAX_DUE:
@@ -88,13 +101,12 @@ class Contradictions:
         self._due.move_to_end(key)
 
     def check(self) -> None:
-        """Grade some of the traces again whose late spans have come; to be called twice a second."""
+        """Grade some of the traces again whose late spans have arrived; to be called twice a second."""
         now = self._clock.monotonic()
         for _ in range(_TRACES_AT_A_TIME):
-            key, kept = next(iter(self._due.items()), (None, None))
-            if key is None or kept is None or now - kept.late_at < SETTLE_SECONDS:
+            if not self._due or now - next(iter(self._due.values())).late_at < SETTLE_SECONDS:
                 return
-            del self._due[key]
+            _, kept = self._due.popitem(last=False)
             trace = replace(kept.trace, spans=[*kept.trace.spans, *kept.late])
             graded = self._regrade(trace) if kept.criteria is self._criteria() else None
             if graded is None:
@@ -105,7 +117,7 @@ class Contradictions:
             for outcome in other:
                 self._metrics.verdicts_contradicted.add(1, outcome.value)
             self._metrics.late_traces_checked.add(1, "contradicted" if other else "same")
-            # What else comes late is held against what is known now, so that nothing is counted twice.
+            # What else is late is compared with what is known now, so that nothing is counted twice.
             kept.trace, kept.verdicts, kept.late = trace, verdicts, []
 
     async def follow(self) -> NoReturn:
@@ -114,31 +126,10 @@ class Contradictions:
             await self._clock.sleep(INTERVAL_SECONDS)
             self.check()
 
-    def _let_go(self, key: tuple[bytes, str]) -> None:
+    def _discard(self, key: tuple[bytes, str]) -> None:
         kept = self._kept.pop(key, None)
         if kept is not None:
             self.kept_bytes -= kept.size
-
-
-class _Kept:
-    """A graded trace, its verdicts, and what came of it since."""
-
-    __slots__ = ("criteria", "kept_at", "late", "late_at", "size", "trace", "verdicts")
-
-    def __init__(
-        self,
-        trace: FinishedTrace,
-        verdicts: _Verdicts,
-        criteria: CriteriaSet,
-        size: int,
-        kept_at: float,
-    ) -> None:
-        self.trace = trace
-        self.verdicts = verdicts
-        self.criteria = criteria
-        self.size = size
-        self.kept_at = self.late_at = kept_at
-        self.late: list[RawSpan] = []
 
 
 def _verdicts(runs: Sequence[GradedRun]) -> _Verdicts:

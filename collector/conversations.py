@@ -1,27 +1,27 @@
 """What is known of conversations: the calls of the runs that were graded, for criteria over all of them.
 
-Bounded in time and bytes, and kept in memory, so that grading waits for nothing; `collector.store` keeps it
-over a restart. What cannot be known is said: a conversation may have begun before the service, run past it,
-been forgotten, or have met a time in which spans may have been lost. Then only what no further run could
-change is decided.
+Bounded in time and bytes, and in memory, so that grading waits for nothing; `collector.store` keeps it over a
+restart. A conversation may have begun before the service, run past it, been forgotten, or met a time in which
+spans may have been lost. Then only what no further run could change is decided.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from collector.config_fields import PositiveDuration
-from processors.model import AgentRun, Conversation, ToolCall, reference_of, time_text
+from processors.model import AgentRun, Conversation, reference_of, time_text
 
 MAX_RUNS, MAX_CALLS = 100, 2_000
-"""Of one conversation; beyond, its earliest runs are let go of."""
+"""Of one conversation; beyond, its earliest runs are discarded."""
 MAX_AWAY_SECONDS = 10.0
 """How long a restart may take without a run being lost: for so long senders try again."""
 _MAX_FORGOTTEN = 100_000
 _RUN_BYTES, _CALL_BYTES = 1_200, 900
-"""What a run and a call take in memory beside their texts, about. Values take as much as their texts."""
+"""About what a run and a call take in memory without their texts. Values take as much as their texts."""
 
 
 class ConversationsConfig(BaseModel):
@@ -56,7 +56,7 @@ class Conversations:
 
     Args:
         config: The bounds; None: everything is kept, and everything there is was seen, as in a recording.
-        hidden: Why this service sees but a part of every conversation; empty: it sees all of them.
+        hidden: Why this service sees only a part of every conversation; empty: it sees all of them.
         lost_until: Until when spans may have been lost on the way in, in Unix nanoseconds; 0: never.
     """
 
@@ -76,46 +76,36 @@ class Conversations:
         self._max_bytes = bounds.max_mib << 20
         self._found: OrderedDict[bytes, _Runs] = OrderedDict()  # the longest quiet first
         self._forgotten: OrderedDict[bytes, int] = OrderedDict()
-        self._bytes = 0
+        self.used_bytes = 0
         self._known_from: int | None = None
         self._is_open = False
         self.is_wanted = False
-        """Whether criteria in force speak of conversations."""
+        """Whether criteria in force look at conversations."""
         self.closed_unix_nano = 0
-        """When the service stopped to take spans; 0: it takes them."""
+        """When the service stopped taking spans; 0: it takes them."""
 
     def __len__(self) -> int:
         return len(self._found)
 
     @property
-    def used_bytes(self) -> int:
-        """What is kept takes so much, about."""
-        return self._bytes
-
-    @property
     def known_from(self) -> int | None:
-        """Every run that was graded from then on is known, in Unix nanoseconds; None: none was looked for."""
-        if self._known_from is None:
-            return None
-        return max(self._known_from, self._lost_until())
+        """From when on every run that was graded is known, in Unix nanoseconds; None: none was looked for."""
+        return None if self._known_from is None else max(self._known_from, self._lost_until())
 
     def follow(self, is_wanted: bool, unix_nano: int) -> None:
-        """Whether criteria in force speak of conversations; if none does, nothing is kept."""
+        """Whether criteria in force look at conversations; if none does, nothing is retained."""
         self.is_wanted = is_wanted
         if self._is_open:
-            self._begin_or_end(unix_nano)
+            self.open(unix_nano)
 
     def open(self, unix_nano: int) -> None:
         """Runs are looked for from now on; what went before is known as far as it was restored."""
         self._is_open = True
-        self._begin_or_end(unix_nano)
-
-    def _begin_or_end(self, unix_nano: int) -> None:
         if not self.is_wanted:
             self._known_from = None
             self._found.clear()
             self._forgotten.clear()
-            self._bytes = 0
+            self.used_bytes = 0
         elif self._known_from is None:
             self._known_from = unix_nano
 
@@ -143,17 +133,18 @@ class Conversations:
     def look_up(self, runs: Sequence[AgentRun], unix_nano: int) -> list[AgentRun]:
         """`runs`, graded now, each with what is known of its conversation; from now on they belong to it."""
         found = [None if run.session is None else self._add(run, unix_nano) for run in runs]
-        told = [
-            run if conversation is None else run.in_conversation(self._told(run, conversation))
+        known = [
+            run if conversation is None else run.in_conversation(self._without(run, conversation))
             for run, conversation in zip(runs, found, strict=True)
         ]
         self._forget(unix_nano)
-        return told
+        return known
 
-    def _told(self, run: AgentRun, found: "_Runs") -> Conversation:
+    def _without(self, run: AgentRun, found: "_Runs") -> Conversation:
         own = reference_of(run)
-        others = tuple(other for other in found.runs if reference_of(other) != own)
-        return Conversation(others, self._gap(found))
+        return Conversation(
+            tuple(other for other in found.runs if reference_of(other) != own), self._gap(found)
+        )
 
     def _gap(self, found: "_Runs") -> str:
         if self._is_recording:
@@ -175,23 +166,23 @@ class Conversations:
         if found is None:
             found = self._found[key] = _Runs(is_cut=self._forgotten.pop(key, None) is not None)
         self._found.move_to_end(key)
-        self._bytes -= found.size
+        self.used_bytes -= found.size
         found.add(run, unix_nano)
         if not self._is_recording:
             found.cut()
-        self._bytes += found.size
+        self.used_bytes += found.size
         return found
 
     def _forget(self, unix_nano: int) -> None:
-        """Let go of what is too old or too much; that it was there is remembered."""
+        """Discard what is too old or too much; that it was there is remembered."""
         if self._is_recording:
             return
         while self._found:
             key, oldest = next(iter(self._found.items()))
-            if self._bytes <= self._max_bytes and oldest.last > unix_nano - self._retention:
+            if self.used_bytes <= self._max_bytes and oldest.last > unix_nano - self._retention:
                 break
             del self._found[key]
-            self._bytes -= oldest.size
+            self.used_bytes -= oldest.size
             self._forgotten[key] = oldest.last
         while len(self._forgotten) > _MAX_FORGOTTEN:
             _, last = self._forgotten.popitem(last=False)
@@ -199,23 +190,19 @@ class Conversations:
                 self._known_from = max(self._known_from, last)
 
 
+@dataclass(slots=True)
 class _Runs:
-    """The runs of one conversation.
+    """The runs of one conversation, in order of arrival, each with its calls alone.
 
-    Attributes:
-        runs: in the order in which they came, each with its calls alone.
-        first: when the first of them began, as far as they tell.
-        last: when the last of them came.
-        is_cut: whether earlier ones were let go of.
-        size: the bytes that they take.
+    `first` is when the first of them began, as far as they show, `last` when the last of them arrived.
     """
 
-    __slots__ = ("first", "is_cut", "last", "runs", "size")
-
-    def __init__(self, *, is_cut: bool) -> None:
-        self.runs: list[AgentRun] = []
-        self.first = self.last = self.size = 0
-        self.is_cut = is_cut
+    is_cut: bool
+    """Whether earlier ones were discarded."""
+    runs: list[AgentRun] = field(default_factory=list)
+    first: int = 0
+    last: int = 0
+    size: int = 0
 
     def add(self, run: AgentRun, unix_nano: int) -> None:
         """Add a run unless it is there."""
@@ -230,7 +217,7 @@ class _Runs:
         self.size += _size(kept)
 
     def cut(self) -> None:
-        """Let go of the earliest runs while there are too many, or too many calls."""
+        """Discard the earliest runs while there are too many, or too many calls."""
         while len(self.runs) > 1 and (
             len(self.runs) > MAX_RUNS
             or sum(len(run.tool_calls) + len(run.requested_calls) for run in self.runs) > MAX_CALLS
@@ -259,8 +246,5 @@ def calls_of(run: AgentRun) -> AgentRun:
 
 def _size(run: AgentRun) -> int:
     calls = [*run.tool_calls, *(call for _, call in run.requested_calls)]
-    return _RUN_BYTES + sum(map(_call_size, calls))
-
-
-def _call_size(call: ToolCall) -> int:
-    return _CALL_BYTES + 2 * (len(call.arguments_text or "") + len(call.result_text or ""))
+    texts = sum(len(call.arguments_text or "") + len(call.result_text or "") for call in calls)
+    return _RUN_BYTES + _CALL_BYTES * len(calls) + 2 * texts

@@ -1,7 +1,7 @@
 """The one budget of bytes for held spans: in the buffer, under evaluation and in every sending queue.
 
-A trace's bytes are taken when its spans are admitted and given back when the last exporter is done with
-them. What spans share is not taken for each but measured. All calls happen on the event loop's thread.
+A trace's bytes are taken when its spans are admitted and released when the last exporter is done with them.
+All calls happen on the event loop's thread.
 """
 
 from collections.abc import Callable
@@ -26,36 +26,25 @@ class MemoryLimiterConfig(StrictModel):
 class MemoryLimiter:
     """Counts bytes of held spans (as `collector.trace.held_bytes` does) against a limit.
 
-    Before an acquisition is refused, the functions of `add_relief` are asked to let go of bytes. Each gets
-    the number of bytes wanted and returns how many it let go of; they come back through `release` once
-    nobody else holds the same spans. Best-effort queues are such functions; without any, a full budget
-    simply refuses.
+    Before an acquisition is refused, the functions of `add_relief` are called in turn, such as those of
+    best-effort queues. Each gets the number of bytes required and returns how many it discarded; they are
+    given back through `release` once nothing else holds the same spans.
 
     `shared_bytes` measures what several spans hold together, such as their resources: bytes that fill the
-    budget as well, and that nobody acquires or releases.
+    budget as well, without being acquired or released.
     """
-
-    __slots__ = ("_reliefs", "_shared_bytes", "_used", "limit")
 
     def __init__(self, limit_bytes: int, shared_bytes: Callable[[], int] = int) -> None:
         self.limit = limit_bytes
-        self._shared_bytes = shared_bytes
+        self.shared_bytes = shared_bytes
         self._used = 0
         self._reliefs: list[Callable[[int], int]] = []
+        self.add_relief = self._reliefs.append
 
     @property
     def used(self) -> int:
         """Bytes held now, shared ones included."""
-        return self._used + self._shared_bytes()
-
-    @property
-    def shared(self) -> int:
-        """Bytes that spans hold together now."""
-        return self._shared_bytes()
-
-    def add_relief(self, relieve: Callable[[int], int]) -> None:
-        """Let `relieve` free bytes when the limit is reached."""
-        self._reliefs.append(relieve)
+        return self._used + self.shared_bytes()
 
     def try_acquire(self, count: int) -> bool:
         """Take `count` bytes if they fit under the limit (after relief); False leaves all as it was."""
@@ -66,7 +55,7 @@ class MemoryLimiter:
         return True
 
     def take(self, count: int) -> None:
-        """Take `count` bytes whether they fit or not: what a process before acknowledged is held again."""
+        """Take `count` bytes whether they fit or not, for what a process before acknowledged."""
         self._used += count
 
     def release(self, count: int) -> None:
@@ -76,12 +65,11 @@ class MemoryLimiter:
         self._used -= count
 
     def _relieve(self, excess: int) -> bool:
-        """Ask all in the order they were added, until enough is free; False when none could let go of any."""
+        """Call the functions in their order until enough is free; False when none could discard any."""
         target = self.used - excess
         has_progress = False
         for relieve in self._reliefs:
-            if relieve(self.used - target):
-                has_progress = True
+            has_progress = bool(relieve(self.used - target)) or has_progress
             if self.used <= target:
                 break
         return has_progress

@@ -1,6 +1,6 @@
 """Whether what the configuration allows to be held fits the container that the service runs in.
 
-A process that its container kills tells nobody anything; so what cannot fit is refused at the start.
+A process that its container kills reports nothing; so what cannot fit is refused at the start.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from collector.configuration import ServiceConfig
 from processors.documents import Problem, ProblemsFound
 
 FREE_SHARE = 0.2
-"""Of the container's memory this much stays for the process itself, and for traces while they are graded."""
+"""The part of the container's memory that is left to the process itself, and to traces being graded."""
 
 _MIB = 1024 * 1024
 PROCESS_BYTES = 128 * _MIB
@@ -19,10 +19,7 @@ _HELD_SHARE, _IN_FLIGHT_SHARE, _STORE_SHARE = 0.5, 0.25, 0.0625
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """What may be held, in bytes.
-
-    `store_bytes` is that of runs kept in memory: 0 where there are none, or they are in a file.
-    """
+    """What may be held, in bytes; `store_bytes` is that of runs in memory: 0 where none are, or in a file."""
 
     held_bytes: int
     in_flight_bytes: int
@@ -32,11 +29,11 @@ class MemoryPlan:
 def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPlan:
     """What `config` allows, in a container of that size.
 
-    Limits that nobody wrote are lowered until they fit, but one of the largest messages has room always.
-    `limit_mib` counts held spans with all queues; runs that the store keeps in memory take theirs beside it.
+    Limits that are not configured are lowered until they fit, but the largest message always has room.
+    `limit_mib` counts held spans with all queues; runs that the store keeps in memory are in addition to it.
 
     Raises:
-        ProblemsFound: limits that were written do not fit; says which to change.
+        ProblemsFound: configured limits do not fit; with what to change.
     """
     limiter, otlp = config.processors.memory_limiter, config.receivers.otlp
     held, in_flight = limiter.limit_bytes, otlp.max_bytes_in_flight

@@ -1,6 +1,7 @@
 """Traces on their way through the service."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 from processors.model import FinishReason, GradedRun, value_type
@@ -8,11 +9,11 @@ from processors.reconstruction import Scopes
 from processors.spans import RawSpan
 
 SPAN_OVERHEAD_BYTES = 256
-"""Counted for every held span beside its own bytes: tuple, span id, entry in the trace's index."""
+"""Counted for every held span in addition to its bytes: tuple, span id, entry in the trace's index."""
 DELIVERY_OVERHEAD_BYTES = 384
-"""Counted for whatever leaves together, beside its spans: the delivery and its place in a queue."""
+"""Counted for all that leaves together, in addition to its spans: the delivery and its place in a queue."""
 RECEIPT_BYTES = 512
-"""Counted where somebody takes note of who has got a trace, as the journal does, as long as it is held."""
+"""Counted as long as a trace is held whose delivery is recorded, as the journal does."""
 
 
 def held_bytes(spans: Sequence[RawSpan]) -> int:
@@ -21,47 +22,44 @@ def held_bytes(spans: Sequence[RawSpan]) -> int:
 
 
 class Receipt(Protocol):
-    """Takes note of who has got something that leaves: each exporter, and each form of it, by name."""
+    """Records who has received something that leaves: each exporter, and each form of it, by name."""
 
     def expects(self, holder: str) -> bool:
-        """Whether `holder` is to get it; if so, `delivered` must be called for it once."""
+        """Whether `holder` is to receive it; if so, `delivered` must be called for it once."""
         ...
 
     def delivered(self, holder: str) -> None:
-        """`holder` has got it, or will never: it was dropped for a reason that is counted."""
+        """`holder` has received it, or never will: it was dropped for a reason that is counted."""
         ...
 
     def seal(self) -> None:
-        """All who are to get it have been asked for."""
+        """`expects` was called for all holders."""
         ...
 
 
 class CountedReceipt:
-    """A receipt that calls `settle` once: when it is sealed, and all who are to get it have got it."""
+    """A receipt that calls `settle` once: when it is sealed, and all holders have received it."""
 
-    __slots__ = ("_is_sealed", "_open", "_settle")
+    __slots__ = ("_open", "_settle")
 
     def __init__(self, settle: Callable[[], None]) -> None:
         self._settle = settle
-        self._open = 0
-        self._is_sealed = False
+        self._open = 1  # until it is sealed
 
     def expects(self, holder: str) -> bool:
-        """See `Receipt`; everybody is to get it."""
+        """See `Receipt`; all holders are to receive it."""
         self._open += 1
         return True
 
-    def delivered(self, holder: str) -> None:
+    def delivered(self, holder: str = "") -> None:
         """See `Receipt`."""
         self._open -= 1
-        if self._is_sealed and not self._open:
+        if not self._open:
             self._settle()
 
     def seal(self) -> None:
         """See `Receipt`."""
-        self._is_sealed = True
-        if not self._open:
-            self._settle()
+        self.delivered()
 
 
 class RecordReceipt(Receipt, Protocol):
@@ -70,14 +68,14 @@ class RecordReceipt(Receipt, Protocol):
     def permission(self, trace_id: bytes) -> "Awaitable[bool] | None":
         """Whether the trace may be graded, if that has to be waited for; None: it may.
 
-        Where a process died that had the records, the next one lets it be known what it grades before it
-        does. A trace that was in work again when a process died is not graded any more.
+        Where a process died that had the records, the next one announces what it grades before it does. A
+        trace that was being graded again when a process died is not graded any more.
         """
         ...
 
 
 class RecordSource(Protocol):
-    """Where spans are read from in records that can be read again, until nobody holds anything of them."""
+    """Where spans are read from in records that can be read again, until nothing of them is held."""
 
     def hold(self, record: int) -> None:
         """A trace holds spans of this record."""
@@ -89,7 +87,7 @@ class RecordSource(Protocol):
         ...
 
     def receipt(self, records: Sequence[int]) -> RecordReceipt:
-        """Takes note of who has got what was held of `records`, each once."""
+        """Records who has received what was held of `records`, each once."""
         ...
 
     def has_all(self, trace_id: bytes) -> bool:
@@ -109,14 +107,14 @@ class SpanBatch(NamedTuple):
 class FinishedTrace:
     """A trace taken out of the buffer, its spans in order of arrival.
 
-    `was_quiet`: no span had come for its grace when it was taken out, so that what had ended in it was whole
-    even if the trace was cut short. `interrupted`: spans of it may have been lost while the service refused
-    or could not receive, or have gone to another replica (`split`, if nothing else interrupted it); its runs
-    then count as incomplete whatever the reason. `backfill`: it came much later than it happened.
+    `was_quiet`: no span had arrived for its grace when it was taken out, so that what had ended in it was
+    whole even if the trace was cut short. `interrupted`: spans of it may have been lost while the service
+    refused or could not receive, or have gone to another replica (`split`, if nothing else interrupted it);
+    its runs then count as incomplete whatever the reason. `backfill`: it arrived much later than it happened.
     `quarantined`: processes crashed while they graded it, so nothing of it is rebuilt. `held_seconds` is the
-    time since its first span came. `latest_end` (Unix nanoseconds) is when the last of its spans ended, where
-    more can go on in the trace after that; else 0. `receipt` is for whom its spans were read from. `scopes`
-    are its runs where they were read to see that the trace is finished; they stay in this process.
+    time since its first span arrived. `latest_end` (Unix nanoseconds) is when the last of its spans ended,
+    where more can go on in the trace after that; else 0. `receipt` is for the source that its spans were read
+    from. `scopes` are its runs where they were read to see that the trace is finished; they stay here.
     """
 
     trace_id: bytes
@@ -136,15 +134,14 @@ class FinishedTrace:
 
 @value_type
 class GradedTrace:
-    """What exporters get: spans as they are to leave, and the graded runs (none: nothing to grade).
+    """What exporters receive: spans as they are to leave, and the graded runs (none: nothing to grade).
 
-    `spans` is empty where the spans were forwarded when they came. `log_records` and `evaluation_spans` are
-    the results in forms of their own, as (span id, encoded message, envelope); they are no received spans.
+    `spans` is empty where the spans were forwarded when they arrived. `log_records` and `evaluation_spans`
+    are the results in forms of their own, as (span id, encoded message, envelope), not received spans.
 
-    All of these show no more of the content than `results.content` and `results.redact` allow: whatever
+    All of these show no more of the content than `results.content` and `results.redact` allow: all that
     leaves is made of them. `hidden_runs` are the same runs as they were graded, where `runs` does not show
-    all: for counting and for going on after a restart, never for showing. `quarantined` is as in
-    `FinishedTrace`.
+    all: for counting and for going on after a restart, never for showing.
     """
 
     trace_id: bytes
@@ -158,18 +155,10 @@ class GradedTrace:
     tenant: str = ""
 
     def without_runs(self) -> "GradedTrace":
-        """What exporters of spans, log records and spans of verdicts get of it."""
-        return GradedTrace(
-            trace_id=self.trace_id,
-            spans=self.spans,
-            log_records=self.log_records,
-            evaluation_spans=self.evaluation_spans,
-            backfill=self.backfill,
-            quarantined=self.quarantined,
-            tenant=self.tenant,
-        )
+        """What exporters of spans, log records and spans of verdicts receive of it."""
+        return replace(self, runs=(), hidden_runs=())
 
     @property
     def graded_runs(self) -> Sequence[GradedRun]:
-        """The runs as they were graded; whatever leaves is made of `runs`."""
+        """The runs as they were graded; all that leaves is made of `runs`."""
         return self.hidden_runs or self.runs

@@ -1,15 +1,15 @@
 """When is a trace finished, and why.
 
-The policy decides from a small view of a trace and knows nothing of how spans are held. Times are those of
-the finish clock. A trace is never judged on sight of its root, only after quiet: a root is not the last
-span of its trace even within one request.
+Times are those of the finish clock. A trace is never finished on sight of its root, only after quiet: a root
+is not the last span of its trace even within one request.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Literal, NamedTuple, Protocol, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from collector.buffer.held_trace import HeldTrace
 from collector.buffer.learned_waits import DEFAULT_WAIT_SECONDS, MIN_WAIT_SECONDS, LearnedWaits
 from collector.config_fields import AUTO, EVIDENCE, Duration, DurationOrWord, PositiveDuration
 from processors.model import FinishReason
@@ -86,60 +86,6 @@ class GroupByTraceConfig(BaseModel):
         return self.model_copy(update={**longer(self), "services": services})
 
 
-class TraceView(Protocol):
-    """What the policy sees of a trace."""
-
-    @property
-    def first_arrival(self) -> float:
-        """When its first span came."""
-        ...
-
-    @property
-    def last_arrival(self) -> float:
-        """When its last span came."""
-        ...
-
-    @property
-    def has_root(self) -> bool:
-        """Whether a span without a parent is there."""
-        ...
-
-    @property
-    def has_remote_root(self) -> bool:
-        """Whether a span is there whose parent is remote and absent."""
-        ...
-
-    @property
-    def is_missing_parents(self) -> bool:
-        """Whether a span is there whose parent is absent and not known to be remote."""
-        ...
-
-    @property
-    def is_missing_refused_spans(self) -> bool:
-        """Whether spans of it were refused and have not come back."""
-        ...
-
-    @property
-    def is_distributed(self) -> bool:
-        """Whether several services, or a SERVER, CONSUMER or MCP client span, were seen."""
-        ...
-
-    @property
-    def may_continue_elsewhere(self) -> bool:
-        """Whether a client or producer span was seen from which another process may go on with the trace."""
-        ...
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether its spans show that every run in it is over."""
-        ...
-
-    @property
-    def services(self) -> Collection[str]:
-        """The service names seen."""
-        ...
-
-
 class _Waits(NamedTuple):
     root_grace: float
     multi_service_grace: float
@@ -155,17 +101,6 @@ class FinishPolicy:
         shortest_quiet: no trace finishes by quiet before this many seconds after its last span.
         shortest_age: no trace finishes by age before this many seconds after its first span.
     """
-
-    __slots__ = (
-        "_by_evidence",
-        "_by_service",
-        "_default",
-        "_delay",
-        "_learned",
-        "_own_grace",
-        "shortest_age",
-        "shortest_quiet",
-    )
 
     def __init__(
         self, config: GroupByTraceConfig, learned: LearnedWaits | None = None, verdict_delay: float = 0.0
@@ -205,7 +140,7 @@ class FinishPolicy:
             self.shortest_quiet = min(self.shortest_quiet, SETTLED_SECONDS + verdict_delay)
         self.shortest_age = min(waits.max_trace_age for waits in every)
 
-    def deadline(self, trace: TraceView) -> tuple[float, FinishReason]:
+    def deadline(self, trace: HeldTrace) -> tuple[float, FinishReason]:
         """When `trace` is finished if no further span comes, and for what reason."""
         waits = self._waits(trace.services)
         reason = self.settled_reason(trace)
@@ -214,7 +149,7 @@ class FinishPolicy:
         oldest = trace.first_arrival + waits.max_trace_age
         return (due, reason) if due <= oldest else (oldest, FinishReason.MAX_AGE)
 
-    def evidence_due(self, trace: TraceView) -> float | None:
+    def evidence_due(self, trace: HeldTrace) -> float | None:
         """When to look whether `trace` is settled, if that decides and no further span comes; else None."""
         decides = (
             self._by_evidence
@@ -227,7 +162,7 @@ class FinishPolicy:
         )
         return trace.last_arrival + SETTLED_SECONDS + self._delay if decides else None
 
-    def grace(self, trace: TraceView) -> float:
+    def grace(self, trace: HeldTrace) -> float:
         """How long the trace must have been quiet before the runs that have ended in it count as whole."""
         waits = self._waits(trace.services)
         if trace.is_distributed:
@@ -248,7 +183,7 @@ class FinishPolicy:
             grace = max(grace, waits.incomplete_grace)
         return grace
 
-    def settled_reason(self, trace: TraceView) -> FinishReason:
+    def settled_reason(self, trace: HeldTrace) -> FinishReason:
         """The reason that unlimited quiet would give.
 
         A span whose parent is remote and absent stands for the root (`root`): the parent may report

@@ -5,6 +5,7 @@ looked at only once, after they fell quiet.
 """
 
 from collections.abc import Callable, Set
+from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
 
@@ -21,11 +22,10 @@ from processors.spans import (
 )
 
 TRACE_OVERHEAD_BYTES = 1280
-"""Counted for every held trace beside its spans: the trace itself, its entries in indexes and deadlines."""
+"""Counted for every held trace in addition to its spans: the trace, its entries in indexes and deadlines."""
 
 _MCP_METHOD = b"\x0fmcp.method.name"
-"""The key of an attribute on its way (length, text). Quoted in a message it would only add patience."""
-
+"""The key of an attribute as encoded (length, text). Quoted in a message it would only add patience."""
 _OUTGOING = (b"http.", b"rpc.")
 """How keys of attributes begin that a client of another process has. In a message they only add patience."""
 _KINDS_BETWEEN_SERVICES = frozenset({KIND_SERVER, KIND_CLIENT, KIND_CONSUMER})
@@ -33,77 +33,52 @@ _NONE: frozenset[bytes] = frozenset()
 _NEVER = 1 << 64
 
 
+@dataclass(slots=True, eq=False)
 class HeldTrace:
-    """The spans of one trace that is not finished; satisfies `collector.buffer.finish_policy.TraceView`.
+    """The spans of one trace that is not finished, by id, and the shape that they show.
 
-    `records` are those that its spans came in, where they were read; `arrivals` is how many spans there were
-    after each arrival, where that is asked for. Where the trace goes on after a part of it was graded,
-    `was_graded` says which spans were in that part. Times of arrival are those of the finish
-    clock but for `first_monotonic`. It `is_judged` where it was looked whether it `is_settled` since its last
-    span came, in all `times_judged`. The shape is that of the spans at the last `read_shape`.
+    Times of arrival are those of the finish clock but for `first_monotonic`. The shape is that of the spans
+    at the last `read_shape`.
     """
 
-    __slots__ = (
-        "_has_root",
-        "_missing_parents",
-        "_read_count",
-        "_remote_parents",
-        "arrivals",
-        "checked_at",
-        "earliest_start",
-        "first_arrival",
-        "first_monotonic",
-        "held_bytes",
-        "is_distributed",
-        "is_judged",
-        "is_missing_refused_spans",
-        "is_settled",
-        "key",
-        "last_arrival",
-        "last_unix_nano",
-        "latest_end",
-        "may_continue_elsewhere",
-        "ordinal",
-        "records",
-        "services",
-        "spans",
-        "tenant",
-        "times_judged",
-        "trace_id",
-        "was_graded",
-        "was_whole_before",
-    )
+    key: bytes
+    trace_id: bytes
+    tenant: str = ""
+    first_arrival: float = 0.0
+    first_monotonic: float = 0.0
+    last_arrival: float = field(init=False)
+    last_unix_nano: int = 0
+    spans: dict[bytes, RawSpan] = field(default_factory=dict)
+    held_bytes: int = 0
+    checked_at: float = inf
+    is_missing_refused_spans: bool = False
+    """Whether spans of it were refused and have not come back."""
+    was_whole_before: bool = False
+    was_graded: Callable[[bytes], bool] | None = None
+    """Where the trace goes on after a part of it was graded: which spans were in that part."""
+    is_judged: bool = False
+    """Whether it was checked, since its last span arrived, if the trace `is_settled`."""
+    is_settled: bool = False
+    """Whether its spans show that every run in it is over."""
+    times_judged: int = 0
+    records: list[int] | None = None
+    """Those that its spans were read from."""
+    arrivals: list[tuple[int, float]] | None = None
+    """How many spans there were after each arrival, where that is needed."""
+    services: frozenset[str] = field(init=False)
+    is_distributed: bool = field(init=False)
+    """Whether several services, or a SERVER, CONSUMER or MCP client span, were seen."""
+    may_continue_elsewhere: bool = field(init=False)
+    """Whether a client or producer span was seen from which another process may go on with the trace."""
+    earliest_start: int = field(init=False)
+    latest_end: int = field(init=False)
+    _missing_parents: Set[bytes] = field(init=False)
+    _remote_parents: Set[bytes] = field(init=False)
+    _read_count: int = field(init=False)
+    _has_root: bool = field(init=False)
 
-    _missing_parents: Set[bytes]
-    _remote_parents: Set[bytes]
-    _read_count: int
-    services: frozenset[str]
-    _has_root: bool
-    is_distributed: bool
-    may_continue_elsewhere: bool
-    earliest_start: int
-    latest_end: int
-
-    def __init__(
-        self, key: bytes, trace_id: bytes, tenant: str, ordinal: int, arrival: float, monotonic: float
-    ) -> None:
-        self.key = key
-        self.trace_id = trace_id
-        self.tenant = tenant
-        self.ordinal = ordinal
-        self.spans: dict[bytes, RawSpan] = {}
-        self.held_bytes = 0
-        self.first_arrival = self.last_arrival = arrival
-        self.first_monotonic = monotonic
-        self.last_unix_nano = 0
-        self.checked_at = inf
-        self.is_missing_refused_spans = False
-        self.was_whole_before = False
-        self.was_graded: Callable[[bytes], bool] | None = None
-        self.is_judged = self.is_settled = False
-        self.times_judged = 0
-        self.records: list[int] | None = None
-        self.arrivals: list[tuple[int, float]] | None = None
+    def __post_init__(self) -> None:
+        self.last_arrival = self.first_arrival
         self._forget_shape()
 
     @property
@@ -154,7 +129,7 @@ class HeldTrace:
         return None
 
     def read_shape(self, most: int | None = None) -> bool:
-        """Read the heads of the spans that came since the last time, at most so many; whether that is all."""
+        """Read the heads of spans that arrived since the last time, at most `most`; whether those are all."""
         spans = self.spans
         if self._read_count == len(spans):
             return True
@@ -215,7 +190,7 @@ def _has_any(payload: bytes, texts: tuple[bytes, ...]) -> bool:
 
 
 def _has_mcp_method(payload: bytes) -> bool:
-    """Whether the key is in there; its one byte that is no text is found ten times sooner than the rest."""
+    """Whether the key is in there; to look for its one byte that is no text first is ten times faster."""
     place = payload.find(_MCP_METHOD[:1])
     return place >= 0 and payload.find(_MCP_METHOD, place) >= 0
 

@@ -1,33 +1,34 @@
-"""Waits that are learned: how long after a trace's root its last span comes, by service.
+"""Waits that are learned: how long after a trace's root its last span arrives, by service.
 
-The gap of a trace is the time from the arrival of its root to that of the last span that came after it, also
-of one that came too late: else the shorter the wait, the shorter would seem the gaps. A gap is therefore
+The gap of a trace is the time from the arrival of its root to that of the last span that arrived after it,
+also of one that was too late: else the shorter the wait, the shorter the gaps would seem. A gap is therefore
 counted some time after its trace was finished. All times are those of the finish clock.
 """
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 MIN_WAIT_SECONDS, MAX_WAIT_SECONDS = 0.2, 6.0
 """No learned wait is shorter or longer."""
 DEFAULT_WAIT_SECONDS = 2.0
-"""The wait of a service of which too few gaps were seen: that which counts where nothing is configured."""
+"""The wait of a service of which too few gaps were seen."""
 QUANTILE = 0.9995
 """The share of gaps that the wait is to cover: of one in a thousand that may be missed half is reserved."""
 MIN_GAPS = 2_000
-"""So many tell the quantile well enough."""
+"""How many are needed to know the quantile well enough."""
 HORIZON_SECONDS = 10.0
-"""How long after its finish a trace's late spans are waited for before its gap is counted."""
+"""How long after its finish late spans of a trace are waited for before its gap is counted."""
 MAX_SERVICES = 1_000
 OVERFLOW = "__overflow__"
 """Services beyond the first thousand have one wait together."""
 
 _SHORTEST, _RATIO = 0.05, 1.1
 _MOST_GAPS = 20_000
-"""From so many on, all that was counted counts half: what was seen lately weighs most."""
+"""From this many on, all earlier counts are halved: recent gaps weigh most."""
 _GAPS_BETWEEN = 100
-"""How many gaps are counted before the wait is worked out anew."""
+"""How many gaps are counted before the wait is calculated again."""
 _MAX_WATCHED = 20_000
 
 
@@ -42,53 +43,41 @@ _EDGES = _edges()
 
 
 class GapHistogram:
-    """Gaps in bins whose edges lie a tenth apart; old ones fade."""
-
-    __slots__ = ("_counts", "_total")
+    """Gaps in bins whose edges lie a tenth apart; old ones fade. `total` is how many there are."""
 
     def __init__(self) -> None:
         self._counts = [0.0] * (len(_EDGES) + 1)
-        self._total = 0.0
-
-    @property
-    def total(self) -> float:
-        """How many gaps it tells of."""
-        return self._total
+        self.total = 0.0
+        self.seen = 0
 
     def add(self, seconds: float) -> None:
         """Count a gap."""
         place = next((at for at, edge in enumerate(_EDGES) if seconds <= edge), len(_EDGES))
         self._counts[place] += 1
-        self._total += 1
-        if self._total >= _MOST_GAPS:
+        self.total += 1
+        self.seen += 1
+        if self.total >= _MOST_GAPS:
             self._counts = [count / 2 for count in self._counts]
-            self._total /= 2
+            self.total /= 2
 
     def quantile(self, share: float) -> float:
         """An upper bound for that share of the gaps, or the longest wait if there is none below."""
-        wanted, below = share * self._total, 0.0
-        for count, edge in zip(self._counts, _EDGES, strict=False):
-            below += count
-            if below >= wanted:
-                return edge
-        return MAX_WAIT_SECONDS
+        below = zip(accumulate(self._counts), _EDGES, strict=False)
+        return next((edge for count, edge in below if count >= share * self.total), MAX_WAIT_SECONDS)
 
 
 class LearnedWaits:
-    """The wait of each service; `on_wait` hears of each that is worked out, in seconds."""
+    """The wait of each service, in seconds; `on_wait` is called with each that is calculated."""
 
     def __init__(self, on_wait: Callable[[str, float], None] = lambda _service, _seconds: None) -> None:
         self._histograms: dict[str, GapHistogram] = {}
-        self._seen: dict[str, int] = {}
         self._waits: dict[str, float] = {}
         self._on_wait = on_wait
 
     def wait(self, service: str) -> float:
-        """How long a trace of `service` has to be quiet after its root came."""
-        found = self._waits.get(service)
-        if found is None and service not in self._histograms:
-            found = self._waits.get(OVERFLOW)
-        return DEFAULT_WAIT_SECONDS if found is None else found
+        """How long a trace of `service` has to be quiet after its root arrived."""
+        name = service if service in self._histograms else OVERFLOW
+        return self._waits.get(name, DEFAULT_WAIT_SECONDS)
 
     def waits(self) -> Mapping[str, float]:
         """The waits that were learned, by service."""
@@ -100,10 +89,8 @@ class LearnedWaits:
             service = OVERFLOW
         histogram = self._histograms.setdefault(service, GapHistogram())
         histogram.add(seconds)
-        seen = self._seen[service] = self._seen.get(service, 0) + 1
-        if seen >= MIN_GAPS and seen % _GAPS_BETWEEN == 0:
-            wait = max(histogram.quantile(QUANTILE), MIN_WAIT_SECONDS)
-            self._waits[service] = wait
+        if histogram.seen >= MIN_GAPS and histogram.seen % _GAPS_BETWEEN == 0:
+            wait = self._waits[service] = max(histogram.quantile(QUANTILE), MIN_WAIT_SECONDS)
             self._on_wait(service, wait)
 
 
@@ -115,12 +102,12 @@ class _Watched:
     finished_at: float
 
 
+@dataclass
 class GapWatch:
     """Finished traces of one buffer, until their gaps are counted."""
 
-    def __init__(self, waits: LearnedWaits) -> None:
-        self.waits = waits
-        self._watched: OrderedDict[bytes, _Watched] = OrderedDict()
+    waits: LearnedWaits
+    _watched: OrderedDict[bytes, _Watched] = field(default_factory=OrderedDict, init=False)
 
     def finish(self, key: bytes, service: str, root_arrival: float, last_arrival: float, now: float) -> None:
         """A trace is finished. While very many are watched, it is left out as if it had not been."""
@@ -134,7 +121,7 @@ class GapWatch:
             self._watched[key] = _Watched(service, root_arrival, last_arrival - root_arrival, now)
 
     def note_late(self, key: bytes, now: float) -> None:
-        """Spans came that belong to a finished trace."""
+        """Spans arrived that belong to a finished trace."""
         watched = self._watched.get(key)
         if watched is not None:
             watched.gap = now - watched.root_arrival

@@ -1,6 +1,6 @@
 """Outages, in which the service may have missed spans, and refused spans that have not come back.
 
-A trace that either touches is not judged as complete.
+No trace that either touches counts as complete.
 """
 
 from collections import OrderedDict
@@ -30,11 +30,9 @@ class Outage:
 class Outages:
     """The outages since the process started.
 
-    Those closer than the time in which senders catch up are one outage, and beyond 16 the oldest two are
-    united: that can only touch more traces, never fewer.
+    Those closer than the time in which senders catch up are one, and beyond 16 the oldest two are united:
+    that can only touch more traces, never fewer.
     """
-
-    __slots__ = ("_outages",)
 
     def __init__(self) -> None:
         self._outages: list[Outage] = []
@@ -70,15 +68,10 @@ class Outages:
     ) -> bool:
         """Whether spans may be missing from a trace that is finishing now.
 
-        So it is when the trace was open during an outage, and when it began before the end of an outage
-        and either came within 10 s after it or was still going on shortly before it.
-
-        Args:
-            first_arrival: when its first span came, on the monotonic clock.
-            earliest_start: the earliest start of its spans, Unix nanoseconds.
-            latest_end: the latest end of its spans, Unix nanoseconds.
-            whole_at: when it had been quiet for so long that nothing was missing, Unix nanoseconds; what
-                begins then or later does not touch it.
+        They may if the trace was open during an outage, or if it began before the end of an outage and either
+        arrived within 10 s after it or was still going on shortly before it. `first_arrival` is on the
+        monotonic clock. At `whole_at` the trace had been quiet for so long that nothing was missing: what
+        begins then or later does not touch it. These and the times of its spans are Unix nanoseconds.
         """
         for outage in self._outages:
             if whole_at is not None and whole_at <= outage.start_unix_nano:
@@ -111,8 +104,6 @@ class RefusedSpans:
     is no longer known, so every trace of that time may lack spans.
     """
 
-    __slots__ = ("_by_trace", "_count", "_last_unix_nano", "_max_spans", "_outages")
-
     def __init__(self, outages: Outages, max_spans: int = MAX_SPANS) -> None:
         self._outages = outages
         self._max_spans = max_spans
@@ -136,20 +127,14 @@ class RefusedSpans:
 
     def add(self, trace: bytes, span_ids: Iterable[bytes], unix_nano: int, monotonic: float) -> None:
         """Remember that `span_ids` of `trace` were refused at the given time."""
-        known = self._by_trace.get(trace)
-        if known is None:
-            ids = set(span_ids)
-            first = unix_nano
-            self._count += len(ids)
-        else:
-            ids = known[0]
-            first = known[1].start_unix_nano
-            self._count -= len(ids)
-            ids.update(span_ids)
-            self._count += len(ids)
+        ids, outage = self._by_trace.get(trace, (set(), None))
+        before = len(ids)
+        ids.update(span_ids)
         if not ids:
             return
+        self._count += len(ids) - before
         self._last_unix_nano = unix_nano
+        first = unix_nano if outage is None else outage.start_unix_nano
         self._by_trace[trace] = ids, Outage(first, unix_nano, monotonic)
         while self._count > self._max_spans:
             _, (forgotten, outage) = self._by_trace.popitem(last=False)
@@ -157,19 +142,17 @@ class RefusedSpans:
             self._outages.record(outage)
 
     def remove(self, trace: bytes, span_ids: Iterable[bytes]) -> None:
-        """These spans of `trace` came after all."""
-        known = self._by_trace.get(trace)
-        if known is None:
+        """These spans of `trace` arrived after all."""
+        ids, _ = self._by_trace.get(trace, (None, None))
+        if ids is None:
             return
-        ids = known[0]
-        self._count -= len(ids)
+        before = len(ids)
         ids.difference_update(span_ids)
-        self._count += len(ids)
+        self._count += len(ids) - before
         if not ids:
             del self._by_trace[trace]
 
     def forget(self, trace: bytes) -> None:
         """The trace is finished: nothing is waited for any more."""
-        known = self._by_trace.pop(trace, None)
-        if known is not None:
-            self._count -= len(known[0])
+        ids, _ = self._by_trace.pop(trace, ((), None))
+        self._count -= len(ids)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
-from itertools import count, islice
+from itertools import islice
 from typing import Literal, TypeAlias, get_args
 
 from collector.buffer.finish_clock import OUTAGE_SECONDS, FinishClock
@@ -67,10 +67,10 @@ _LACKS_SPANS = frozenset({FinishReason.IDLE, FinishReason.ROOT_INCOMPLETE})
 class Admission:
     """What became of an admitted request.
 
-    `late` holds the spans of traces that are finished already, to be forwarded at once. `fresh` holds, in a
-    buffer that streams, every other span that came for the first time; a copy of it stays for grading. The
-    bytes of both are acquired like those of a finished trace, and released by whoever is done with them.
-    `continued` holds the spans that are held because a trace goes on that was graded already.
+    `late` are the spans of traces that are finished already, to be forwarded at once. `fresh` are all other
+    spans that arrived for the first time, in a buffer that streams; copies stay for grading. The bytes of
+    both are acquired like those of a finished trace, and released by their last holder. `continued` are the
+    spans that are held because a trace goes on that was graded already.
     """
 
     late: Sequence[SpanBatch] = ()
@@ -86,33 +86,29 @@ class TraceBuffer:
 
     Every admitted span comes out once, in a `FinishedTrace` or as late, or is dropped and counted as
     `duplicate` or `conflict`. A finished trace can go on: spans of it that began after everything that was
-    graded are held and finish again, as a trace of their own under the same id; all other spans that come for
-    a finished trace are late.
+    graded are held and finish again, as a trace of their own under the same id; all other spans that arrive
+    for a finished trace are late.
 
     Admission acquires `held_bytes` of the spans from the limiter, and `TRACE_OVERHEAD_BYTES` for each trace
-    while it is held here, and with `has_receipts` what keeping it in a journal takes besides; what has left
-    the buffer is released by the receiver of it.
+    while it is held here (with `has_receipts` `RECEIPT_BYTES` more); what has left the buffer is released by
+    its receiver.
 
-    A buffer that `streams` hands every span out when it is admitted and holds copies, whose bytes are
-    acquired as well. Which of two different spans with one id is graded does not depend on that; the one
-    that came first has left.
-
-    `learned` are the waits where `root_grace` is `auto`, and learn from what is finished here.
-
-    With a `verdict_delay` every trace is held so many seconds longer than it must be quiet for, so that a
-    rerouting before that can become known.
-
-    `settled_scopes` says of the spans of a trace whether they show that it is over, with the runs that it has
-    read for that. It is not asked for what was restored, nor for records of a `source`: were it to crash
-    the process, nobody would know which trace did. Without it the longer grace counts for every trace.
-
-    Buffers of one `group` share the memory limit. Spans that come in records of a `source` are held there
-    as well, until their trace was delivered, or until the buffer is told to `forget`.
+    Args:
+        streams: Hand every span out when it is admitted, and hold copies, whose bytes are acquired as well.
+            Of two different spans with one id the first has left, whichever is graded.
+        verdict_delay: Seconds for which every trace is held longer than it must be quiet, so that a rerouting
+            before that can become known.
+        group: The buffers that share the memory limit; by default a new one.
+        source: Where spans are read from in records; these are held there as well, until their trace was
+            delivered, or until the buffer is told to `forget`.
+        learned: The waits where `root_grace` is `auto`; they learn from what is finished here.
+        settled_scopes: Returns the runs of spans that show that their trace is over, else None. Not called
+            for what was restored, nor for records of a `source`: were it to crash the process, no one would
+            know which trace did. Without it the longer grace counts for every trace.
 
     Attributes:
-        group: the buffers that share the limit, this one among them.
-        finish_clock: the clock of quiet time. `poll` reads it; tell it to stand still while a journal is
-            replayed, and record outages that the process cannot see (its own downtime) in its `outages`.
+        finish_clock: the clock of quiet time. `poll` reads it; outages that the process cannot see (its own
+            downtime) are to be recorded in its `outages`.
         held_bytes: bytes acquired for what the buffer holds.
         spans_held: spans in the buffer.
     """
@@ -156,7 +152,6 @@ class TraceBuffer:
         self._reroutings = Outages()
         self._finished = FinishedTraces() if finished_traces is None else finished_traces
         self._traces: OrderedDict[bytes, HeldTrace] = OrderedDict()  # the longest quiet first
-        self._ordinals = count()
         self._held_since: dict[bytes, int] = {}  # when each trace here was opened, the oldest first
         self._deadlines: list[tuple[float, bytes]] = []  # when to look at a trace again
         self._over_limit: list[HeldTrace] = []  # taken out, to leave with the next poll
@@ -201,10 +196,7 @@ class TraceBuffer:
 
     @property
     def lost_until_unix_nano(self) -> int:
-        """Until when whole traces may have been lost: the process stood still, or refused what did not come.
-
-        0 if there was no such time. What was sent before the process was ready is another matter.
-        """
+        """Until when the process stood still, or refused what has not come back; 0 if it never did."""
         return max(self.finish_clock.outages.end_unix_nano, self._refused.last_unix_nano)
 
     def admit(self, batches: Sequence[SpanBatch], record: int | None = None) -> Admission:
@@ -277,11 +269,10 @@ class TraceBuffer:
     def note_ready(self, resumed_unix_nano: int = 0) -> None:
         """Spans are taken from now on: a trace that began earlier is `interrupted`.
 
-        Exempt is backfill, and what ended more than 15 minutes before it came whatever `max_lateness` says:
-        such a trace comes out of a store, which has it whole.
-
-        Where everything that a process before had until `resumed_unix_nano` was restored, only what came
-        between then and now can be missing: nothing, if that was no longer than senders try again.
+        Exempt is backfill, and what ended more than 15 minutes before it arrived whatever `max_lateness` is:
+        such a trace is read from a store, which has it whole. Where everything that a process before had
+        until `resumed_unix_nano` was restored, only what was sent between then and now can be missing:
+        nothing, if that was no longer than senders try again.
         """
         if not resumed_unix_nano:
             self._ready_unix_nano = self._clock.unix_nano()
@@ -303,10 +294,7 @@ class TraceBuffer:
         return any(_key(batch) in self._traces for batch in batches)
 
     def forget(self) -> int:
-        """Let go of all that is held, which somebody else will read again; how many spans.
-
-        The buffer leaves its group and must not be used any more.
-        """
+        """Discard all that is held, which another reader has, and leave the group; how many spans."""
         spans_held = self.spans_held
         self._limiter.release(self.held_bytes)
         self.group.held_bytes -= self.held_bytes
@@ -329,10 +317,9 @@ class TraceBuffer:
             self._finished.add_late_span(key, span_id)
 
     def restore(self, batch: SpanBatch, arrived_unix_nano: int, stopped_unix_nano: int) -> None:
-        """Hold spans that a process before admitted at `arrived_unix_nano` and that stopped some time later.
+        """Hold spans that a process before, which stopped some time later, admitted at `arrived_unix_nano`.
 
-        Quiet time between the two has passed; none has since. Batches are to be restored in the order in
-        which they came.
+        Quiet time between the two has passed; none has since. To be called in order of arrival.
         """
         size = held_bytes(batch.spans)
         self._limiter.take(size)
@@ -351,27 +338,22 @@ class TraceBuffer:
     def note_rerouting(self, start_unix_nano: int, seconds: float) -> None:
         """From `start_unix_nano` to `seconds` from now, spans of one trace may go to different replicas.
 
-        Every trace that may have been under way then is `interrupted`, also one that is opened later; not one
-        that had been quiet for its grace before.
+        Every trace that may have been under way then is `interrupted`, also one that is opened later; but not
+        one that had been quiet for its grace before.
         """
         clock = self._clock
         self._reroutings.record(
             Outage(start_unix_nano, clock.unix_nano() + int(seconds * 1e9), clock.monotonic() + seconds)
         )
 
-    def note_refused(self, batches: Sequence[SpanBatch] | None) -> None:
-        """Remember that these spans were refused and should come back; None: a request refused unread.
+    def note_refused(self, batches: Sequence[SpanBatch]) -> None:
+        """Remember that these spans were refused and should come back.
 
-        The finish clock stands still for 10 s from now. A trace that finishes while refused spans of it
-        are missing is `interrupted`; after a request that was not read, so is every trace that may have
-        been in it.
+        The finish clock stands still for 10 s from now. A trace that finishes while refused spans of it are
+        missing is `interrupted`.
         """
         self.finish_clock.stand_still()
-        if batches is None:
-            clock = self.finish_clock
-            clock.outages.record(Outage(clock.unix_nano, clock.unix_nano, clock.monotonic))
-        else:
-            self._remember_refused(batches)
+        self._remember_refused(batches)
 
     def poll(self, max_traces: int | None = None) -> list[FinishedTrace]:
         """The traces that are finished by now, at most `max_traces`; to be called ten times a second.
@@ -449,13 +431,11 @@ class TraceBuffer:
             raise RequestTooLarge(
                 f"The request takes {alone} bytes to hold, more than the limit of {limit} for all spans."
             )
-        self.group.want_room(needed + self._limiter.shared)
+        self.group.require_room(needed + self._limiter.shared_bytes())
         raise Overloaded("The memory limit for held spans is reached; send the request again.")
 
     def _open(self, key: bytes, batch: SpanBatch, arrival: float) -> HeldTrace:
-        trace = HeldTrace(
-            key, batch.trace_id, batch.tenant, next(self._ordinals), arrival, self.finish_clock.monotonic
-        )
+        trace = HeldTrace(key, batch.trace_id, batch.tenant, arrival, self.finish_clock.monotonic)
         if key in self._finished:
             trace.was_graded = partial(self._finished.had, key)
         self._traces[key] = trace
@@ -665,7 +645,7 @@ class TraceBuffer:
             self._refused.add(key, missing, clock.unix_nano, clock.monotonic)
 
     def _by_arrival(self) -> list[HeldTrace]:
-        return sorted(self._traces.values(), key=lambda trace: trace.ordinal)
+        return [self._traces[key] for key in self._held_since if key in self._traces]
 
     def _count_standstill(self) -> None:
         total = self.finish_clock.standstill_seconds
@@ -685,7 +665,7 @@ class BufferGroup:
         self.buffers: list[TraceBuffer] = []
         self.held_bytes = 0
         self._limit = limit_bytes
-        self._soft_limit = self._wanted_limit = int(limit_bytes * SOFT_LIMIT)
+        self._soft_limit = self._target = int(limit_bytes * SOFT_LIMIT)
 
     @property
     def spans_held(self) -> int:
@@ -695,19 +675,19 @@ class BufferGroup:
     @property
     def excess_bytes(self) -> int:
         """How much more is held than should be; negative while there is room."""
-        return self.held_bytes - self._wanted_limit
+        return self.held_bytes - self._target
 
     def share_of_excess(self, held_bytes: int) -> int:
-        """How much of the excess, which there is, a buffer is to let go of that holds so much of it all."""
+        """How much of the excess, which there is, a buffer is to release that holds `held_bytes` of all."""
         return -(-self.excess_bytes * held_bytes // self.held_bytes)
 
-    def want_room(self, size: int) -> None:
-        """A request found no room: so much is to be free beside what is held, or as much as there can be."""
-        self._wanted_limit = max(0, min(self._wanted_limit, self._limit - size))
+    def require_room(self, size: int) -> None:
+        """A request was refused: `size` bytes are to be free in addition to what is held, if possible."""
+        self._target = max(0, min(self._target, self._limit - size))
 
     def relax(self) -> None:
         """There is room: let the soft limit count again."""
-        self._wanted_limit = self._soft_limit
+        self._target = self._soft_limit
 
     def publish(self, metrics: Metrics, clock: Clock) -> None:
         """Let every scrape see what is held."""
@@ -723,7 +703,7 @@ class BufferGroup:
 
 def settled_spans(batches: Iterable[SpanBatch]) -> list[RawSpan]:
     """The spans of one trace as a buffer holds them: of two with one id the one that is kept."""
-    trace = HeldTrace(b"", b"", "", 0, 0.0, 0.0)
+    trace = HeldTrace(b"", b"")
     for batch in batches:
         for span in batch.spans:
             if span[0] in trace.spans:

@@ -36,10 +36,10 @@ class ClusterConfig(StrictModel):
 
     peers_dns: Annotated[str, AfterValidator(_checked_name)] | None = Field(
         default=None,
-        description="The name that stands for all replicas, the one that the balancer asks for: that of a "
-        "headless service which publishes addresses that are not ready. Every verdict then waits "
-        "`name_ttl` and 2 s longer, or `resolver_interval` where that is less, since the balancer may know "
-        "of a change before it is known here.",
+        description="The name of all replicas, the one that the balancer looks up: that of a headless "
+        "service which publishes addresses that are not ready. Every verdict then waits `name_ttl` and 2 s "
+        "longer, or `resolver_interval` where that is less, since the balancer may know of a change before "
+        "it is known here.",
         examples=["tracegrade-replicas"],
     )
     peers: (
@@ -53,14 +53,14 @@ class ClusterConfig(StrictModel):
     resolver_interval: PositiveDuration = Field(
         default=5.0,
         ge=1,
-        description="How long after a change a balancer may still go by the old set. At least the balancer's "
+        description="How long after a change a balancer may still use the old set. At least the balancer's "
         "own interval and the name's TTL together; for a list, the time until all balancers have a new one.",
     )
 
     name_ttl: PositiveDuration = Field(
         default=5.0,
-        description="For how long answers about `peers_dns` may come out of a cache on their way here: the "
-        "name's TTL, 5 s in clusters with CoreDNS. A change is known here that much later at most.",
+        description="For how long answers about `peers_dns` may be cached on their way here: the name's TTL, "
+        "5 s in clusters with CoreDNS. A change is known here that much later at most.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Asks the machine's name servers which addresses a name has."""
+"""Looks up the addresses of a name at the machine's name servers."""
 
 import asyncio
 from typing import Literal, NamedTuple, TypeAlias
@@ -15,7 +15,7 @@ LookupProblem: TypeAlias = Literal["failed", "empty", "truncated"]
 
 
 class LookupFailed(TracegradeError):
-    """No answer that tells all addresses; `reason` says why."""
+    """No answer with all addresses, for this `reason`."""
 
     def __init__(self, reason: LookupProblem, message: str) -> None:
         super().__init__(message)
@@ -30,12 +30,12 @@ class Answer(NamedTuple):
 
 
 class NameLookup:
-    """Looks names up as `/etc/resolv.conf` says, search domains included; `/etc/hosts` is not read.
+    """Looks names up as `/etc/resolv.conf` specifies, search domains included; `/etc/hosts` is not read.
 
-    An answer that does not fit into a datagram is asked for over TCP.
+    An answer that does not fit into a datagram is requested over TCP.
 
     Args:
-        resolver: Asks other servers instead.
+        resolver: Queries other servers instead.
 
     Raises:
         StartupError: the machine has no configuration of name servers.
@@ -52,10 +52,10 @@ class NameLookup:
         """The addresses of `name`, at least one.
 
         Raises:
-            LookupFailed: they could not be had, or not all of them.
+            LookupFailed: there was no answer, or not all of them were in it.
         """
         try:
-            answers = await asyncio.gather(*(self._ask(name, kind) for kind in ("A", "AAAA")))
+            answers = await asyncio.gather(*(self._query(name, kind) for kind in ("A", "AAAA")))
         except (dns.exception.DNSException, OSError) as error:
             raise LookupFailed("truncated" if _was_truncated(error) else "failed", str(error)) from error
         found = [answer for answer in answers if answer is not None and answer.rrset is not None]
@@ -66,7 +66,7 @@ class NameLookup:
             max(answer.chaining_result.minimum_ttl for answer in found),
         )
 
-    async def _ask(self, name: str, kind: str) -> dns.resolver.Answer | None:
+    async def _query(self, name: str, kind: str) -> dns.resolver.Answer | None:
         try:
             return await self._resolver.resolve(
                 name, kind, search=True, raise_on_no_answer=False, lifetime=LOOKUP_SECONDS
@@ -76,6 +76,6 @@ class NameLookup:
 
 
 def _was_truncated(error: Exception) -> bool:
-    """Whether an answer came that did not fit into a datagram, and could not be had over TCP either."""
+    """Whether an answer did not fit into a datagram, and could not be obtained over TCP either."""
     tries = getattr(error, "kwargs", {}).get("errors", ())
     return any(isinstance(problem, dns.message.Truncated) for *_, problem, _ in tries)

@@ -1,9 +1,9 @@
 """The set of replicas as it was last seen, and the time around a change in which traces may be split.
 
-How long that is: a balancer asks every so often (its interval), and the answer it gets may come out of a
-cache (the TTL). `resolver_interval` is at least both together. So a change that is seen here now
+A balancer looks the replicas up at its interval, and the answer may be from a cache (the TTL).
+`resolver_interval` is at least both together. So a change that is seen here now
 
-- took place after the old set was last asked for here, less the TTL of that answer, and
+- took place after the old set was last looked up here, less the TTL of that answer, and
 - is known to every balancer `resolver_interval` after it took place, and the time of one lookup.
 """
 
@@ -17,7 +17,7 @@ LOOKUP_SECONDS = 1.0
 """How long one lookup may take: here, and by default in the Collector's load balancing exporter."""
 
 FLAP_SECONDS = 600.0
-"""An address that comes or goes again within this time is unsteady."""
+"""An address that is added or removed again within this time is unsteady."""
 FLAP_SHARE = 0.5
 """The part of that time which unsteady addresses may interrupt; beyond it they no longer do."""
 
@@ -28,11 +28,10 @@ class PeerSet:
     """Follows the set of replicas; calls `note_rerouting(start_unix_nano, seconds)` when traces may be split.
 
     Traces may be split from the start on (this replica itself is new to the balancers) and around every
-    change. Addresses that come and go again and again must not silence all verdicts: once half of the last
-    ten minutes was interrupted, only a change of an address that was steady for ten minutes interrupts.
+    change. Unsteady addresses must not silence all verdicts: once half of the last ten minutes was
+    interrupted, only a change of an address that was steady for ten minutes interrupts.
 
-    Attributes:
-        peers: the addresses last seen; None before the first answer.
+    `peers` are the addresses last seen; None before the first answer.
     """
 
     def __init__(
@@ -42,14 +41,14 @@ class PeerSet:
         self._note_rerouting = note_rerouting
         self._clock = clock
         self._seen_at = clock.monotonic()
-        """When `peers` was last asked for with success; before the first answer, when this began."""
+        """When `peers` was last looked up with success; before the first answer, when this began."""
         self._moved_at: dict[str, float] = {}
         self._interrupted: deque[tuple[float, float]] = deque()
         self.peers: frozenset[str] | None = None
         self._interrupt(self._seen_at)
 
     def see(self, peers: frozenset[str], asked_at: float) -> Change | None:
-        """Take in what was asked for at `asked_at`, monotonic seconds; the kind of change, if any."""
+        """Take in what was looked up at `asked_at`, monotonic seconds; the kind of change, if any."""
         before, self.peers = self.peers, peers
         last_seen_at, self._seen_at = self._seen_at, asked_at
         if before is None:

@@ -18,10 +18,10 @@ _logger = logging.getLogger(__name__)
 
 
 class PeerWatch:
-    """Asks for the replicas several times in each resolver interval, and tells when traces may be split.
+    """Looks up the replicas several times in each resolver interval, and reports when traces may be split.
 
-    An answer that is missing, empty or truncated leaves the set as it was: the balancers keep theirs then,
-    too. It is counted and logged.
+    An answer that is missing, empty or truncated leaves the set as it was, as it does in the balancers. It is
+    counted and logged.
 
     Args:
         config: What to watch.
@@ -29,7 +29,7 @@ class PeerWatch:
             which spans of one trace may go to different replicas.
         metrics: Counts changes and problems.
         clock: Time of lookups.
-        lookup: Asks for the addresses of a name; by default the machine's name servers.
+        lookup: Returns the addresses of a name; by default from the machine's name servers.
     """
 
     def __init__(
@@ -67,20 +67,22 @@ class PeerWatch:
             try:
                 answer = await lookup(name)
             except LookupFailed as problem:
-                self._metrics.cluster_resolve_problems.add(1, problem.reason)
-                self._log.warning(
+                self._report(
                     problem.reason,
-                    "The peers could not be looked up; the set stays as it was.",
+                    "The peers could not be looked up; the set is unchanged.",
                     error=str(problem),
                 )
             else:
                 self._take_in(answer, peers, asked_at)
             await self._clock.sleep(pause)
 
+    def _report(self, problem: str, text: str, **details: str | int) -> None:
+        self._metrics.cluster_resolve_problems.add(1, problem)
+        self._log.warning(problem, text, **details)
+
     def _take_in(self, answer: Answer, peers: PeerSet, asked_at: float) -> None:
         if answer.ttl >= self._config.resolver_interval or answer.ttl > self._config.name_ttl:
-            self._metrics.cluster_resolve_problems.add(1, "long_ttl")
-            self._log.warning(
+            self._report(
                 "long_ttl",
                 "The name of the peers may be cached for longer than cluster.name_ttl, or for as long as "
                 "cluster.resolver_interval: changes may be noticed too late.",
@@ -96,7 +98,7 @@ class PeerWatch:
             change,
             "The set of peers changed; traces under way are interrupted."
             if change == "change"
-            else "The set of peers changed again; peers that come and go no longer interrupt traces.",
-            came=" ".join(sorted(answer.addresses - before)),
-            went=" ".join(sorted(before - answer.addresses)),
+            else "The set of peers changed again; unsteady peers no longer interrupt traces.",
+            added=" ".join(sorted(answer.addresses - before)),
+            removed=" ".join(sorted(before - answer.addresses)),
         )

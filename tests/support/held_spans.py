@@ -9,6 +9,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.learned_waits import LearnedWaits
+from collector.buffer.outages import Outage
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
@@ -36,6 +37,13 @@ def span_id(number: int) -> bytes:
 def envelope(service: str = "agent") -> Envelope:
     name = KeyValue(key="service.name", value=AnyValue(string_value=service))
     return Envelope(ResourceSpans(resource=Resource(attributes=[name])).SerializeToString(), b"")
+
+
+def record_outage(buffer: TraceBuffer) -> None:
+    """Let the buffer know that spans may have been lost right now."""
+    clock = buffer.finish_clock
+    clock.stand_still()
+    clock.outages.record(Outage(clock.unix_nano, clock.unix_nano, clock.monotonic))
 
 
 AGENT = envelope()

@@ -1,15 +1,17 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
 
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
+from collector.buffer.held_trace import HeldTrace
 from processors.model.finish_reason import FinishReason
 
 
 @dataclass
-class View:
+class _Shape:
     first_arrival: float = 100.0
     last_arrival: float = 130.0
     has_root: bool = False
@@ -20,6 +22,11 @@ class View:
     may_continue_elsewhere: bool = False
     is_settled: bool = False
     services: Collection[str] = ("agent",)
+
+
+def View(**shown: Any) -> HeldTrace:
+    """A trace that shows this much."""
+    return cast(HeldTrace, _Shape(**shown))
 
 
 POLICY = FinishPolicy(GroupByTraceConfig.model_validate({"root_grace": "2s"}))
@@ -59,7 +66,7 @@ POLICY = FinishPolicy(GroupByTraceConfig.model_validate({"root_grace": "2s"}))
         pytest.param(View(is_missing_parents=True, is_distributed=True), 300, "idle", id="only orphans"),
     ],
 )
-def test_quiet_time_and_reason(view: View, quiet: float, reason: str) -> None:
+def test_quiet_time_and_reason(view: HeldTrace, quiet: float, reason: str) -> None:
     assert (130 + quiet, reason) == POLICY.deadline(view)
     assert reason == POLICY.settled_reason(view)
 

@@ -19,6 +19,7 @@ from tests.support.held_spans import (
     batch,
     envelope,
     raw_span,
+    record_outage,
     span_id,
     trace_id,
 )
@@ -519,12 +520,12 @@ def test_spans_refused_after_the_finish_are_not_waited_for() -> None:
     assert not buffer.buffer._refused
 
 
-def test_a_request_refused_unread_interrupts_every_trace_it_may_have_belonged_to() -> None:
+def test_an_outage_of_a_moment_interrupts_every_trace_of_which_it_may_have_cost_spans() -> None:
     buffer = BufferUnderTest()
     buffer.admit(batch(ROOT))
     buffer.pass_time(1)
 
-    buffer.buffer.note_refused(None)
+    record_outage(buffer.buffer)
     now = START_UNIX_NANO + SECOND
     buffer.pass_time(1)
     begun_before = raw_span(1, trace=2, start=now - 1, end=now + SECOND)

@@ -1,6 +1,7 @@
 """What the trace buffer does is bounded by what comes in, not by what it holds: operations are counted."""
 
-from collector.buffer.finish_policy import FinishPolicy, TraceView
+from collector.buffer.finish_policy import FinishPolicy
+from collector.buffer.held_trace import HeldTrace
 from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
@@ -14,7 +15,7 @@ from tests.support.held_spans import FIXED_GRACE, raw_span, trace_id
 class CountingPolicy(FinishPolicy):
     looks = 0
 
-    def deadline(self, trace: TraceView) -> tuple[float, FinishReason]:
+    def deadline(self, trace: HeldTrace) -> tuple[float, FinishReason]:
         self.looks += 1
         return super().deadline(trace)
 

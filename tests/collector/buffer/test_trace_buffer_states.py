@@ -14,7 +14,14 @@ from collector.errors import Overloaded, RequestTooLarge
 from collector.trace import FinishedTrace, SpanBatch, held_bytes
 from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan, Span
-from tests.support.held_spans import REMOTE_PARENT, START_UNIX_NANO, BufferUnderTest, raw_span, trace_id
+from tests.support.held_spans import (
+    REMOTE_PARENT,
+    START_UNIX_NANO,
+    BufferUnderTest,
+    raw_span,
+    record_outage,
+    trace_id,
+)
 
 # Three versions of each of five spans in four traces: a version may end later, or only be longer.
 SPANS: dict[int, list[RawSpan]] = {
@@ -135,8 +142,8 @@ class TraceBufferStates(RuleBasedStateMachine):
         self._finished(self.under_test.stop_process(seconds))
 
     @rule()
-    def refuse_unread(self) -> None:
-        self.buffer.note_refused(None)
+    def lose_spans(self) -> None:
+        record_outage(self.buffer)
 
     @rule()
     def poll_one(self) -> None:
