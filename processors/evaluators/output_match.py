@@ -1,15 +1,15 @@
-"""Evaluators that hold a text or value of the run against an expected one: what it is, holds, comes near.
+"""Evaluators that compare a text or value of the run with an expected one.
 
-`exact-match`, `contains`, `regex-match`, `ascii-printable-only` and `json-similarity`. One id serves
-evaluation sets of several origins: the key in its criteria says whether something in the final output is
-compared, or what an extractor finds, and so which settings mean something.
+`exact-match`, `contains`, `regex-match`, `ascii-printable-only` and `json-similarity`. The key in the
+criteria decides what is compared: a value in the final output, the output as a text, or the text that an
+extractor takes from the run. A setting that this key does not read is refused.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
-from typing import Literal, TypeAlias
+from typing import Self, TypeAlias
 
 from pydantic import Field, model_validator
 from pydantic import JsonValue as AnyJson
@@ -63,25 +63,21 @@ _NO_DETAILS: JsonObject = {}
 _SHOWN_LINES = 100
 _EXPLAINED_LINES = 5
 _UNREACHABLE: JsonObject = {"details": "a line has nothing at target_output_key"}
+_PRINTABLE = frozenset(map(chr, range(32, 127))) | {"\n", "\r"}
+_MAX_OFFENDERS = 5
+_MASKED_TEXT = NotEvaluated.not_captured("the text: redacted in part")
+_ZERO = 1e-12
 
 _Comparison: TypeAlias = Callable[[JsonValue, JsonValue], tuple[float, JsonObject] | NotEvaluated]
 """From an actual and an expected value to a score in [0, 1] and further details, or over a limit."""
 
+_Judge: TypeAlias = Callable[[str], tuple[bool, str] | NotEvaluated]
+"""Whether a text passes, and why."""
 
-_GradeFunction: TypeAlias = Literal["exact_match", "contains", "regex_match", "ascii_printable_only"]
-
-_Verdict: TypeAlias = tuple[bool, str]
-_PRINTABLE = frozenset(map(chr, range(32, 127))) | {"\n", "\r"}
-_MAX_OFFENDERS = 5
-_MASKED_TEXT = NotEvaluated.not_captured("the text: redacted in part")
-
-
-_OUTPUT_SETTINGS = frozenset(
-    {"target_output_key", "line_by_line_evaluator", "line_delimiter", "case_sensitive", "negated"}
-)
-"""The settings that belong to criteria on a value in the final output."""
-_EXTRACTOR_SETTINGS = frozenset({"extractor", "extractor_config"})
-"""The settings that belong to a ground truth."""
+_OUTPUT_SETTINGS = frozenset(OutputConfig.model_fields) | {"case_sensitive", "negated"}
+"""The settings of criteria on a value in the final output."""
+_EXTRACTOR_SETTINGS = frozenset(ExtractorSettings.model_fields)
+"""The settings of a ground truth."""
 
 
 class TextConfig(OutputConfig, ExtractorSettings):
@@ -91,16 +87,13 @@ class TextConfig(OutputConfig, ExtractorSettings):
     negated: bool = Field(default=False, description="Whether the opposite is expected.")
 
     def refuse_unused(self, key: str, used: Collection[str]) -> None:
-        """Raises ValueError, for people, when a setting that is not among `used` was changed.
-
-        `key` is the key of the criteria with which it would have no effect.
-        """
+        """Raises ValueError when a setting was changed that is not among `used`, those that `key` reads."""
         for name, setting in type(self).model_fields.items():
             if name not in used and getattr(self, name) != setting.get_default(call_default_factory=True):
                 raise ValueError(f"config.{name} has no effect with {key}")
         if _EXTRACTOR_SETTINGS.isdisjoint(used) and self.extractor_is_given:
             raise ValueError(
-                f"config.extractor has no effect with {key}, which is held against the final output"
+                f"config.extractor has no effect with {key}, which is compared with the final output"
             )
 
 
@@ -108,16 +101,13 @@ class _OneKeyCriteria(EvaluatorModel):
     """Criteria of which exactly one key is given."""
 
     @model_validator(mode="after")
-    def _one_key_is_given(self) -> "_OneKeyCriteria":
-        given = self.given()
+    def _one_key_is_given(self) -> Self:
+        keys = type(self).model_fields
+        given = [name for name in keys if getattr(self, name) is not None]
         if len(given) != 1:
             found = f"found {' and '.join(given)}" if given else "found none of them"
-            raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}; {found}")
+            raise ValueError(f"expected exactly one of {', '.join(keys)}; {found}")
         return self
-
-    def given(self) -> list[str]:
-        """The keys that are given; null is not."""
-        return [name for name in type(self).model_fields if getattr(self, name) is not None]
 
 
 class _Grading(Evaluator):
@@ -126,7 +116,10 @@ class _Grading(Evaluator):
     needs_calls = False
     _grade: Callable[[AgentRun], Score | NotEvaluated]
 
-    def _grade_extracted(self, grading: "_TextGrading") -> None:
+    def _grade_extracted(
+        self, judge: Callable[[str], _Judge], ground_truth: str | list[str] | None, config: ExtractorSettings
+    ) -> None:
+        grading = _ExtractedText(judge, ground_truth, config.extraction())
         self._grade = grading.grade
         self.needs_calls = grading.reads_calls
 
@@ -151,7 +144,7 @@ class ExactMatchConfig(TextConfig):
     )
 
     @model_validator(mode="after")
-    def _aggregators_can_be_computed(self) -> "ExactMatchConfig":
+    def _aggregators_can_be_computed(self) -> Self:
         if self.aggregators:
             check_classes(self.classes)
             for name in ("line_by_line_evaluator", "case_sensitive", "negated"):
@@ -186,12 +179,12 @@ class ExactMatch(_Grading):
     score = 1 when it does, else 0. With `expected_output`, what `target_output_key` names in the output is
     compared: as texts, without regard to case unless `case_sensitive`, where either side is a text (any
     other value becomes the text that Python prints), else by value. Integers count as floats, and true is
-    1. `negated` turns the result around. `line_by_line_evaluator` takes the mean over lines
-    (`processors.evaluators.output_match`). An expected object with matchers in it is met as
-    `processors.comparison.expected_value` says: case counts there, and a boolean is no number.
+    1. `negated` reverses the result. `line_by_line_evaluator` takes the mean over lines
+    (`processors.evaluators.output_match`). An expected object that contains matchers is compared as in
+    `processors.comparison.expected_value`: case counts there, and a boolean is no number.
 
     With `expected` the output must be that text, character by character. With `ground_truth` the text that
-    the extractor finds is compared, both sides trimmed (`processors.evaluators.output_match`).
+    the extractor takes is compared, both sides trimmed (`processors.evaluators.output_match`).
 
     There is no empty expectation: an empty expected text equals the empty output. An output that does not
     have `target_output_key` is an error; one that was not captured is not evaluated.
@@ -216,11 +209,10 @@ class ExactMatch(_Grading):
             self._grade = self._of_output(config, criteria.expected_output)
         elif criteria.ground_truth is not None:
             config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
-            self._grade_extracted(_TextGrading("exact_match", criteria.ground_truth, config.extraction()))
+            self._grade_extracted(_equals, criteria.ground_truth, config)
         else:
             config.refuse_unused("expected", ())
-            self._text = criteria.expected
-            self._grade = self._grade_text
+            self._grade = partial(_compare_text, criteria.expected or "")
 
     def _of_output(
         self, config: ExactMatchConfig, written: JsonObject | str
@@ -257,18 +249,19 @@ class ExactMatch(_Grading):
             equal = True if actual == expected else fits(expected, actual)
         return _verdict(equal, self._negated)
 
-    def _grade_text(self, run: AgentRun) -> Score | NotEvaluated:
-        output = _known_text(run)
-        if isinstance(output, NotEvaluated):
-            return output
-        equal = same_text(self._text or "", output)
-        if equal is None:
-            return MASKED_OUTPUT
-        return Score(
-            float(equal),
-            {"expected": output_detail(self._text), "actual": output_detail(output)},
-            (f"expected: {output_line(self._text)}", f"actual: {output_line(output)}"),
-        )
+
+def _compare_text(expected: str, run: AgentRun) -> Score | NotEvaluated:
+    output = _known_text(run)
+    if isinstance(output, NotEvaluated):
+        return output
+    equal = same_text(expected, output)
+    if equal is None:
+        return MASKED_OUTPUT
+    return Score(
+        float(equal),
+        {"expected": output_detail(expected), "actual": output_detail(output)},
+        (f"expected: {output_line(expected)}", f"actual: {output_line(output)}"),
+    )
 
 
 class ContainsCriteria(_OneKeyCriteria):
@@ -286,15 +279,15 @@ class ContainsCriteria(_OneKeyCriteria):
 
 
 class Contains(_Grading):
-    """Whether a text of the run holds the expected one.
+    """Whether a text of the run contains the expected one.
 
     score = 1 when it does, else 0. With `search_text`, the text of what `target_output_key` names in the
     output is searched, without regard to case unless `case_sensitive`; an object or list is searched as the
-    text that Python prints, with integers as floats. `negated` turns the result around.
+    text that Python prints, with integers as floats. `negated` reverses the result.
     `line_by_line_evaluator` looks for all of `search_text` in each line and takes the mean
     (`processors.evaluators.output_match`).
 
-    With `ground_truth` the text that the extractor finds is searched, without regard to case
+    With `ground_truth` the text that the extractor takes is searched, without regard to case
     (`processors.evaluators.output_match`).
 
     An empty `search_text` is in every text, so it scores 1 over any output. An output that does not have
@@ -313,25 +306,19 @@ class Contains(_Grading):
     )
 
     def __init__(self, config: TextConfig, criteria: ContainsCriteria) -> None:
-        self._case_sensitive = config.case_sensitive
-        self._negated = config.negated
-        if criteria.search_text is not None:
-            config.refuse_unused("search_text", _OUTPUT_SETTINGS)
-            self._searched = text = criteria.search_text
-            self._grade = _OutputComparison(
-                config,
-                OutputTarget(config.target_output_key),
-                text,
-                lambda: self._compare,
-                expected_label="not to contain" if config.negated else "to contain",
-            ).evaluate
-        else:
+        text, fold = criteria.search_text, not config.case_sensitive
+        if text is None:
             config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
-            self._grade_extracted(_TextGrading("contains", criteria.ground_truth, config.extraction()))
+            self._grade_extracted(_contains, criteria.ground_truth, config)
+            return
+        config.refuse_unused("search_text", _OUTPUT_SETTINGS)
 
-    def _compare(self, actual: JsonValue, _: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
-        found = contains_text(python_text(actual), self._searched, fold=not self._case_sensitive)
-        return _verdict(found, self._negated)
+        def compare(actual: JsonValue, _: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
+            return _verdict(contains_text(python_text(actual), text, fold=fold), config.negated)
+
+        label = "not to contain" if config.negated else "to contain"
+        target = OutputTarget(config.target_output_key)
+        self._grade = _OutputComparison(config, target, text, lambda: compare, expected_label=label).evaluate
 
 
 class RegexMatchConfig(ExtractorSettings):
@@ -377,7 +364,7 @@ class RegexMatch(_Grading):
 
     def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria) -> None:
         if criteria.pattern is None:
-            self._grade_extracted(_TextGrading("regex_match", criteria.ground_truth, config.extraction()))
+            self._grade_extracted(_matches, criteria.ground_truth, config)
         elif config.extractor_is_given:
             raise ValueError("pattern reads the final output: an extractor goes with ground_truth only")
         else:
@@ -423,7 +410,7 @@ class AsciiPrintableOnly(_Grading):
     )
 
     def __init__(self, config: AsciiPrintableOnlyConfig, criteria: None = None) -> None:
-        self._grade_extracted(_TextGrading("ascii_printable_only", None, config.extraction()))
+        self._grade_extracted(lambda _: _is_printable, None, config)
 
 
 class JsonSimilarityConfig(OutputConfig):
@@ -482,7 +469,7 @@ class JsonSimilarity(_Grading):
 
         def compare(actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
             unmeasured_before = similarity.unmeasured
-            met, total = similarity.met(expected, actual), leaves(expected)
+            met, total = similarity.met(expected, actual), _leaves(expected)
             if similarity.is_over_limit:
                 return NotEvaluated.over_limit(
                     f"output: texts take more than {MAX_EDIT_STEPS} steps to compare"
@@ -510,67 +497,60 @@ def _known_text(run: AgentRun) -> str | NotEvaluated:
     return NotEvaluated.not_applicable(text)
 
 
-class _TextGrading:
-    """One grading function with its ground truth behind an extractor.
+class _ExtractedText:
+    """Grades the text that an extractor takes from a run: 1 when it passes, else 0.
 
-    A text passes with 1 or fails with 0: `exact_match` when it equals the truth after both are trimmed,
-    `contains` when the truth is in it regardless of case, `regex_match` when the truth as a regular
-    expression is found in it, `ascii_printable_only` when all of it but line ends is printable ASCII. An
-    empty text fails with all four; a tool that was never called gives an empty text.
-
-    With a list of truths, turn i alone is graded against truth i and the score is the mean; a turn that
-    never came fails.
+    `judge` makes the test for a ground truth: trimmed, the text equals it (`exact-match`); contains it
+    regardless of case (`contains`); or the expression is found in it (`regex-match`). An empty text, such as
+    that of a tool that was never called, fails. With a list of truths, turn i alone is graded against truth i
+    and the score is the mean; a turn that is missing fails.
 
     Raises:
-        ValueError: the truth is missing or empty, does not compile, or is a list where the extractor reads
-            tool calls, which belong to no turn; one line for people.
+        ValueError: the truth is empty, does not compile, or is a list where the extractor reads tool calls,
+            which belong to no turn; one line for people.
     """
 
     def __init__(
-        self, function: _GradeFunction, ground_truth: str | Sequence[str] | None, extraction: Extraction
+        self,
+        judge: Callable[[str], _Judge],
+        ground_truth: str | list[str] | None,
+        extraction: Extraction,
     ) -> None:
         self._extraction = extraction
         self.reads_calls = extraction.reads_calls
-        self._per_turn = ground_truth is not None and not isinstance(ground_truth, str)
-        truths = [ground_truth] if ground_truth is None or isinstance(ground_truth, str) else [*ground_truth]
-        if not truths:
+        self._per_turn = isinstance(ground_truth, list)
+        if self._per_turn and not ground_truth:
             raise ValueError("ground_truth: expected at least one text, found an empty list")
-        if self._per_turn and extraction.reads_calls:
+        if self._per_turn and self.reads_calls:
             raise ValueError(
                 "ground_truth: expected one text, since tool calls belong to no turn; found a list"
             )
-        self._judges = [_judge(function, truth) for truth in truths]
+        truths = ground_truth if isinstance(ground_truth, list) else [ground_truth]
+        if "" in truths:
+            raise ValueError("ground_truth: expected a text that is not empty")
+        self._judges = [judge(truth or "") for truth in truths]
 
     def grade(self, run: AgentRun) -> Score | NotEvaluated:
         """The score of `run` with details `submission` and `rationale`; the rationale is the explanation."""
-        if not self._per_turn:
-            graded = self._graded(run, None, self._judges[0])
-            if isinstance(graded, NotEvaluated):
-                return graded
-            (passed, rationale), submission = graded
-            return _score(float(passed), submission, rationale)
         passes: list[bool] = []
         submissions: list[str] = []
-        for turn, judge in enumerate(self._judges):
-            graded = self._graded(run, turn, judge)
-            if isinstance(graded, NotEvaluated):
-                return graded
-            passes.append(graded[0][0])
-            submissions.append(f"[Turn {turn}] {graded[1]}")
-        marks = " ".join(["✓" if passed else "✗" for passed in passes])
-        rationale = f"{sum(passes)}/{len(passes)} passed: {marks}"
-        return _score(sum(passes) / len(passes), " | ".join(submissions), rationale)
-
-    def _graded(
-        self, run: AgentRun, turn: int | None, judge: "Callable[[str], _Verdict | NotEvaluated]"
-    ) -> tuple[_Verdict, str] | NotEvaluated:
-        submission = self._extraction.text(run, turn)
-        if isinstance(submission, NotEvaluated):
-            return submission
-        if submission == "":
-            return (False, _nothing_found(run, turn)), ""
-        verdict = judge(submission)
-        return verdict if isinstance(verdict, NotEvaluated) else (verdict, submission)
+        rationale = ""
+        for index, judge in enumerate(self._judges):
+            turn = index if self._per_turn else None
+            submission = self._extraction.text(run, turn)
+            if isinstance(submission, NotEvaluated):
+                return submission
+            verdict = judge(submission) if submission else (False, _nothing_found(run, turn))
+            if isinstance(verdict, NotEvaluated):
+                return verdict
+            passed, rationale = verdict
+            passes.append(passed)
+            submissions.append(f"[Turn {turn}] {submission}" if self._per_turn else submission)
+        if self._per_turn:
+            marks = " ".join(["✓" if passed else "✗" for passed in passes])
+            rationale = f"{sum(passes)}/{len(passes)} passed: {marks}"
+        details: JsonObject = {"submission": " | ".join(submissions), "rationale": rationale}
+        return Score(sum(passes) / len(passes), details, (rationale,))
 
 
 def _nothing_found(run: AgentRun, turn: int | None) -> str:
@@ -580,44 +560,34 @@ def _nothing_found(run: AgentRun, turn: int | None) -> str:
     return "Empty trajectory - agent produced no messages"
 
 
-def _score(value: float, submission: str, rationale: str) -> Score:
-    details: JsonObject = {"submission": submission, "rationale": rationale}
-    return Score(value, details, (rationale,))
+def _equals(truth: str) -> _Judge:
+    trimmed = truth.strip()
+    return lambda text: _judged("Exact match", same_text(trimmed, text.strip()))
 
 
-def _judge(function: _GradeFunction, truth: str | None) -> "Callable[[str], _Verdict | NotEvaluated]":
-    if function == "ascii_printable_only":
-        return _is_printable
-    if not truth:
-        raise ValueError("ground_truth: expected a text that is not empty")
-    match function:
-        case "exact_match":
-            trimmed = truth.strip()
-            return lambda submission: _told("Exact match", same_text(trimmed, submission.strip()))
-        case "contains":
-            return lambda submission: _told(
-                "Contains ground_truth", contains_text(submission, truth, fold=True)
-            )
-        case "regex_match":
-            return _search(truth)
+def _contains(truth: str) -> _Judge:
+    return lambda text: _judged("Contains ground_truth", contains_text(text, truth, fold=True))
 
 
-def _search(truth: str) -> "Callable[[str], _Verdict | NotEvaluated]":
+def _matches(truth: str) -> _Judge:
     try:
         pattern = compile_linear(truth)
     except ValueError as refusal:
         raise ValueError(f"ground_truth: {refusal}") from None
 
-    def judge(submission: str) -> _Verdict | NotEvaluated:
-        if len(submission) > MAX_SEARCHED_CHARACTERS:
-            text = f"the text has more than {MAX_SEARCHED_CHARACTERS} characters"
-            return NotEvaluated.over_limit(text)
-        return _told("Regex match", pattern.is_found(submission))
+    def judge(text: str) -> tuple[bool, str] | NotEvaluated:
+        if len(text) > MAX_SEARCHED_CHARACTERS:
+            return NotEvaluated.over_limit(f"the text has more than {MAX_SEARCHED_CHARACTERS} characters")
+        return _judged("Regex match", pattern.is_found(text))
 
     return judge
 
 
-def _is_printable(submission: str) -> _Verdict | NotEvaluated:
+def _judged(what: str, passed: bool | None) -> tuple[bool, str] | NotEvaluated:
+    return _MASKED_TEXT if passed is None else (passed, f"{what}: {passed}")
+
+
+def _is_printable(submission: str) -> tuple[bool, str] | NotEvaluated:
     offenders = sorted(set("".join(known_parts(submission))) - _PRINTABLE)
     if not offenders:
         if has_mask(submission):
@@ -628,22 +598,19 @@ def _is_printable(submission: str) -> _Verdict | NotEvaluated:
     return False, f"Found non-printable ASCII characters: {listed}{more}"
 
 
-def _told(what: str, passed: bool | None) -> _Verdict | NotEvaluated:
-    if passed is None:
-        return _MASKED_TEXT
-    return passed, f"{what}: {passed}"
-
-
 class _OutputComparison:
-    """Grades runs by what their output holds at the configured place.
+    """Grades runs by what their output contains at the configured place.
 
     `begin` gives the comparison for one run, so that a comparison may count its work. `expected` is the
-    value to expect, ready to be compared.
+    value to expect, ready to be compared, and `expected_label` what the explanation calls it.
 
     Line by line: both sides become texts, are split, and lines of nothing but white space are dropped.
-    Line i of one side is held against line i of the other, a missing one counting as empty; the score is
+    Line i of one side is compared with line i of the other, a missing one counting as empty; the score is
     the mean, 0 where neither side has a line. A path that is more than one plain key means nothing in a
     line, so each line scores 0 then.
+
+    Raises:
+        ValueError: lines are to be compared without a delimiter between them.
     """
 
     def __init__(
@@ -655,18 +622,6 @@ class _OutputComparison:
         *,
         expected_label: str = "expected",
     ) -> None:
-        """Prepare the comparison.
-
-        Args:
-            config: What is compared.
-            target: The same, read.
-            expected: The value to expect.
-            begin: Gives the comparison for one run.
-            expected_label: What the explanation calls the expected value.
-
-        Raises:
-            ValueError: lines are asked for without a delimiter between them.
-        """
         self._target = target
         self._expected = expected
         self._expected_detail = output_detail(expected)
@@ -741,16 +696,12 @@ class _OutputComparison:
         return [line for line in text.split(self._delimiter) if line.strip()]
 
 
-_ZERO = 1e-12
-
-
 @dataclass(slots=True)
 class _LeafSimilarity:
     """Compares values and counts the work that it takes.
 
-    `max_text_length` is the length from which on texts are only compared for equality; `unmeasured` counts
-    the pairs of different texts to which that happened. Once `is_over_limit` holds, similarities mean
-    nothing.
+    Longer texts than `max_text_length` are only compared for equality; `unmeasured` counts the pairs of
+    different texts to which that happened. Once `is_over_limit` holds, similarities mean nothing.
     """
 
     max_text_length: int
@@ -761,7 +712,7 @@ class _LeafSimilarity:
 
     @property
     def is_over_limit(self) -> bool:
-        """Whether the texts of all comparisons so far were more than is worked through."""
+        """Whether the texts of all comparisons so far take more work than one run may."""
         return self._steps > MAX_EDIT_STEPS
 
     def met(self, expected: JsonValue, actual: JsonValue) -> float:
@@ -773,31 +724,23 @@ class _LeafSimilarity:
         Objects are compared key by key and lists entry by entry, as far as something is expected: what is
         missing, or of another type, meets none of its leaves, and what is there beyond it costs nothing.
         """
-        met = 0.0
         if isinstance(actual, str) and expected != actual and (has_mask(actual) or is_digest(actual)):
             self.is_masked = True
-        elif isinstance(expected, dict):
-            if isinstance(actual, dict):
-                for key, value in expected.items():
-                    if key not in actual:
-                        self.is_masked = self.is_masked or hides_member(actual)
-                    else:
-                        met += self.met(value, actual[key])
-        elif isinstance(expected, list):
-            if isinstance(actual, list):
-                for value, found in zip(expected, actual, strict=False):
-                    met += self.met(value, found)
-        else:
-            met = self._leaf(expected, actual)
-        return met
-
-    def _leaf(self, expected: JsonValue, actual: JsonValue) -> float:
+            return 0.0
+        if isinstance(expected, dict):
+            known = actual if isinstance(actual, dict) else {}
+            self.is_masked = self.is_masked or (hides_member(known) and not expected.keys() <= known.keys())
+            return sum((self.met(value, known[key]) for key, value in expected.items() if key in known), 0.0)
+        if isinstance(expected, list):
+            return sum(map(self.met, expected, actual), 0.0) if isinstance(actual, list) else 0.0
         if type(expected) is not type(actual):
             return 0.0
         if isinstance(expected, str) and isinstance(actual, str):
             return self._text(expected, actual)
         if isinstance(expected, float) and isinstance(actual, float):
-            return _number(expected, actual)
+            if abs(expected) <= _ZERO:
+                return float(abs(actual) <= _ZERO)
+            return max(0.0, 1.0 - abs(expected - actual) / abs(expected))
         return float(expected == actual)
 
     def _text(self, expected: str, actual: str) -> float:
@@ -813,16 +756,8 @@ class _LeafSimilarity:
         return 1.0 - edit_distance(expected, actual) / longer
 
 
-def leaves(value: JsonValue) -> int:
+def _leaves(value: JsonValue) -> int:
     """The number of leaves in `value`; an empty object or list has none."""
     if isinstance(value, dict):
-        return sum(map(leaves, value.values()))
-    if isinstance(value, list):
-        return sum(map(leaves, value))
-    return 1
-
-
-def _number(expected: float, actual: float) -> float:
-    if abs(expected) <= _ZERO:
-        return float(abs(actual) <= _ZERO)
-    return max(0.0, 1.0 - abs(expected - actual) / abs(expected))
+        return sum(map(_leaves, value.values()))
+    return sum(map(_leaves, value)) if isinstance(value, list) else 1
