@@ -41,6 +41,7 @@ from collector.grading import (
 from collector.journal import Journal, kept_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import plan_memory
+from collector.monitoring import MetricsRegistry, OwnLogs, OwnTraces, TelemetryServer
 from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
 from collector.path import Delivery, Finisher, Intake
@@ -51,12 +52,8 @@ from collector.store import RunStore, StoredConversations
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import (
     Metrics,
-    MetricsRegistry,
-    OwnLogs,
-    OwnTraces,
     Readiness,
     ScoreSeries,
-    TelemetryServer,
     Watchdog,
     observe_verdict_delays,
     publish_accounting_errors,

@@ -12,9 +12,10 @@ from collector.assembly import assemble
 from collector.clock import Clock, SystemClock
 from collector.configuration import ServiceConfig
 from collector.errors import BackgroundTaskDied
+from collector.monitoring import refuse_own_receivers
 from collector.receivers import Receiver
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry import measure_loop_lag, refuse_own_receivers
+from collector.telemetry import measure_loop_lag
 
 _logger = logging.getLogger(__name__)
 

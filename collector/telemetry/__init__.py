@@ -1,4 +1,4 @@
-"""The service's own metrics, health and logs."""
+"""The service's own metrics, health and logs, as they are recorded; `collector.monitoring` serves them."""
 
 from collector.telemetry.agent_series import (
     HOLD_SECONDS,
@@ -13,12 +13,18 @@ from collector.telemetry.agent_series import (
     MAX_VERSIONS,
     OVERFLOW,
 )
-from collector.telemetry.exposition import MetricsRegistry
-from collector.telemetry.http import TelemetryServer
-from collector.telemetry.liveness import Heartbeat, Watchdog, WatchedCode
-from collector.telemetry.logs import RateLimitedLogger, configure_logging
-from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
-from collector.telemetry.own_telemetry import OwnLogs, OwnTraces, refuse_own_receivers
+from collector.telemetry.liveness import DEAD_SECONDS, Heartbeat, Watchdog, WatchedCode
+from collector.telemetry.logs import OWN_LOGGERS, RateLimitedLogger, configure_logging, record_fields
+from collector.telemetry.metrics import (
+    AnyInstrument,
+    Counter,
+    Exemplar,
+    Gauge,
+    Histogram,
+    Instrument,
+    Labels,
+    Metrics,
+)
 from collector.telemetry.score_series import CLASSIFIERS, ScoreSeries
 from collector.telemetry.signals import (
     BEFORE_FAN_OUT,
@@ -28,6 +34,7 @@ from collector.telemetry.signals import (
     publish_accounting_errors,
 )
 from collector.telemetry.telemetry_config import (
+    OtlpConfig,
     PrometheusConfig,
     SelfCheckConfig,
     SelfCheckTlsConfig,
@@ -35,11 +42,11 @@ from collector.telemetry.telemetry_config import (
 )
 
 __all__ = [
-    "BEFORE_FAN_OUT", "CLASSIFIERS", "HOLD_SECONDS", "MAX_AGENTS", "MAX_CLASSES", "MAX_CLASS_LENGTH",
-    "MAX_CLASS_SERIES", "MAX_LABEL_SETS", "MAX_RESOURCE_VALUES", "MAX_TOOLS", "MAX_TOOLS_PER_AGENT",
-    "MAX_VERSIONS", "OVERFLOW", "Counter", "Gauge", "Heartbeat", "Histogram", "Metrics", "MetricsRegistry",
-    "OwnLogs", "OwnTraces", "PrometheusConfig", "RateLimitedLogger", "Readiness", "ScoreSeries",
-    "SelfCheckConfig", "SelfCheckTlsConfig", "TelemetryConfig", "TelemetryServer", "Watchdog", "WatchedCode",
-    "configure_logging", "measure_loop_lag", "observe_verdict_delays", "publish_accounting_errors",
-    "refuse_own_receivers",
+    "BEFORE_FAN_OUT", "CLASSIFIERS", "DEAD_SECONDS", "HOLD_SECONDS", "MAX_AGENTS", "MAX_CLASSES",
+    "MAX_CLASS_LENGTH", "MAX_CLASS_SERIES", "MAX_LABEL_SETS", "MAX_RESOURCE_VALUES", "MAX_TOOLS",
+    "MAX_TOOLS_PER_AGENT", "MAX_VERSIONS", "OVERFLOW", "OWN_LOGGERS", "AnyInstrument", "Counter",
+    "Exemplar", "Gauge", "Heartbeat", "Histogram", "Instrument", "Labels", "Metrics", "OtlpConfig",
+    "PrometheusConfig", "RateLimitedLogger", "Readiness", "ScoreSeries", "SelfCheckConfig",
+    "SelfCheckTlsConfig", "TelemetryConfig", "Watchdog", "WatchedCode", "configure_logging",
+    "measure_loop_lag", "observe_verdict_delays", "publish_accounting_errors", "record_fields",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """The metric table, as whoever reads series sees it: names and labels of series."""
 
-from collector.telemetry.exposition import MetricsSnapshot
+from collector.monitoring.exposition import MetricsSnapshot
 from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
 
 OF_THE_PROCESS = {

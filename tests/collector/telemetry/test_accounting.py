@@ -1,6 +1,6 @@
 """What came in equals what went out, was dropped or is held."""
 
-from collector.telemetry.exposition import MetricsRegistry
+from collector.monitoring.exposition import MetricsRegistry
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.signals import accounting_error, publish_accounting_errors
 from tests.support.metric_table import rendered

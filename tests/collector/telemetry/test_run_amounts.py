@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from collector.clock import ManualClock
-from collector.telemetry.exposition import MetricsRegistry
+from collector.monitoring.exposition import MetricsRegistry
 from collector.telemetry.metrics import Histogram, Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedTrace

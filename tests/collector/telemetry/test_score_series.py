@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from collector.clock import ManualClock
+from collector.monitoring.exposition import MetricsRegistry
 from collector.telemetry.agent_series import (
     MAX_AGENTS,
     MAX_CLASSES,
@@ -19,7 +20,6 @@ from collector.telemetry.agent_series import (
     MAX_TOOLS_PER_AGENT,
     OVERFLOW,
 )
-from collector.telemetry.exposition import MetricsRegistry
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedTrace

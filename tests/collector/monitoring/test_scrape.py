@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from collector.clock import ManualClock
-from collector.telemetry.exposition import MetricsRegistry, MetricsSnapshot
-from collector.telemetry.http import TURN_SECONDS, scrape_body
+from collector.monitoring.exposition import MetricsRegistry, MetricsSnapshot
+from collector.monitoring.http import TURN_SECONDS, scrape_body
 from collector.telemetry.metrics import Metrics
 from tests.support.metric_table import rendered
 

@@ -11,7 +11,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.samples import Exemplar as ParsedExemplar
 
-from collector.telemetry.exposition import OPENMETRICS, TEXT, MetricsRegistry, gzip_accepted
+from collector.monitoring.exposition import OPENMETRICS, TEXT, MetricsRegistry, gzip_accepted
 from collector.telemetry.metrics import Counter, Exemplar, Histogram, Metrics
 from tests.support.metric_table import rendered
 

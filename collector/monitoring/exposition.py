@@ -22,7 +22,7 @@ from prometheus_client import (
 from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.utils import floatToGoString
 
-from collector.telemetry.metrics import (
+from collector.telemetry import (
     AnyInstrument,
     Counter,
     Exemplar,

@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.clock import SystemClock
 from collector.errors import StartupError
-from collector.telemetry.exposition import MetricsRegistry
-from collector.telemetry.http import Probes, TelemetryServer
+from collector.monitoring.exposition import MetricsRegistry
+from collector.monitoring.http import Probes, TelemetryServer
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.signals import Readiness

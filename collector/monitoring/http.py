@@ -18,11 +18,8 @@ from collector.asgi_server import AsgiServer
 from collector.clock import Clock, SystemClock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
-from collector.telemetry.exposition import MetricsRegistry, MetricsSnapshot, gzip_accepted
-from collector.telemetry.liveness import DEAD_SECONDS, Heartbeat
-from collector.telemetry.score_series import ScoreSeries
-from collector.telemetry.signals import Readiness
-from collector.telemetry.telemetry_config import TelemetryConfig
+from collector.monitoring.exposition import MetricsRegistry, MetricsSnapshot, gzip_accepted
+from collector.telemetry import DEAD_SECONDS, Heartbeat, Readiness, ScoreSeries, TelemetryConfig
 from processors.model import JsonObject, JsonValue
 
 TURN_SECONDS = 0.001

@@ -24,8 +24,7 @@ from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 from collector.clock import Clock, ends_within
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
-from collector.telemetry.logs import OWN_LOGGERS, record_fields
-from collector.telemetry.telemetry_config import OtlpConfig, TelemetryConfig
+from collector.telemetry import OWN_LOGGERS, OtlpConfig, TelemetryConfig, record_fields
 
 ExporterT = TypeVar("ExporterT")
 
