@@ -49,6 +49,7 @@ from collector.memory_limiter import MemoryLimiterConfig
 from collector.page import PageConfig
 from collector.receivers import ReceiversConfig, listening_at
 from collector.results_config import ResultsConfig
+from collector.stability import LEVELS, Level, Stability
 from collector.store import StoreConfig, StoreSection
 from collector.telemetry import PrometheusConfig, TelemetryConfig
 from collector.text_file import read_text_file
@@ -58,6 +59,7 @@ from processors.documents import (
     MASK,
     LocatedYaml,
     Path,
+    Place,
     Problem,
     ProblemsFound,
     StrictModel,
@@ -301,7 +303,8 @@ def parse_configuration(
 def print_configuration(config: ServiceConfig) -> str:
     """`config` as YAML, with every default but those that mean nothing, and without secrets.
 
-    What came from the environment is printed as the reference that it was.
+    What came from the environment is printed as the reference that it was. Before what is not stable a
+    comment says so.
     """
     content = config.model_dump(mode="json", exclude_none=True)
     if config.prometheus.model_dump(exclude={"endpoint"}, exclude_defaults=True):
@@ -310,7 +313,22 @@ def print_configuration(config: ServiceConfig) -> str:
         del content["results"]["emit"]  # written it would be a mistake
     for path, reference in config.references.items():
         _replace(content, path, reference)
-    return yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    text = yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    lines = text.split("\n")
+    for line, level in sorted(_unstable(read_yaml(text, "").place, ()), reverse=True):
+        indent = len(lines[line - 1]) - len(lines[line - 1].lstrip())
+        lines.insert(line - 1, f"{' ' * indent}# {level}")
+    return "\n".join(lines)
+
+
+def _unstable(place: Place, path: Path) -> Iterator[tuple[int, Level]]:
+    """The lines with parts of which the level is not stable."""
+    for key, inner in place.children.items():
+        name = str(key).partition("/")[0] if path == ("exporters",) else key
+        level = LEVELS["option"].get(".".join(map(str, (*path, name))))
+        if level is not None and level.stability is not Stability.STABLE:
+            yield inner.line, level
+        yield from _unstable(inner, (*path, name))
 
 
 class _Dumper(yaml.SafeDumper):

@@ -7,6 +7,7 @@ from docs.generate.evaluators import evaluators_reference
 from docs.generate.frameworks import frameworks_reference
 from docs.generate.metrics import metrics_reference
 from docs.generate.runs_file import runs_file_reference
+from docs.generate.stability import stability_reference
 
 _DOCS = Path(__file__).parents[1]
 _PAGES: Mapping[str, Callable[[], str]] = {
@@ -14,6 +15,7 @@ _PAGES: Mapping[str, Callable[[], str]] = {
     "frameworks.md": frameworks_reference,
     "metrics.md": metrics_reference,
     "runs-file.md": runs_file_reference,
+    "stability.md": stability_reference,
 }
 
 

@@ -1,5 +1,6 @@
 """The reference page of all metrics, generated from their table."""
 
+from collector.stability import level_of
 from collector.telemetry import (
     HOLD_SECONDS,
     MAX_AGENTS,
@@ -50,8 +51,8 @@ Exemplars, with the trace and span behind the last score in each bucket, are in 
   received = forwarded{{e}} + dropped{{""}} + dropped{{e}} + held{{""}} + held{{e}}.
 - The metrics of the process and of Python (`process_*`, `python_*`) are those of `prometheus_client`.
 
-| Metric | Type | Unit | Labels | Meaning |
-|---|---|---|---|---|
+| Metric | Type | Unit | Labels | Stability | Meaning |
+|---|---|---|---|---|---|
 """
 
 
@@ -69,4 +70,6 @@ def _row(instrument: Counter | Gauge | Histogram) -> str:
     meaning = instrument.help
     if isinstance(instrument, Histogram):
         meaning += f" Buckets: {', '.join(f'{bound:g}' for bound in instrument.buckets)}."
-    return f"| `{instrument.name}{suffix}` | {instrument.type} | {instrument.unit} | {labels} | {meaning} |\n"
+    level = level_of("metric", instrument.name)
+    cells = f"`{instrument.name}{suffix}`", instrument.type, instrument.unit, labels, level, meaning
+    return f"| {' | '.join(map(str, cells))} |\n"
