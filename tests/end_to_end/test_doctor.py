@@ -110,7 +110,7 @@ async def test_what_is_wrong_between_a_sender_and_the_listener_is_told_apart(tmp
             (Sender(secure, TLS / "client.pem"), listener(setup), "not trusted: unable to get", "ca_file"),
             # wrong token
             (Sender(plain, None, tmp_path / "other"), listener(setup, "http"), "HTTP 401", "Bearer TOKEN"),
-            (Sender(plain, None, tmp_path / "none"), listener(setup, "http"), "cannot be read", "token"),
+            (Sender(plain, None, tmp_path / "none"), listener(setup, "http"), "no token to send", "token"),
         ]
         for sender, where, found, advice in cases:
             hops = await setup.diagnose(sender)
@@ -167,7 +167,7 @@ async def test_what_is_wrong_with_a_backend_is_told_apart(tmp_path: Path) -> Non
         "otlp/http": ("speaks HTTP/1.1, not gRPC", "otlp_http"),
         "otlp/name": ("is not known here", "spelling"),
         "otlp_http/grpc": ("speaks gRPC (HTTP/2)", "type otlp "),
-        "otlp_http/partial": ("rejected 1 of 1: too old", "limits"),
+        "otlp_http/partial": ("rejected 1 spans: too old", "limits"),
         "otlp_http/401": ("HTTP 401", "headers"),
         "otlp_http/404": ("HTTP 404", "traces_endpoint"),
         "otlp_http/415": ("HTTP 415", "OTLP endpoint"),

@@ -4,7 +4,6 @@ The span is of no agent. It ends at the backend; the running service never sees 
 """
 
 import asyncio
-import io
 import secrets
 from collections.abc import Awaitable, Iterator
 from typing import Any
@@ -16,13 +15,11 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from pydantic import BaseModel
-from yarl import URL
 
 from collector.clock import Clock
 from collector.configuration import ServiceConfig
-from collector.errors import ExportError, StartupError
+from collector.errors import StartupError
 from collector.exporters import (
-    ExporterContext,
     ScoreExporter,
     SpanExporterConfig,
     exporter_types,
@@ -31,20 +28,13 @@ from collector.exporters import (
     receives_spans,
 )
 from collector.kafka_connection import KafkaConnectionConfig
-from collector.telemetry import Metrics
 from collector.tools.doctor.hop import Hop, broken, works
 from collector.tools.doctor.places import file_hop
-from collector.tools.doctor.refusals import refusal
-from collector.tools.doctor.wire import Remote, wire_problem
+from collector.tools.doctor.sending import open_exporter, sent
 from processors.criteria import SELF_CHECK_AGENT
 
 SPAN_NAME = "tracegrade doctor"
-_LONGEST_SECONDS = 15.0
 _KAFKA_SECONDS = 5.0
-_OTHER_PROTOCOL = {
-    "http": "Use an exporter of type otlp for this address, or give the backend's port for OTLP/HTTP.",
-    "grpc": "Use an exporter of type otlp_http for this address, or give the backend's port for gRPC.",
-}
 
 
 async def exporter_hops(config: ServiceConfig, clock: Clock) -> list[Hop]:
@@ -60,33 +50,17 @@ async def _exporter_hops(name: str, settings: BaseModel, config: ServiceConfig, 
         return [await asyncio.to_thread(file_hop, where, path) for path in files]
     if isinstance(settings, KafkaConnectionConfig):
         return [await asyncio.to_thread(kafka_hop, where, settings)]
-    component = exporter_types()[name.partition("/")[0]]
-    if component.kind == "results" or not hasattr(settings, "timeout"):
+    kind = name.partition("/")[0]
+    if exporter_types()[kind].kind == "results" or not hasattr(settings, "timeout"):
         return [works(where, "leads to no other machine")]
-    context = ExporterContext(clock=clock, metrics=Metrics(), console=io.StringIO())
-    exporter: Any = component.create(name, settings, context)
     try:
-        await exporter.start()
-        return [
-            await _sent(f"{where} ({signal})", _remote(url, settings, where, signal), url, sending)
-            for url, signal, sending in _trials(exporter, settings, config, clock)
-        ]
+        async with open_exporter(kind, settings, clock, name) as exporter:
+            return [
+                await sent(f"{where} ({signal})", url, settings, sending, where)
+                for url, signal, sending in _trials(exporter, settings, config, clock)
+            ]
     except StartupError as error:
         return [broken(where, str(error), "files that can be read", "Correct the path or its mode.")]
-    finally:
-        await exporter.shutdown(clock.monotonic())
-
-
-async def _sent(where: str, remote: Remote, url: str, sending: Awaitable[object]) -> Hop:
-    try:
-        answer = await asyncio.wait_for(sending, _LONGEST_SECONDS)
-    except (ExportError, TimeoutError) as error:
-        message = str(error) or f"No answer within {_LONGEST_SECONDS:g} s."
-        return await asyncio.to_thread(wire_problem, remote) or refusal(where, message, "exporter")
-    if rejected := getattr(answer, "rejected_spans", 0):
-        problem = f"{url} answered that it rejected {rejected} of 1: {getattr(answer, 'message', '')}"
-        return broken(where, problem, "that all of it is stored", "See the backend's own limits and log.")
-    return works(where, f"{url} accepted it")
 
 
 def _trials(
@@ -101,24 +75,6 @@ def _trials(
         yield exporter.endpoint, "spans", exporter.export(_span_request(clock.unix_nano()), 1)
     if receives_log_records(settings, config.results):
         yield exporter.logs_endpoint, "log records", exporter.export_logs(_log_request(clock.unix_nano()), 1)
-
-
-def _remote(url: str, settings: Any, where: str, signal: str) -> Remote:
-    is_grpc = where.removeprefix("exporters.").partition("/")[0] == "otlp"
-    parts = URL(url if "://" in url else f"//{url}")
-    secure = settings.is_secure if is_grpc else parts.scheme == "https"
-    host = parts.host or ""
-    return Remote(
-        where=f"{where} ({signal})",
-        host=host,
-        port=parts.port or (443 if secure else 80),
-        speaks="grpc" if is_grpc else "http",
-        secure=secure,
-        trusted=settings.tls.ca_file,
-        name=settings.tls.server_name_override or host,
-        tls_setting=f"{where}.tls",
-        other_protocol=_OTHER_PROTOCOL["grpc" if is_grpc else "http"],
-    )
 
 
 _RESOURCE = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))])

@@ -7,36 +7,31 @@ that created them, such as a balancer's, an empty request is sent instead.
 
 import asyncio
 import contextlib
-import io
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from pydantic import BaseModel
 from yarl import URL
 
 from collector.clock import Clock
 from collector.config_fields import reachable_address
 from collector.configuration import ServiceConfig
-from collector.errors import ExportError, StartupError
-from collector.exporters import ExporterContext, exporter_types
+from collector.errors import StartupError
+from collector.exporters import exporter_types
 from collector.receivers import TRACES_PATH, ServerConfig
-from collector.telemetry import Metrics
-from collector.tools.doctor.hop import Hop, broken, unknown, works
-from collector.tools.doctor.refusals import refusal
-from collector.tools.doctor.wire import Remote, wire_problem
+from collector.tools.doctor.hop import Hop, State, broken, unknown, works
+from collector.tools.doctor.sending import open_exporter, sent
 from collector.tools.http_client import NoAnswerError
 from collector.tools.running_service import RunningService
-from collector.tools.self_check import ListenerTls, self_check_request
+from collector.tools.self_check import ListenerTls, NotAcceptedError, authorization, self_check_request
 from processors.model import JsonObject, Outcome
 
 _TIMEOUT = "10s"
 _LOOK_SECONDS = 0.2
 _PORT_OF_HTTP = 4318
-_OTHER_PROTOCOL = (
-    "Set OTEL_EXPORTER_OTLP_PROTOCOL of the sender to what listens there, or send to the other port."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +48,22 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    remote: Remote
-    token_file: Path | None
-    client: tuple[Path, Path] | None
-    is_own: bool
-    """Whether it is a listener of the service that is queried for verdicts."""
+    """A listener to send to; `secure` None: as it is configured.
+
+    `is_own`: it belongs to the service that is queried for verdicts.
+    """
+
+    kind: Literal["otlp", "otlp_http"]
+    listener: ServerConfig
+    address: str
+    secure: bool | None = None
+    is_own: bool = True
+
+    @property
+    def where(self) -> str:
+        protocol = "grpc" if self.kind == "otlp" else "http"
+        place = f"receivers.otlp.protocols.{protocol} ({self.address})"
+        return place if self.is_own else f"endpoint {self.address}"
 
 
 class ListenerTrial:
@@ -73,113 +79,85 @@ class ListenerTrial:
 
     async def hops(self) -> list[Hop]:
         """A hop for each listener, and one for the verdicts behind them."""
-        try:
-            targets = self._targets()
-        except StartupError as error:
-            advice = "Correct the path or the mode of the file."
-            return [broken("receivers.otlp", str(error), "certificates that can be read", advice)]
         hops: list[Hop] = []
         awaited: dict[str, float] = {}
-        for target in targets:
+        for target in self._targets():
             request, traces = b"", dict[str, float]()
             if target.is_own and self._service is not None:
                 with contextlib.suppress(NoAnswerError):  # the hop of the telemetry endpoint reports it
                     request, traces = _probe(await asyncio.to_thread(self._service.expect_probe))
-            problem = await self._problem(target, request)
-            if problem is None:
+            hop = await self._sent(target, request)
+            if hop.state is State.WORKS:
                 awaited |= traces
-            accepted = "accepted a trace" if traces else "accepted an empty request"
-            hops.append(problem or works(target.remote.where, accepted))
+            hops.append(hop)
         return [*hops, await self._verdicts(awaited)]
 
     def _targets(self) -> list[_Target]:
         protocols = self._config.receivers.otlp.protocols
-        listeners: list[tuple[Literal["grpc", "http"], ServerConfig]] = []
+        own: list[_Target] = []
         if protocols.grpc is not None:
-            listeners.append(("grpc", protocols.grpc))
+            own.append(_Target("otlp", protocols.grpc, reachable_address(protocols.grpc.endpoint)))
         if protocols.http is not None:
-            listeners.append(("http", protocols.http))
-        own = [(speaks, listener, reachable_address(listener.endpoint)) for speaks, listener in listeners]
+            own.append(_Target("otlp_http", protocols.http, reachable_address(protocols.http.endpoint)))
         text = self._sender.endpoint
         if text is None:
-            return [self._target(*listener, None, is_own=True) for listener in own]
+            return own
         url = URL(text if "://" in text else f"//{text}")
         port = url.port or (443 if url.scheme == "https" else _PORT_OF_HTTP)
         address = reachable_address(f"{f'[{url.host}]' if ':' in (url.host or '') else url.host}:{port}")
-        same = [listener for listener in own if listener[2] == address]
-        alike = [listener for listener in own if listener[2].endswith(f":{port}")]
-        by_custom = [listener for listener in own if (listener[0] == "http") is (port == _PORT_OF_HTTP)]
-        speaks, listener, _ = (same or alike or by_custom or own)[0]
+        same = [target for target in own if target.address == address]
+        alike = [target for target in own if target.address.endswith(f":{port}")]
+        by_custom = [target for target in own if (target.kind == "otlp_http") is (port == _PORT_OF_HTTP)]
+        like = (same or alike or by_custom or own)[0]
         secure = None if not url.scheme else url.scheme == "https"
-        return [self._target(speaks, listener, address, secure, is_own=bool(same))]
+        return [replace(like, address=address, secure=secure, is_own=bool(same))]
 
-    def _target(
-        self,
-        speaks: Literal["grpc", "http"],
-        listener: ServerConfig,
-        address: str,
-        secure: bool | None,
-        *,
-        is_own: bool,
-    ) -> _Target:
-        host, _, port = address.rpartition(":")
-        host = host.strip("[]")
-        trusted, name, client = self._sender.ca_file, host, None
-        if listener.tls is not None:
+    async def _sent(self, target: _Target, request: bytes) -> Hop:
+        try:
+            settings = self._settings(target)
+            async with open_exporter(target.kind, settings, self._clock) as exporter:
+                sending = exporter.export(request, 1)
+                return await sent(target.where, exporter.endpoint, settings, sending)
+        except NotAcceptedError as error:
+            advice = "Write a token that the listener accepts into the file."
+            return broken(target.where, str(error), "a token to send", advice)
+        except StartupError as error:
+            advice = "Correct the path or the mode of the file."
+            return broken(target.where, str(error), "files that can be read", advice)
+
+    def _settings(self, target: _Target) -> BaseModel:
+        """Those of an exporter of this service that would send there.
+
+        Raises:
+            NotAcceptedError: there is no token to send.
+            StartupError: a certificate cannot be read.
+        """
+        listener, sender = target.listener, self._sender
+        secure = listener.tls is not None if target.secure is None else target.secure
+        tls: JsonObject = {}
+        if sender.ca_file is not None:
+            tls["ca_file"] = str(sender.ca_file.absolute())
+        if secure and listener.tls is not None:
             self_check = self._config.service.telemetry.self_check
             own_certificate = ListenerTls(listener.tls, self_check.tls)
             if listener.tls.client_ca_file is not None:
                 shown = self_check.tls or listener.tls
-                client = shown.cert_file, shown.key_file
-            if trusted is None and is_own:
-                trusted = listener.tls.cert_file
+                tls |= {"cert_file": str(shown.cert_file), "key_file": str(shown.key_file)}
+            if target.is_own and sender.ca_file is None:
+                tls["ca_file"] = str(listener.tls.cert_file.absolute())
                 with contextlib.suppress(ssl.SSLError):  # what is wrong with it shows when it is used
-                    name = own_certificate.certificate_name() or name
-        remote = Remote(
-            where=f"receivers.otlp.protocols.{speaks} ({address})" if is_own else f"endpoint {address}",
-            host=host,
-            port=int(port),
-            speaks=speaks,
-            secure=listener.tls is not None if secure is None else secure,
-            trusted=trusted,
-            name=name,
-            tls_setting="the sender's tls",
-            other_protocol=_OTHER_PROTOCOL,
+                    tls["server_name_override"] = own_certificate.certificate_name() or None
+        token_file = sender.token_file or (listener.auth and listener.auth.bearer_token_file)
+        address = f"{'https' if secure else 'http'}://{target.address}"
+        is_http = target.kind == "otlp_http"
+        return exporter_types()[target.kind].config_model.model_validate(
+            {
+                "traces_endpoint" if is_http else "endpoint": address + (TRACES_PATH if is_http else ""),
+                "tls": tls,
+                "headers": {"authorization": authorization(token_file)} if token_file else {},
+                "timeout": _TIMEOUT,
+            }
         )
-        token_file = self._sender.token_file
-        if token_file is None and listener.auth is not None:
-            token_file = listener.auth.bearer_token_file
-        return _Target(remote, token_file, client, is_own)
-
-    async def _problem(self, target: _Target, request: bytes) -> Hop | None:
-        """What keeps the listener from accepting `request`; None: it does."""
-        where = target.remote.where
-        headers: dict[str, str] = {}
-        if (file := target.token_file) is not None:
-            try:
-                tokens = file.read_text().split()
-                missing = "" if tokens else f"{file} is empty"
-            except (OSError, UnicodeDecodeError) as error:
-                missing = f"{file} cannot be read: {error}"
-            if missing:
-                advice = "Write a token that the listener accepts into the file."
-                return broken(where, missing, "a token to send", advice)
-            headers["authorization"] = f"Bearer {tokens[0]}"
-        exporter = _exporter(target, headers, self._clock)
-        try:
-            await exporter.start()
-            answer = await exporter.export(request, 1)
-        except ExportError as error:
-            problem = await asyncio.to_thread(wire_problem, target.remote)
-            return problem or refusal(where, str(error), "listener")
-        except StartupError as error:
-            return broken(where, str(error), "files that can be read", "Correct the path or its mode.")
-        finally:
-            await exporter.shutdown(self._clock.monotonic())
-        if answer.rejected_spans:
-            rejected = f"{answer.rejected_spans} spans were rejected: {answer.message}"
-            return broken(where, rejected, "that all are accepted", "See the log of the service.")
-        return None
 
     async def _verdicts(self, awaited: Mapping[str, float]) -> Hop:
         where = "processors.evaluation"
@@ -225,23 +203,3 @@ def _probe(probe: JsonObject) -> tuple[bytes, dict[str, float]]:
         raise NoAnswerError("the telemetry endpoint gave no traces to send")
     expected = {bytes.fromhex(trace): Outcome(str(outcome)) for trace, outcome in traces.items()}
     return self_check_request(expected, unix_nano), dict.fromkeys(traces, float(patience))
-
-
-def _exporter(target: _Target, headers: Mapping[str, str], clock: Clock) -> Any:
-    """The exporter of this service that would send there."""
-    remote = target.remote
-    address = f"{'https' if remote.secure else 'http'}://{remote.address}"
-    tls: JsonObject = {}
-    if remote.secure:
-        if remote.trusted is not None:
-            tls["ca_file"] = str(remote.trusted.absolute())
-        if target.client is not None:
-            tls["cert_file"], tls["key_file"] = (str(path.absolute()) for path in target.client)
-        if remote.name != remote.host:
-            tls["server_name_override"] = remote.name
-    is_http = remote.speaks == "http"
-    endpoint: JsonObject = {"traces_endpoint": address + TRACES_PATH} if is_http else {"endpoint": address}
-    settings: JsonObject = {**endpoint, "tls": tls, "headers": dict(headers), "timeout": _TIMEOUT}
-    kind = exporter_types()["otlp_http" if is_http else "otlp"]
-    context = ExporterContext(clock=clock, metrics=Metrics(), console=io.StringIO())
-    return kind.create("doctor", kind.config_model.model_validate(settings), context)

@@ -4,9 +4,9 @@ One is tried after the other, since the errors of libraries do not distinguish t
 at most.
 """
 
-import contextlib
 import socket
 import ssl
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -45,71 +45,62 @@ class Remote:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+_Problem = tuple[str, str, str]
+"""What was found, what was expected, and what to do."""
+
+
 def wire_problem(remote: Remote) -> Hop | None:
     """What keeps a client from speaking with `remote`; None where nothing does."""
     problem = _connection_problem(remote) or _tls_problem(remote) or _protocol_problem(remote)
     return None if problem is None else broken(remote.where, *problem)
 
 
-_Problem = tuple[str, str, str]
-"""What was found, what was expected, and what to do."""
-
-
 def _connection_problem(remote: Remote) -> _Problem | None:
     try:
-        socket.create_connection((remote.host, remote.port), _TIMEOUT_SECONDS).close()
+        _answer(remote, None)
     except socket.gaierror as error:
-        return (
-            f"the name {remote.host} is not known here: {error.strerror}",
-            "a name that this machine resolves",
-            "Check the spelling, and that this runs in the network that knows the name.",
-        )
+        found = f"the name {remote.host} is not known here: {error.strerror}"
+        advice = "Check the spelling, and that this runs in the network that knows the name."
+        return found, "a name that this machine resolves", advice
     except ConnectionRefusedError:
-        return (
-            f"nothing listens at {remote.address}",
-            "a server at this address",
-            "Start it, or correct the host and the port.",
-        )
+        found = f"nothing listens at {remote.address}"
+        return found, "a server at this address", "Start it, or correct the host and the port."
     except OSError as error:
-        return (
-            f"no connection to {remote.address}: {error.strerror or error}",
-            f"a connection within {_TIMEOUT_SECONDS:g} s",
-            "Check the address, the route and the firewalls between.",
-        )
+        found = f"no connection to {remote.address}: {error.strerror or error}"
+        advice = "Check the address, the route and the firewalls between."
+        return found, f"a connection within {_TIMEOUT_SECONDS:g} s", advice
     return None
 
 
 def _tls_problem(remote: Remote) -> _Problem | None:
-    problem = _handshake(remote, _trusting_anyone())
-    if not remote.secure:
-        if problem is not None:
+    setting = remote.tls_setting
+    try:
+        _answer(remote, _trusting_anyone())
+    except OSError as error:
+        if not remote.secure:
             return None
-        return (
-            f"{remote.address} speaks TLS and was sent plain text",
-            "TLS",
-            f"Send with TLS: https:// before the address, and no insecure: true in {remote.tls_setting}.",
+        advice = (
+            "Give it a certificate, or send plain text: http:// before the address or insecure: true in "
+            f"{setting}."
         )
-    if problem is not None:
-        return (
-            f"{remote.address} speaks no TLS: {problem}",
-            "TLS",
-            f"Give it a certificate, or send plain text: http:// before the address or insecure: true in "
-            f"{remote.tls_setting}.",
-        )
+        return f"{remote.address} speaks no TLS: {error}", "TLS", advice
+    if not remote.secure:
+        advice = f"Send with TLS: https:// before the address, and no insecure: true in {setting}."
+        return f"{remote.address} speaks TLS and was sent plain text", "TLS", advice
     try:
         strict = ssl.create_default_context(cafile=remote.trusted)
     except OSError as error:
-        return (
-            f"{remote.trusted}: no certificates in it: {error.strerror or error}",
-            "authorities in PEM form",
-            f"Correct {remote.tls_setting}.ca_file.",
-        )
+        found = f"{remote.trusted}: no certificates in it: {error.strerror or error}"
+        return found, "authorities in PEM form", f"Correct {setting}.ca_file."
     strict.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    for checks_name in (False, True):  # the name matters little in a certificate that is not trusted
-        strict.check_hostname = checks_name
-        problem = _handshake(remote, strict)
-        if isinstance(problem, ssl.SSLCertVerificationError):
-            return _certificate_problem(remote, problem)
+    try:
+        for checks_name in (False, True):  # the name matters little in a certificate that is not trusted
+            strict.check_hostname = checks_name
+            _answer(remote, strict)
+    except ssl.SSLCertVerificationError as error:
+        return _certificate_problem(remote, error)
+    except OSError:
+        pass  # what it is about shows in the answer to the request
     return None
 
 
@@ -126,8 +117,9 @@ def _certificate_problem(remote: Remote, error: ssl.SSLCertVerificationError) ->
 
 
 def _protocol_problem(remote: Remote) -> _Problem | None:
-    speaks_http2 = _speaks_http2(remote)
-    if (remote.speaks == "grpc") is speaks_http2 or _speaks_http1(remote) is speaks_http2:
+    speaks_http2 = _speaks(remote, "h2", _H2_PREFACE)
+    request = f"GET / HTTP/1.1\r\nHost: {remote.address}\r\nConnection: close\r\n\r\n".encode()
+    if (remote.speaks == "grpc") is speaks_http2 or _speaks(remote, "http/1.1", request) is speaks_http2:
         return None
     if speaks_http2:
         found, expected = "speaks gRPC (HTTP/2)", "OTLP over HTTP/1.1, by custom on port 4318"
@@ -136,43 +128,37 @@ def _protocol_problem(remote: Remote) -> _Problem | None:
     return f"{remote.address} {found}", expected, remote.other_protocol
 
 
-def _speaks_http1(remote: Remote) -> bool:
-    request = f"GET / HTTP/1.1\r\nHost: {remote.address}\r\nConnection: close\r\n\r\n"
-    return _answer(remote, request.encode(), "http/1.1").startswith(b"HTTP/1")
-
-
-def _speaks_http2(remote: Remote) -> bool:
-    answer = _answer(remote, _H2_PREFACE, "h2")
-    return len(answer) == _H2_FRAME_HEAD_BYTES and answer[3] == _SETTINGS_FRAME
-
-
-def _handshake(remote: Remote, context: ssl.SSLContext) -> OSError | None:
-    """What a handshake ends with; None where it succeeds."""
+def _speaks(remote: Remote, protocol: Literal["h2", "http/1.1"], request: bytes) -> bool:
+    context = _trusting_anyone() if remote.secure else None
+    if context is not None:
+        context.set_alpn_protocols([protocol])
     try:
-        with (
-            socket.create_connection((remote.host, remote.port), _TIMEOUT_SECONDS) as plain,
-            context.wrap_socket(plain, server_hostname=remote.name),
-        ):
-            return None
-    except OSError as error:
-        return error
+        answer = _answer(remote, context, request)
+    except OSError:
+        return False
+    if protocol == "h2":
+        return len(answer) == _H2_FRAME_HEAD_BYTES and answer[3] == _SETTINGS_FRAME
+    return answer.startswith(b"HTTP/1")
 
 
-def _answer(remote: Remote, request: bytes, protocol: str) -> bytes:
-    """The first bytes of the answer, empty for none."""
+def _answer(remote: Remote, context: ssl.SSLContext | None, request: bytes = b"") -> bytes:
+    """The first bytes of the answer to `request`, after a handshake if there is a context.
+
+    Raises:
+        OSError: there is no connection, or the handshake fails.
+    """
     answer = b""
-    with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
+    with ExitStack() as stack:
         connection = stack.enter_context(
             socket.create_connection((remote.host, remote.port), _TIMEOUT_SECONDS)
         )
-        if remote.secure:
-            context = _trusting_anyone()
-            context.set_alpn_protocols([protocol])
-            connection = stack.enter_context(context.wrap_socket(connection))
+        if context is not None:
+            connection = stack.enter_context(context.wrap_socket(connection, server_hostname=remote.name))
         connection.sendall(request)
-        while len(answer) < _H2_FRAME_HEAD_BYTES and (
-            piece := connection.recv(_H2_FRAME_HEAD_BYTES - len(answer))
-        ):
+        while request and len(answer) < _H2_FRAME_HEAD_BYTES:
+            piece = connection.recv(_H2_FRAME_HEAD_BYTES - len(answer))
+            if not piece:
+                break
             answer += piece
     return answer
 

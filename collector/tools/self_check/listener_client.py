@@ -59,7 +59,7 @@ class ListenerClient:
         Raises:
             NotAcceptedError: it is not.
         """
-        token = None if self._token_file is None else _authorization(self._token_file)
+        token = None if self._token_file is None else authorization(self._token_file)
         response = read_response(await self._post(request, token))
         if response.rejected_spans:
             raise NotAcceptedError(f"{response.rejected_spans} spans were rejected: {response.message}")
@@ -165,7 +165,7 @@ class ListenerTls:
         raise ssl.SSLError("no handshake with the listener's certificate")
 
 
-def _authorization(path: Path) -> str:
+def authorization(path: Path) -> str:
     """The header to send: the first token that the listener accepts, read anew each time."""
     try:
         tokens = path.read_text().split()
