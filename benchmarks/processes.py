@@ -12,11 +12,11 @@ from collector.clock import SystemClock
 from collector.configuration import CriteriaTexts, ServiceConfig
 from collector.grading import Form, Grader, GradingPool, GradingStage, WorkerSettings
 from collector.otlp import split_request
-from collector.recordings import run_from_json
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace
+from processors.annotation import run_from_json
 from processors.model import AgentRun, FinishReason, decode_json
 from processors.spans import RawSpan
 

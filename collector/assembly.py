@@ -46,7 +46,6 @@ from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer
 from collector.path import Delivery, Finisher, Intake
 from collector.receivers import SpanSource, build_receivers
-from collector.recordings import run_from_json
 from collector.resumption import Resumption
 from collector.store import RunStore, StoredConversations
 from collector.task_supervisor import TaskOwner
@@ -62,6 +61,7 @@ from collector.tools.self_check import SelfCheck
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
+from processors.annotation import run_from_json
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, decode_json
 

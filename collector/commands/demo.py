@@ -19,10 +19,10 @@ from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandCon
 from collector.commands.output import OutputConsole
 from collector.configuration import default_file
 from collector.printing import RunPrintout, count_outcomes, counts_text
-from collector.recordings import graded_run_from_json
 from collector.tools.child_service import ChildService
 from collector.tools.demo import scripted_runs, send_scripted_runs
 from collector.tools.running_service import ask
+from processors.annotation import graded_run_from_json
 from processors.model import AgentRun, GradedRun, decode_json, encode_json
 
 _PATIENCE_SECONDS = 45.0

@@ -26,9 +26,9 @@ from collector.commands.arguments import (
 from collector.commands.command import EXIT_OK, Command, CommandContext, unusable
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings, progress_bar, write_new, write_output
-from collector.recordings import run_from_json
 from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
+from processors.annotation import run_from_json
 from processors.criteria import CriteriaSet, read_criteria, write_criteria
 from processors.documents import ProblemsFound
 from processors.learning import (

@@ -27,9 +27,9 @@ from collector.commands.output import OutputConsole, print_table
 from collector.config_fields import format_duration, reachable_address
 from collector.configuration import load_configuration
 from collector.printing import RunPrintout
-from collector.recordings import graded_run_from_json
 from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.tools.running_service import ask
+from processors.annotation import graded_run_from_json
 from processors.model import JsonObject, encode_json
 
 _TIMEOUT_SECONDS = 15.0

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from collector.recordings import RecordedStream, run_from_json
+from collector.recordings import RecordedStream
 from collector.workers.offline import OfflineWorkers
+from processors.annotation import run_from_json
 from processors.criteria import (
     AgentCriteria,
     CriteriaCase,

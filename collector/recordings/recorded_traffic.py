@@ -15,8 +15,8 @@ import zstandard
 
 from collector.errors import MalformedRequest, Refusal, RequestTooLarge
 from collector.otlp import GZIP_MAGIC, SplitRequest, gzip_decompress, parse_json, split_request
-from collector.recordings.run_reader import run_from_json
 from collector.recordings.trace_documents import requests_in_document
+from processors.annotation import run_from_json
 from processors.documents import Problem
 from processors.model import AgentRun, decode_json
 

@@ -13,9 +13,8 @@ from textwrap import indent
 from pydantic import BaseModel
 
 from collector.configuration import run_criteria_tests
-from collector.recordings import run_from_json
 from docs.generate.recipes import Recipe, read_recipes
-from processors.annotation import run_to_json
+from processors.annotation import run_from_json, run_to_json
 from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria
 from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run

@@ -68,39 +68,42 @@ def runs_file_reference() -> str:
     """The page in Markdown."""
     schema = run_line_schema()
     definitions = schema["$defs"]
-    sections = [("A run", schema), *((name.replace("_", " "), part) for name, part in definitions.items())]
-    tables = (_section(heading, part) for heading, part in sections)
+    objects = {name: part for name, part in definitions.items() if "properties" in part}
+    sections = {"Run": schema, **objects}
+    tables = [
+        f"\n## {name}\n\n| Key | Value | Meaning |\n|---|---|---|\n{''.join(_rows(part, definitions))}"
+        for name, part in sections.items()
+    ]
     return _INTRODUCTION + "".join(tables)
 
 
-def _section(heading: str, schema: JsonObject) -> str:
-    title = heading if heading[0].isupper() else f"`{heading.replace(' ', '_')}`"
-    return f"\n## {title}\n\n| Key | Value | Meaning |\n|---|---|---|\n{''.join(_rows(schema))}"
-
-
-def _rows(schema: JsonObject) -> Iterator[str]:
+def _rows(schema: JsonObject, definitions: JsonObject) -> Iterator[str]:
     properties, required = schema["properties"], schema.get("required")
     for key, part in properties.items() if isinstance(properties, dict) else ():
         if isinstance(part, dict):
             name = f"`{key}`" + (" (required)" if isinstance(required, list) and key in required else "")
-            yield f"| {name} | {_kind(part)} | {part.get('description', '')} |\n"
+            yield f"| {name} | {_kind(part, definitions)} | {part.get('description', '')} |\n"
 
 
-def _kind(part: JsonValue) -> str:
-    """What may stand there, in words."""
+def _kind(part: JsonValue, definitions: JsonObject) -> str:
+    """What the value may be, in words; null only where it is not the same as leaving the key out."""
     if not isinstance(part, dict):
         return ""
     choices, words, items = part.get("anyOf"), part.get("enum"), part.get("items")
     if isinstance(choices, list):
-        return " or ".join(_kind(choice) for choice in choices)
+        is_left_out = part.get("default", False) is None
+        known = [choice for choice in choices if not (is_left_out and choice == {"type": "null"})]
+        return " or ".join(_kind(choice, definitions) for choice in known)
     if isinstance(words, list):
         return ", ".join(f"`{word}`" for word in words)
     reference = part.get("$ref")
     if isinstance(reference, str):
         name = reference.rpartition("/")[2]
-        return f"[{name}](#{name})"
+        target = definitions[name]
+        is_object = isinstance(target, dict) and "properties" in target
+        return f"[{name}](#{name.lower()})" if is_object else _kind(target, definitions)
     if items is not None:
-        return f"list of {_kind(items)}"
+        return f"list of {_kind(items, definitions)}"
     if part.get("format") == "date-time":
         return "time"
     if "pattern" in part:

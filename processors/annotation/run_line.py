@@ -1,6 +1,6 @@
 """Agent runs as JSON objects, one a line: what `replay` and `results_file` write, and `run_reader` reads.
 
-The form is a stable contract, `run_schema` describes it, and `schema` numbers it. A line holds all that
+The form is a stable contract (`run_form`), and `schema` numbers it. A line holds all that
 grading looks at, so that it gives the verdicts of the spans that it was made from.
 
 Some keys are written only where they say something: times that are known, `graded_time` and `instance` where
@@ -15,7 +15,9 @@ each stands `after`, `duration_seconds`, `time_to_first_output_seconds`, `model_
 at a conversation.
 """
 
-from processors.annotation.run_schema import SCHEMA_VERSION
+from msgspec import structs
+
+from processors.annotation.run_form import SCHEMA_VERSION
 from processors.model import (
     CUT_SHORT,
     EvaluationResult,
@@ -27,7 +29,6 @@ from processors.model import (
     Stage,
     TokenUsage,
     ToolCall,
-    ToolError,
     ValueState,
     encode_json,
     time_text,
@@ -46,7 +47,7 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         "schema": SCHEMA_VERSION,
         "trace_id": run.trace_id.hex(),
         "span_id": _hex(run.span_id),
-        "agent": {"name": run.agent.name, "id": run.agent.id, "version": run.agent.version},
+        "agent": structs.asdict(run.agent),
         "parent_agent": run.parent_agent,
         "session": run.session,
         **_times(start_time=run.start_unix_nano, end_time=run.end_unix_nano),
@@ -55,10 +56,7 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         "input": run.input,
         "output": run.output,
         "finish_reason": run.finish_reason.value,
-        "messages": [
-            {"role": message.role, "content": message.content, "turn": message.turn}
-            for message in run.messages
-        ],
+        "messages": list(map(structs.asdict, run.messages)),
         "tool_calls": [_call_to_json(call) for call in run.tool_calls],
         "evaluations": [_result_to_json(result) for result in graded.results],
     }
@@ -67,7 +65,7 @@ def run_to_json(graded: GradedRun) -> JsonObject:
     if run.output_state is not ValueState.PRESENT:
         entry["output_state"] = run.output_state.value
     if run.error is not None:
-        entry["error"] = _error_to_json(run.error)
+        entry["error"] = structs.asdict(run.error)
     if not run.answers_are_known():
         entry["messages_state"] = run.messages_state.value
     if run.complete != is_complete_by_default(run.finish_reason):
@@ -119,7 +117,7 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         "result": call.result,
         "result_text": call.result_text,
         "result_state": call.result_state.value,
-        "error": None if call.error is None else _error_to_json(call.error),
+        "error": None if call.error is None else structs.asdict(call.error),
         "call_id": call.call_id,
         "span_id": _hex(call.span_id),
         "category": call.category.value,
@@ -142,10 +140,6 @@ def _call_to_json(call: ToolCall) -> JsonObject:
     return entry
 
 
-def _error_to_json(error: ToolError) -> JsonObject:
-    return {"type": error.type, "message": error.message}
-
-
 def _model_call_to_json(call: ModelCall) -> JsonObject:
     entry: JsonObject = {"model": call.model}
     if call.usage is not None:
@@ -158,11 +152,7 @@ def _model_call_to_json(call: ModelCall) -> JsonObject:
 
 
 def _usage_to_json(usage: TokenUsage) -> JsonObject:
-    entry: JsonObject = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    _add_known(entry, "cached_input_tokens", usage.cached_input_tokens)
-    _add_known(entry, "cache_write_tokens", usage.cache_write_tokens)
-    _add_known(entry, "reasoning_tokens", usage.reasoning_tokens)
-    return entry
+    return {key: count for key, count in structs.asdict(usage).items() if count is not None}
 
 
 def _add_known(entry: JsonObject, key: str, value: float | None) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from collector.cli import run_command
 from docs.generate.runs_file import runs_file_reference
-from processors.annotation.run_schema import CALL_KEYS, RUN_KEYS
+from processors.annotation.run_form import Call, Run
 
 PROJECT = Path(__file__).parents[2]
 DOCS = PROJECT / "docs"
@@ -50,7 +50,7 @@ def test_the_page_of_the_runs_file_is_up_to_date_and_its_line_is_read(
     page = (DOCS / "runs-file.md").read_text()
 
     assert runs_file_reference() == page, "run: make reference"
-    assert all(f"| `{key}`" in page for key in (*RUN_KEYS, *CALL_KEYS))
+    assert all(f"| `{key}`" in page for key in (*Run.__struct_fields__, *Call.__struct_fields__))
     (line,) = blocks("runs-file.md", "json")
     (tmp_path / "a.runs.jsonl").write_text(line)
     assert 0 == run_command(["replay", str(tmp_path), "--format", "json"])

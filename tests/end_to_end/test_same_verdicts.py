@@ -11,7 +11,7 @@ import yaml
 from collector.cli import run_command
 from collector.configuration.files import default_file
 from collector.otlp.codec import split_request
-from processors.annotation.run_schema import run_line_schema
+from processors.annotation.run_form import run_line_schema
 from tests.support.corpus import CORPUS, recorded_requests
 from tests.support.json_schema import mismatches
 from tests.support.otlp_senders import GrpcSender

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from collector.recordings.run_reader import run_from_json
+from processors.annotation.run_reader import run_from_json
 from processors.criteria.agent_criteria import AgentCriteria
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problems import ProblemsFound

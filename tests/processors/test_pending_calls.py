@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from collector.recordings.run_reader import run_from_json
 from processors.annotation.run_line import run_to_json
+from processors.annotation.run_reader import run_from_json
 from processors.comparison.captured_value import looks_failed, took_effect
 from processors.comparison.output import known_output
 from processors.criteria.agent_criteria import CriteriaSet

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from collector.recordings.run_reader import run_from_json
+from processors.annotation.run_reader import run_from_json
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problems import ProblemsFound
 from processors.evaluate import evaluate_run

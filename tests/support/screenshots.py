@@ -19,7 +19,7 @@ from msgspec import structs
 from collector.clock import ManualClock
 from collector.configuration import default_file
 from collector.page import PageConfig, PageServer
-from collector.recordings import graded_run_from_json
+from processors.annotation import graded_run_from_json
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import GradedRun
 from tests.support.chromium import Chromium

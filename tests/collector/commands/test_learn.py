@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.cli import run_command
-from collector.recordings import run_from_json
+from processors.annotation import run_from_json
 from processors.criteria import read_criteria
 from processors.model import GradedRun, Outcome
 from tests.support.agent_population import Line, deploy_agent, population, refund_agent

@@ -10,7 +10,7 @@ import pytest
 from collector.configuration.criteria_files import load_criteria
 from collector.configuration.files import default_file
 from collector.recordings.recorded_stream import RecordedStream
-from collector.recordings.run_reader import run_from_json
+from processors.annotation.run_reader import run_from_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import EvaluationResult, Outcome, Severity

@@ -18,13 +18,13 @@ from collector.grading.grading_worker import WorkerSettings
 from collector.grading.hand_over import Form
 from collector.journal.verdicts import encode_graded
 from collector.otlp.codec import split_request
-from collector.recordings.run_reader import run_from_json
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import FinishedTrace, GradedTrace
 from processors.annotation.run_line import format_run
+from processors.annotation.run_reader import run_from_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from collector.recordings.run_reader import run_from_json
 
 from collector.clock import SystemClock
 from collector.configuration.criteria_files import CriteriaStore
@@ -13,7 +14,6 @@ from collector.conversations import Conversations
 from collector.grading import Form, Grader, GradingPool, GradingStage, ThreadLane, WorkerSettings
 from collector.grading.grader import Graded
 from collector.grading.lanes import Supply
-from collector.recordings.run_reader import run_from_json
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics

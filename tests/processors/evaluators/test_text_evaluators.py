@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from collector.recordings.run_reader import run_from_json
 from processors.annotation.run_line import format_run
+from processors.annotation.run_reader import run_from_json
 from processors.evaluators.classification import (
     PrecisionRecallFscore,
     PrecisionRecallFscoreConfig,

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from collector.recordings.run_reader import run_from_json
 from processors.annotation.run_line import run_to_json
+from processors.annotation.run_reader import run_from_json
 from processors.comparison.output import known_output
 from processors.evaluators.repeated_calls import ToolErrorRecovery, ToolErrorRecoveryConfig
 from processors.evaluators.run_error import RunError, RunErrorConfig
