@@ -119,8 +119,11 @@ async def _stage(lane: str, folder: Path) -> AsyncIterator[GradingStage]:
 
 
 def _shown(graded: Sequence[GradedTrace]) -> list[tuple[object, ...]]:
-    """All that leaves: bytes of spans, lines of runs."""
-    return [([span[1] for span in trace.spans], [*map(format_run, trace.runs)]) for trace in graded]
+    """All that leaves: bytes of spans, lines of runs, results."""
+    return [
+        ([span[1] for span in trace.spans], [(format_run(run), list(run.results)) for run in trace.runs])
+        for trace in graded
+    ]
 
 
 @pytest.mark.parametrize("lane", ["thread", "processes"])
