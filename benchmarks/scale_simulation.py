@@ -173,7 +173,7 @@ def commit_size(rate: int) -> tuple[int, int, int]:
             break
         while finishing and finishing[0][0] <= when:
             for record in records.pop(finishing.popleft()[1], ()):
-                tracker.let_go(record)
+                tracker.release(record)
         records.setdefault(trace, []).append(tracker.add(offset, int(when * 1000)))
     whole = tracker.commit(max_bytes=1 << 30)
     cut = tracker.commit()

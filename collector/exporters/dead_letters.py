@@ -1,7 +1,7 @@
-"""What a backend refused for good, kept in a file (`service.dead_letters`) until somebody sends it again.
+"""What a backend refused for good, kept in a file (`service.dead_letters`) until it is sent again.
 
-A line is the request as OTLP/JSON, with a member `tracegrade` beside it that says who refused it, when and
-why; readers of OTLP/JSON pass over that. The file holds content as it came, and is its owner's alone.
+A line is the request as OTLP/JSON, with an extra member `tracegrade`: which exporter was refused, when and
+why; readers of OTLP/JSON ignore it. The file holds content as it was received, and is its owner's alone.
 """
 
 import asyncio
@@ -9,8 +9,9 @@ import fcntl
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
@@ -35,6 +36,8 @@ OUTCOMES = ("kept", "full", "failed", "expired")
 _logger = logging.getLogger(__name__)
 
 DeadLetterKind: TypeAlias = Literal["spans", "results", "log_records"]
+DeadLetterBox: TypeAlias = Callable[[bytes, int, str], Awaitable[None]]
+"""Keeps what one queue's backend refused: the request, how many items it has, and the reason."""
 
 
 class DeadLettersConfig(StrictModel):
@@ -52,13 +55,7 @@ class DeadLettersConfig(StrictModel):
 
 
 class DeadLetters:
-    """The file, for all exporters. What cannot be kept is counted, and holds up no queue longer than a write.
-
-    Args:
-        config: Where it is, and how large and old it may get.
-        metrics: Counts what becomes of refused things.
-        clock: Says when something was refused.
-    """
+    """The file, for all exporters. What cannot be kept is counted; it delays no queue longer than a write."""
 
     def __init__(self, config: DeadLettersConfig, metrics: Metrics, clock: Clock) -> None:
         self._config = config
@@ -76,14 +73,13 @@ class DeadLetters:
         if tasks is not None:
             tasks.create_task(self._purge_regularly(), name="remove old dead letters")
 
-    def box(self, exporter: str, kind: DeadLetterKind) -> "DeadLetterBox":
+    def box(self, exporter: str, kind: DeadLetterKind) -> DeadLetterBox:
         """Where the queue of an exporter puts what was refused."""
-        return DeadLetterBox(self, exporter, kind)
+        return partial(self._keep, exporter, kind)
 
-    async def keep(
-        self, request: bytes, count: int, reason: str, *, exporter: str, kind: DeadLetterKind
+    async def _keep(
+        self, exporter: str, kind: DeadLetterKind, request: bytes, count: int, reason: str
     ) -> None:
-        """Write a request of `count` spans or records that `exporter` refused because of `reason`."""
         header: JsonObject = {
             "exporter": exporter,
             "kind": kind,
@@ -99,7 +95,7 @@ class DeadLetters:
         if outcome != "kept":
             self._log.error(
                 outcome,
-                "What a backend refused could not be kept.",
+                "A request that a backend refused could not be kept as a dead letter.",
                 exporter=exporter,
                 path=str(self._config.path),
                 **{kind: count},
@@ -110,33 +106,33 @@ class DeadLetters:
         self._closing.set()
         self._thread.close(self._file.close)
 
-    def _write(self, request: bytes, told: JsonObject) -> Literal["kept", "full", "failed"]:
-        to_json = logs_request_to_json if told["kind"] == "log_records" else request_to_json
-        line = to_json(request)[:-1] + _KEY + encode_json(told) + b"}\n"
+    def _write(self, request: bytes, header: JsonObject) -> Literal["kept", "full", "failed"]:
+        to_json = logs_request_to_json if header["kind"] == "log_records" else request_to_json
+        line = to_json(request)[:-1] + _KEY + encode_json(header) + b"}\n"
         try:
             if self._size() + len(line) > self._config.max_mib * 1024 * 1024:
                 return "full"
             self._file.append(line)
             self._file.sync()
         except OSError as error:
-            self._log.error("cannot_write", "The file of dead letters cannot be written.", error=str(error))
+            self._log.error("cannot_write", "Dead letters cannot be written.", error=str(error))
             return "failed"
         return "kept"
 
     def _size(self) -> int:
         try:
             return os.stat(self._config.path).st_size
-        except FileNotFoundError:
+        except FileNotFoundError:  # a redrive has moved it
             return 0
 
-    def _is_too_old(self, told: JsonObject) -> bool:
+    def _is_too_old(self, header: JsonObject) -> bool:
         oldest = max(self._clock.unix_nano() - int(self._config.max_age * 1e9), 0)
-        return str(told.get("time")) < time_text(oldest)
+        return str(header.get("time")) < time_text(oldest)
 
     async def _purge_regularly(self) -> None:
         while not self._closing.is_set():
             try:
-                expired = await self._thread.run(remove_lines, self._config.path, self._is_too_old)
+                expired = await self._thread.run(_remove_lines, self._config.path, self._is_too_old)
             except OSError as error:
                 self._log.error("cannot_purge", "Old dead letters cannot be removed.", error=str(error))
             else:
@@ -145,56 +141,41 @@ class DeadLetters:
             await ends_within(_PURGE_INTERVAL_SECONDS, self._closing.wait(), self._clock)
 
 
-class DeadLetterBox:
-    """Keeps what one queue's backend refused."""
-
-    def __init__(self, letters: DeadLetters, exporter: str, kind: DeadLetterKind) -> None:
-        self._letters = letters
-        self._exporter = exporter
-        self._kind = kind
-
-    async def keep(self, request: bytes, count: int, reason: str) -> None:
-        """See `DeadLetters.keep`."""
-        await self._letters.keep(request, count, reason, exporter=self._exporter, kind=self._kind)
-
-
-def told_of(line: bytes) -> JsonObject:
-    """What a line says of its request; nothing if it is a line of somebody else."""
+def read_header(line: bytes) -> JsonObject:
+    """What a line records about its request; nothing if it is no dead letter."""
     place = line.rfind(_KEY)
-    if place < 0:
-        return {}
     try:
-        told = decode_json(line[place + len(_KEY) :].rstrip()[:-1])
+        header = decode_json(line[place + len(_KEY) :].rstrip()[:-1]) if place >= 0 else {}
     except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
+        header = {}
+    return header if isinstance(header, dict) else {}
 
 
-def remove_lines(path: Path, is_unwanted: Callable[[JsonObject], bool]) -> Counter[str]:
-    """Take lines out of a file of dead letters; how many spans or records, by exporter. Blocking."""
+def _remove_lines(path: Path, is_unwanted: Callable[[JsonObject], bool]) -> Counter[str]:
+    """Remove lines from a file of dead letters; how many spans or records, by exporter. Blocking."""
     removed: Counter[str] = Counter()
     with locked(path) as file:
-        if file is None or not any(is_unwanted(told) for line in file if (told := told_of(line))):
+        if file is None or not any(is_unwanted(header) for line in file if (header := read_header(line))):
             return removed
         file.seek(0)
         rest = path.with_name(path.name + ".tmp")
-        with open(os.open(rest, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "wb") as kept:
+        with open(os.open(rest, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, PRIVATE), "wb") as copy:
             for line in file:
-                told = told_of(line)
-                if told and is_unwanted(told):
-                    count = told.get("count")
-                    removed[str(told.get("exporter"))] += count if isinstance(count, int) else 0
+                header = read_header(line)
+                if header and is_unwanted(header):
+                    count = header.get("count")
+                    removed[str(header.get("exporter"))] += count if isinstance(count, int) else 0
                 else:
-                    kept.write(line)
-            kept.flush()
-            os.fsync(kept.fileno())
+                    copy.write(line)
+            copy.flush()
+            os.fsync(copy.fileno())
         os.replace(rest, path)
     return removed
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[BinaryIO | None]:
-    """The file at `path`, which nobody else moves or rewrites meanwhile; None if there is none."""
+    """The file at `path`, which no one else moves or rewrites meanwhile; None if there is none."""
     while True:
         try:
             file = path.open("rb")

@@ -1,8 +1,7 @@
 """The contracts of exporters: what they promise, and what a module in this folder has to expose.
 
-An exporter is one file here with a `COMPONENT`; it is found by the folder and registered nowhere.
-Exporters of spans and of scores stand behind a `SendingQueue` of their own; exporters of results are called
-directly.
+An exporter is one file here with a `COMPONENT`; it is discovered by the folder and registered nowhere.
+Exporters of spans and of scores are behind a sending queue; exporters of results are called directly.
 """
 
 from collections.abc import Callable
@@ -19,10 +18,10 @@ from collector.trace import GradedTrace
 
 @dataclass(frozen=True, slots=True)
 class ExportResponse:
-    """What a backend answered to a request that it took.
+    """A backend's answer to a request that it accepted.
 
     `rejected_spans` (or log records) were in the request and will not be stored (OTLP "Partial Success");
-    they must not be sent again. `message` is the backend's own text and may come without any rejected span.
+    they must not be sent again. `message` is the backend's own text, with or without rejected spans.
     """
 
     rejected_spans: int = 0
@@ -53,9 +52,9 @@ class SpanExporter(Protocol):
         """Send one serialised ExportTraceServiceRequest with `span_count` spans; may run concurrently.
 
         Raises:
-            RetryableExportError: it may be taken later.
-            ContentRefusedError: it will not be taken as it is, but a part of it might be.
-            PermanentExportError: neither it nor a part of it will ever be taken.
+            RetryableExportError: it may be accepted later.
+            ContentRefusedError: it will not be accepted as it is, but parts of it may be.
+            PermanentExportError: neither it nor a part of it will ever be accepted.
         """
         ...
 
@@ -93,8 +92,8 @@ class ResultExporter(Protocol):
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         """Take the runs of a trace; returns at once and never raises.
 
-        `done` is called when they are written or dropped; not, if a shutdown leaves them behind: whoever
-        gave it then has them still.
+        `done` is called when they are written or dropped, but not if a shutdown leaves them behind: the
+        caller, who gave `done`, still has them.
         """
         ...
 
@@ -121,10 +120,10 @@ ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanExporterType(Generic[ConfigT]):
-    """An exporter of spans, as configuration sees it; `config_model` derives from `SpanExporterConfig`.
+    """An exporter of spans or of scores, as configuration sees it.
 
-    One of scores is made alike; its `config_model` derives from `ScoreExporterConfig`, and its requests are
-    those of a `LogExporter`: a log record for each verdict.
+    `config_model` derives from `SpanExporterConfig` or `ScoreExporterConfig`. An exporter of scores gets
+    requests with a log record for each verdict.
     """
 
     type_name: str

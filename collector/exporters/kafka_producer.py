@@ -1,16 +1,14 @@
-"""What writes to Kafka: records in, and back once the brokers have them; the settings that this takes."""
+"""Writing records to Kafka until the brokers have them, and the settings for that."""
 
 import asyncio
-import contextlib
 import logging
-import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import Field
 
-from collector.clock import ends_within
+from collector.client_thread import ClientThread
 from collector.config_fields import PositiveDuration
 from collector.errors import ContentRefusedError, ExportError, RetryableExportError, StartupError
 from collector.exporters.exporter import ExporterContext
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
 
 RECORD_OVERHEAD_BYTES = 1024
-"""What a record may have beside its value: key, framing, and that of the batch around it."""
+"""What a record may have in addition to its value: key, framing, and that of the batch around it."""
 
 _POLL_SECONDS = 0.1
 _LINGER_MILLISECONDS = 5
@@ -63,14 +61,14 @@ class KafkaProducerConfig(KafkaConnectionConfig):
 class KafkaProducer:
     """An idempotent producer for one topic: what is sent is written once, in order for each key.
 
-    A record that was not answered in time is still under way. Whoever sends it again waits for that one, and
-    no second is written. After a restart of this process, or an error after which the client must be made
-    anew, a record may be written twice.
+    A record that was not answered in time is still under way: sending it again waits for that one, and no
+    second is written. After a restart of this process, or an error after which the client must be created
+    again, a record may be written twice.
 
     Args:
         name: The exporter's id in the configuration.
         config: How brokers are reached, and the topic.
-        context: What the client's errors are counted and timeouts are measured on.
+        context: Metrics and clock.
         max_unanswered_bytes: What the client may hold.
     """
 
@@ -99,10 +97,10 @@ class KafkaProducer:
         return self._config.max_message_bytes - RECORD_OVERHEAD_BYTES
 
     async def start(self) -> None:
-        """Make the client; that no broker answers is no reason not to start.
+        """Create the client; that no broker answers is no reason not to start.
 
         Raises:
-            StartupError: the client is not installed, or does not take its settings.
+            StartupError: the client is not installed, or rejects its settings.
         """
         try:
             import confluent_kafka
@@ -120,28 +118,28 @@ class KafkaProducer:
 
         Raises:
             RetryableExportError: some of them are not known to be there; send the same again.
-            ContentRefusedError: some of them will never be taken.
+            ContentRefusedError: some of them will never be accepted.
         """
         if self._client is None:
             raise RetryableExportError("The exporter is not started.")
         if self._client.is_broken:
-            self._client.stop()
+            self._client.thread.stop()
             self._forget()
             self._client = self._new_client()
-        futures: list[_Answer] = []
+        answers: list[_Answer] = []
         try:
             for record in records:
-                futures.append(self._found_before(record) or self._client.produce(self._config.topic, record))
-            if futures:
-                await asyncio.wait(futures, timeout=self._config.timeout)
-            failure: ExportError | None = _failure(futures, self._config.timeout)
+                answers.append(self._answer_of(record) or self._client.produce(self._config.topic, record))
+            if answers:
+                await asyncio.wait(answers, timeout=self._config.timeout)
+            failure: ExportError | None = _failure(answers, self._config.timeout)
         except BufferError:
             failure = RetryableExportError("Too much waits for brokers.")
         except asyncio.CancelledError:
-            self._remember(records, futures)
+            self._remember(records, answers)
             raise
         if failure is not None:
-            self._remember(records, futures)
+            self._remember(records, answers)
             raise failure
 
     async def close(self, deadline: float) -> None:
@@ -149,27 +147,24 @@ class KafkaProducer:
         client, self._client = self._client, None
         self._forget()
         if client is not None:
-            client.stop()
-            left = asyncio.to_thread(client.join)
-            await ends_within(max(deadline - self._clock.monotonic(), 1.0), left, self._clock)
+            client.thread.stop()
+            await client.thread.join(deadline, self._clock)
 
-    def _found_before(self, record: KafkaRecord) -> _Answer | None:
-        if not self._sent_before:
-            return None
-        future = self._sent_before.pop(record, None)
-        if future is not None:
+    def _answer_of(self, record: KafkaRecord) -> _Answer | None:
+        """The answer to `record` that an attempt before waits for, no longer remembered."""
+        answer = self._sent_before.pop(record, None)
+        if answer is not None:
             self._sent_before_bytes -= len(record[1])
-        return future
+        return answer
 
-    def _remember(self, records: Sequence[KafkaRecord], futures: Sequence[_Answer]) -> None:
+    def _remember(self, records: Sequence[KafkaRecord], answers: Sequence[_Answer]) -> None:
         """Note what need not be sent again with the others, as far as there is room."""
-        for record, future in zip(records, futures, strict=False):
-            if not (future.done() and future.result() is not None) and record not in self._sent_before:
-                self._sent_before[record] = future
+        for record, answer in zip(records, answers, strict=False):
+            if not (answer.done() and answer.result() is not None) and record not in self._sent_before:
+                self._sent_before[record] = answer
                 self._sent_before_bytes += len(record[1])
         while self._sent_before_bytes > self._max_unanswered_bytes:
-            oldest = next(iter(self._sent_before))
-            self._found_before(oldest)
+            self._answer_of(next(iter(self._sent_before)))
 
     def _forget(self) -> None:
         self._sent_before.clear()
@@ -183,28 +178,24 @@ class KafkaProducer:
             "partitioner": _PARTITIONERS[config.partitioner],
             "compression.type": config.compression,
             "message.max.bytes": config.max_message_bytes,
-            "message.timeout.ms": 0,  # the queue before the exporter knows when to give up
+            "message.timeout.ms": 0,  # the queue before the exporter decides when to give up
             "linger.ms": _LINGER_MILLISECONDS,
             "queue.buffering.max.kbytes": max(self._max_unanswered_bytes // 1024, 1),
             "queue.buffering.max.messages": 1_000_000,
             "allow.auto.create.topics": False,
             "topic.metadata.refresh.interval.ms": 60_000,
-            "log_level": 0,  # errors come by the callback
+            "log_level": 0,  # errors arrive by the callback
         }
         return _Client(settings, self._note_error, name=f"write to {self._name}")
 
     def _note_error(self, error: "KafkaError") -> None:
         self._metrics.kafka_errors.add(1, error.name())
-        self._log.warning(
-            "kafka", "The Kafka client tells of an error.", exporter=self._name, error=one_line(error.str())
-        )
+        message = "The Kafka client reports an error."
+        self._log.warning("kafka", message, exporter=self._name, error=one_line(error.str()))
 
 
 class _Client:
-    """librdkafka's producer, and the thread that hears what became of records.
-
-    All of it is used on the event loop, but for what `_run` calls.
-    """
+    """librdkafka's producer, used on the event loop, and a thread that polls it for outcomes."""
 
     def __init__(
         self,
@@ -216,69 +207,56 @@ class _Client:
         from confluent_kafka import Producer
 
         self.is_broken = False
-        """Whether it takes nothing any more."""
+        """Whether it accepts nothing any more."""
         self._note_error = note_error
-        self._loop = asyncio.get_running_loop()
         self._reports: list[tuple[_Answer, KafkaError | None]] = []
-        self._stopping = threading.Event()
-        self._producer = Producer({**settings, "error_cb": self._hear_error})
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-        self._thread.start()
+        self.thread = ClientThread(name, self._poll)
+        self._producer = Producer(
+            {**settings, "error_cb": lambda error: self.thread.call_soon(self._take_error, error)}
+        )
+        self.thread.start()
 
     def produce(self, topic: str, record: KafkaRecord) -> _Answer:
-        """Write a record; what the future holds is why it was not taken, None if it was.
+        """Write a record; what the future holds is why it was not accepted, None if it was.
 
         Raises:
             BufferError: it holds too much already.
         """
         from confluent_kafka import KafkaException
 
-        answer: _Answer = self._loop.create_future()
+        answer: _Answer = asyncio.get_running_loop().create_future()
         try:
             self._producer.produce(topic, record[1], record[0], on_delivery=partial(self._report, answer))
         except KafkaException as failure:
             self._settle([(answer, failure.args[0])])
         return answer
 
-    def stop(self) -> None:
-        """Let the thread end, and give up what is not answered."""
-        self._stopping.set()
-
-    def join(self) -> None:
-        """Wait for the thread."""
-        self._thread.join()
-
-    def _settle(self, reports: "Collection[tuple[_Answer, KafkaError | None]]") -> None:
+    def _settle(self, reports: "Sequence[tuple[_Answer, KafkaError | None]]") -> None:
         for answer, error in reports:
             if not answer.done():
                 answer.set_result(error)
-            if error is not None and (error.fatal() or error.code() == error._FATAL):
-                self.is_broken = True
+            self._check(error)
+
+    def _take_error(self, error: "KafkaError") -> None:
+        self._check(error)
+        self._note_error(error)
+
+    def _check(self, error: "KafkaError | None") -> None:
+        if error is not None and (error.fatal() or error.code() == error._FATAL):
+            self.is_broken = True
 
     # On the thread.
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
+    def _poll(self) -> None:
+        while not self.thread.is_stopping:
             self._producer.poll(_POLL_SECONDS)
             if self._reports:
                 reports, self._reports = self._reports, []
-                self._tell(self._settle, reports)
+                self.thread.call_soon(self._settle, reports)
         self._producer.purge()
 
     def _report(self, answer: _Answer, error: "KafkaError | None", message: "Message") -> None:
         self._reports.append((answer, error))
-
-    def _hear_error(self, error: "KafkaError") -> None:
-        self._tell(self._take_error, error)
-
-    def _tell(self, call: Callable[..., object], *arguments: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(call, *arguments)
-
-    def _take_error(self, error: "KafkaError") -> None:
-        if error.fatal() or error.code() == error._FATAL:
-            self.is_broken = True
-        self._note_error(error)
 
 
 def _failure(answers: Sequence[_Answer], seconds: float) -> RetryableExportError | ContentRefusedError | None:

@@ -1,6 +1,6 @@
 """Graded runs to a Kafka topic (`kafka_results`): the lines of a results file, one a record.
 
-The key is the trace id in hex. After a crash a run may come twice, with the same trace and span id.
+The key is the trace id in hex. After a crash a run may arrive twice, with the same trace and span id.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from collector.errors import ContentRefusedError
 from collector.exporters.exporter import ExporterContext, ResultExporterType
-from collector.exporters.kafka_producer import KafkaProducer, KafkaProducerConfig, KafkaRecord
+from collector.exporters.kafka_producer import KafkaProducer, KafkaProducerConfig
 from collector.exporters.run_writer import RunWriter, RunWriterConfig
 from collector.kafka_connection import KafkaName
 from processors.spans import RawSpan
@@ -37,27 +37,21 @@ class KafkaResultsExporter(RunWriter):
     async def write(self, lines: Sequence[RawSpan]) -> int:
         """See `RunWriter`; a run that is too large for a record is left out."""
         largest = self._producer.max_value_bytes
-        fitting = [(trace_id.hex().encode(), text) for trace_id, text, _ in lines if len(text) <= largest]
-        refused = len(lines) - len(fitting)
+        records = [(trace_id.hex().encode(), text) for trace_id, text, _ in lines if len(text) <= largest]
+        refused = len(lines) - len(records)
         try:
-            await self._producer.send(fitting)
-        except ContentRefusedError:
-            refused += await self._write_alone(fitting)
+            await self._producer.send(records)
+        except ContentRefusedError:  # each alone: those that were written are not written again
+            for record in records:
+                try:
+                    await self._producer.send([record])
+                except ContentRefusedError:
+                    refused += 1
         return refused
 
     async def close(self, deadline: float) -> None:
         """See `RunWriter`."""
         await self._producer.close(deadline)
-
-    async def _write_alone(self, records: Sequence[KafkaRecord]) -> int:
-        """Find those of `records` that the topic does not take; the others are not written again."""
-        refused = 0
-        for record in records:
-            try:
-                await self._producer.send([record])
-            except ContentRefusedError:
-                refused += 1
-        return refused
 
 
 COMPONENT = ResultExporterType(

@@ -107,14 +107,10 @@ class OtlpGrpcExporter:
         self._metadata = tuple((key.lower(), value) for key, value in headers.items())
         self._channel: grpc.Channel | None = None
         self._threads: ThreadPoolExecutor | None = None
-        self._export_spans: Callable[..., bytes] | None = None
-        self._export_logs: Callable[..., bytes] | None = None
 
     async def start(self) -> None:
-        """Make the channel; it connects when the first request is sent."""
-        self._channel = self._make_channel()
-        self._export_spans = self._channel.unary_unary(_TRACES_METHOD)
-        self._export_logs = self._channel.unary_unary(_LOGS_METHOD)
+        """Create the channel; it connects when the first request is sent."""
+        self._channel = self._new_channel()
         self._threads = ThreadPoolExecutor(
             self._config.sending_queue.num_consumers + RESULT_QUEUES,
             thread_name_prefix=f"export-{self.name}",
@@ -122,23 +118,24 @@ class OtlpGrpcExporter:
 
     async def export(self, request: bytes, span_count: int) -> ExportResponse:
         """Send one request; see `SpanExporter.export`."""
-        return await self._send_in_thread(self._export_spans, request)
+        return await self._send_in_thread(_TRACES_METHOD, request)
 
     async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
         """Send one request with log records; see `LogExporter.export_logs`."""
-        return await self._send_in_thread(self._export_logs, request)
+        return await self._send_in_thread(_LOGS_METHOD, request)
 
     async def shutdown(self, deadline: float) -> None:
         """Close the channel; requests under way end as cancelled."""
         channel, threads = self._channel, self._threads
-        self._channel = self._threads = self._export_spans = self._export_logs = None
+        self._channel = self._threads = None
         if channel is not None and threads is not None:
             channel.close()
             threads.shutdown(wait=False, cancel_futures=True)
 
-    async def _send_in_thread(self, call: Callable[..., bytes] | None, request: bytes) -> ExportResponse:
-        if self._threads is None or call is None:
+    async def _send_in_thread(self, method: str, request: bytes) -> ExportResponse:
+        if self._threads is None or self._channel is None:
             raise RetryableExportError("The exporter is not started.")
+        call = self._channel.unary_unary(method)
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._send, call, request)
 
     def _send(self, call: Callable[..., bytes], request: bytes) -> ExportResponse:
@@ -150,7 +147,7 @@ class OtlpGrpcExporter:
             raise RetryableExportError("The channel is closed.") from error
         return read_response(body)
 
-    def _make_channel(self) -> grpc.Channel:
+    def _new_channel(self) -> grpc.Channel:
         config = self._config
         options: list[tuple[str, str | int]] = [
             ("grpc.primary_user_agent", user_agent()),

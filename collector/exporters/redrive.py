@@ -1,7 +1,7 @@
 """Sending again what a backend refused (`tracegrade redrive`).
 
-The file is moved aside first, so that a service which writes to it goes on with a new one. What is not taken
-this time either goes back to the file; whoever stops in the middle sends some of it twice.
+The file is moved first, so that a running service continues with a new one. What is refused again returns to
+the file; an interrupted redrive sends some of it twice.
 """
 
 import os
@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from collector.clock import Clock
 from collector.errors import MalformedRequest, PermanentExportError, RetryableExportError
 from collector.exporters.assembly import exporter_types
-from collector.exporters.dead_letters import PRIVATE, locked, told_of
+from collector.exporters.dead_letters import PRIVATE, locked, read_header
 from collector.exporters.exporter import ExporterContext, ExportResponse, LogExporter, SpanExporter
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.retry import BackOff
@@ -30,12 +30,12 @@ _Config: TypeAlias = SpanExporterConfig | ScoreExporterConfig
 
 @dataclass(slots=True)
 class Redriven:
-    """What came of it, in lines of the file. `problems` name those that stay, with the line's number."""
+    """The outcome, in lines of the file. `problems` name those that stay, with the line's number."""
 
     sent: int = 0
     kept: int = 0
     rejected_spans: int = 0
-    """Spans and records that the backend took the request without; they cannot be told apart."""
+    """Spans and records that the backend left out of requests that it accepted; which ones is not known."""
     problems: list[str] = field(default_factory=list)
 
 
@@ -44,8 +44,8 @@ async def redrive_file(
 ) -> Redriven:
     """Send every line of the file `path` to the exporter `name`.
 
-    A request that may be taken later is tried again for `patience_seconds`; after that nothing more is tried,
-    and the rest stays in the file.
+    A request that may be accepted later is tried again for `patience_seconds`; after that nothing more is
+    tried, and the rest stays in the file.
 
     Raises:
         ValueError: the exporter takes neither spans nor log records; for people.
@@ -58,30 +58,30 @@ async def redrive_file(
     exporter = component.create(name, config, context)
     if not isinstance(config, SpanExporterConfig | ScoreExporterConfig):
         raise TypeError(f"{type(config)} is no configuration of such an exporter")
-    aside = path.with_name(path.name + ".redriving")
+    moved = path.with_name(path.name + ".redriving")
     await exporter.start()
     try:
-        _move_aside(path, aside)
-        outcome, kept = await _send_all(aside, exporter, config, context.clock, patience_seconds)
+        _move(path, moved)
+        outcome, kept = await _send_all(moved, exporter, config, context.clock, patience_seconds)
         if kept:
             file = JsonLinesFile(path, mode=PRIVATE)
             file.append(b"".join(kept))
             file.sync()
             file.close()
-        aside.unlink()
+        moved.unlink()
     finally:
         await exporter.shutdown(context.clock.monotonic() + _SHUTDOWN_SECONDS)
     return outcome
 
 
-def _move_aside(path: Path, aside: Path) -> None:
-    """Move the file where no service writes; what stopped in the middle goes on with what it moved."""
-    if aside.exists():
+def _move(path: Path, target: Path) -> None:
+    """Move the file where no service writes; after an interruption the file moved before is used."""
+    if target.exists():
         return
     with locked(path) as file:
         if file is None:
             raise FileNotFoundError(path)
-        os.rename(path, aside)
+        os.rename(path, target)
 
 
 async def _send_all(
@@ -100,7 +100,7 @@ async def _send_all(
                     response = await _send(line, exporter, config, clock, patience_seconds)
                 except RetryableExportError as error:
                     gave_up = True
-                    problem = f"not taken within {patience_seconds:g} s, nothing more was tried: {error}"
+                    problem = f"not accepted within {patience_seconds:g} s, nothing more was tried: {error}"
                 except (PermanentExportError, MalformedRequest, ValueError) as error:
                     problem = str(error)
                 else:
@@ -117,8 +117,9 @@ async def _send_all(
 async def _send(
     line: bytes, exporter: SpanExporter, config: _Config, clock: Clock, patience_seconds: float
 ) -> ExportResponse:
-    """Send one line until it is taken or refused, or patience ends."""
-    is_log = told_of(line).get("kind") == "log_records" or line.startswith(b'{"resourceLogs"')
+    """Send one line until it is accepted or refused, or patience ends."""
+    header = read_header(line)
+    is_log = header.get("kind") == "log_records" or line.startswith(b'{"resourceLogs"')
     if is_log and not (config.takes_log_records and isinstance(exporter, LogExporter)):
         raise ValueError(f'"{exporter.name}" takes no log records')
     if not is_log and not config.takes_spans:
@@ -129,15 +130,11 @@ async def _send(
     while True:
         try:
             if is_log and isinstance(exporter, LogExporter):
-                return await exporter.export_logs(request, _count(line))
+                count = header.get("count")
+                return await exporter.export_logs(request, count if isinstance(count, int) else 1)
             return await exporter.export(request, split_request(request).accepted)
         except RetryableExportError as error:
             wait = back_off.next_wait(error.retry_after_seconds)
             if clock.monotonic() + wait > give_up_at:
                 raise
             await clock.sleep(wait)
-
-
-def _count(line: bytes) -> int:
-    count = told_of(line).get("count")
-    return count if isinstance(count, int) else 1

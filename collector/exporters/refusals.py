@@ -58,7 +58,7 @@ class Refusals:
         fate = "dropped"
         if self._dead_letters is not None:
             fate = "dropped and kept as dead letters"
-            await self._dead_letters.keep(request.encode(), request.span_count, str(refusal))
+            await self._dead_letters(request.encode(), request.span_count, str(refusal))
         self._queue.drop(request, "rejected")
         items = self._queue.counts.items
         self._log.error(

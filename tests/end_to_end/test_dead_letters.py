@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from collector.cli import run_command
-from collector.exporters.dead_letters import told_of
+from collector.exporters.dead_letters import read_header
 from collector.otlp.codec import join_spans, split_request
 from processors.spans import RawSpan
 from tests.support.agent_spans import MILLISECOND, agent, tool
@@ -87,11 +87,11 @@ async def test_what_was_refused_reaches_another_backend_with_its_verdicts(
     file = tmp_path / "dead.jsonl"
     lines = file.read_bytes().splitlines()
 
-    assert {"spans", "results", "log_records"} == {told_of(line)["kind"] for line in lines}
-    assert all("PERMISSION_DENIED: no such tenant" in str(told_of(line)["reason"]) for line in lines)
+    assert {"spans", "results", "log_records"} == {read_header(line)["kind"] for line in lines}
+    assert all("PERMISSION_DENIED: no such tenant" in str(read_header(line)["reason"]) for line in lines)
     assert 0o600 == stat.S_IMODE(file.stat().st_mode)
     kept = samples['tracegrade_dead_letters_total{exporter="otlp",outcome="kept"}']
-    assert kept == sum(int(str(told_of(line)["count"])) for line in lines)
+    assert kept == sum(int(str(read_header(line)["count"])) for line in lines)
 
     other = kind()
     await other.start()
@@ -157,7 +157,7 @@ async def test_a_full_file_takes_no_more_and_the_books_still_hold(tmp_path: Path
 async def test_old_lines_are_removed_at_the_start_and_counted(tmp_path: Path) -> None:
     await _refused(tmp_path, Answer("refuse"))
     file = tmp_path / "dead.jsonl"
-    kept = sum(int(str(told_of(line)["count"])) for line in file.read_bytes().splitlines())
+    kept = sum(int(str(read_header(line)["count"])) for line in file.read_bytes().splitlines())
     foreign = b'{"resourceSpans":[]}\n'
     with file.open("ab") as opened:
         opened.write(foreign)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.exporters.dead_letters import told_of
+from collector.exporters.dead_letters import read_header
 from collector.otlp.codec import join_spans, split_request
 from processors.model.json_values import JsonObject
 from tests.support.balanced_replicas import CRITERIA, Traffic, trace_id_of
@@ -77,7 +77,7 @@ async def test_spans_with_verdicts_and_runs_are_written_once(broker: KafkaBroker
     assert len(traffic.sent) == len(written)
     assert sorted(service.results_path.read_bytes().splitlines()) == sorted(value for _, value in written)
     assert all(json.loads(value)["trace_id"].encode() == key for key, value in written)
-    told = told_of(dead.read_bytes().splitlines()[0])
+    told = read_header(dead.read_bytes().splitlines()[0])
     assert ("kafka", 1) == (told["exporter"], told["count"])
     assert 1 == metrics['tracegrade_dead_letters_total{exporter="kafka",outcome="kept"}']
     assert 0 == metrics['tracegrade_accounting_error_spans{exporter="kafka"}']

@@ -20,23 +20,23 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
     )
     group_instance_id: KafkaName | None = Field(
         default=None,
-        description="A name that is this process's own and stays over restarts, such as the pod's: back "
-        "within session_timeout it goes on with its partitions.",
+        description="A name unique to this process that is stable over restarts, such as the pod's: after a "
+        "restart within session_timeout it keeps its partitions.",
     )
     partitioner: Literal["fnv1a", "murmur2", "crc32", "any"] = Field(
         default="fnv1a",
-        description="How whoever writes finds the partition of a key: fnv1a is the OpenTelemetry "
-        "Collector's, murmur2 that of Java clients, crc32 that of librdkafka. A trace found elsewhere is "
-        "interrupted. With any, nothing is checked.",
+        description="How the producer determines the partition of a key: fnv1a is the OpenTelemetry "
+        "Collector's, murmur2 that of Java clients, crc32 that of librdkafka. A trace in another partition "
+        "is interrupted. With any, nothing is checked.",
     )
     initial_offset: Literal["earliest", "latest"] = Field(
         default="earliest",
-        description="Where the group begins to read if it never did: all that is there, or what comes.",
+        description="Where the group starts to read the first time: all that is there, or only new records.",
     )
     lookback: Duration = Field(
         default=120.0,
         description="How much of what was delivered before is read again when a partition is taken over, to "
-        "know which spans come late. A trace that began earlier is interrupted. Longer than most traces take "
+        "recognize late spans. A trace that began earlier is interrupted. Longer than most traces take "
         "until their first span ends.",
     )
     session_timeout: PositiveDuration = Field(
@@ -49,5 +49,5 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
         default=16 * 1024 * 1024,
         ge=1,
         le=512 * 1024 * 1024,
-        description="Larger records are left out for good, and counted.",
+        description="Larger records are skipped for good, and counted.",
     )

@@ -7,21 +7,21 @@ from collector.clock import Clock
 
 MAX_DISTRUSTED = 100_000
 REFRESH_SECONDS = 660.0
-"""How long writers may go by an old number of partitions: the Collector asks every 10 min."""
+"""How long producers may use an old number of partitions: the Collector refreshes it every 10 min."""
 
 
 class TrustedKeys:
     """Which traces are known to lie in one partition; one for all partitions of a topic.
 
-    A trace is not trusted if a record of it was seen whose key is not its id, or in another partition than
-    the one that `partition_of` finds for its id, by the number of partitions now or by one of the last
-    11 min. At most 100,000 traces are remembered for their keys.
+    A trace is not trusted if a record of it had a key other than its id, or lay in another partition than
+    `partition_of` gives for its id, by the number of partitions now or by one of the last 11 min. At most
+    100,000 traces are remembered for their keys.
 
     Attributes:
         partition_count: How many partitions the topic has; 0 if that is not known yet.
 
     Args:
-        partition_of: The partition of a key among so many; None where nobody knows how it is found.
+        partition_of: The partition of a key among so many; None where that is not known.
         clock: What time passes on.
     """
 
@@ -33,7 +33,7 @@ class TrustedKeys:
         self._former: list[tuple[int, float]] = []
 
     def note_partition_count(self, count: int) -> None:
-        """The topic has so many partitions now."""
+        """The topic has `count` partitions now."""
         if count == self.partition_count:
             return
         if self.partition_count:

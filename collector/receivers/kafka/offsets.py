@@ -1,7 +1,7 @@
 """Which records of a partition are done, and what to commit, so that nothing undelivered is ever passed.
 
-A record is done when nobody holds anything of it. The committed offset is the first that is not done; those
-done beyond it stand in the metadata of the commit, so that who takes over reads them without delivering them.
+A record is done when nothing of it is held any more. The committed offset is the first that is not done;
+those done beyond it are in the commit's metadata, so that the next member does not deliver them again.
 """
 
 from array import array
@@ -10,20 +10,20 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 MAX_METADATA_BYTES = 4095
-"""What a broker takes beside a committed offset, by default: it refuses 4,096 bytes (seen with 4.1.1)."""
+"""What a broker accepts with a committed offset, by default: it refuses 4,096 bytes (seen with 4.1.1)."""
 MIN_METADATA_BYTES = 255
-"""No commit is told in fewer, however little a broker takes: a trace in work must fit."""
+"""No commit has less room, however little a broker accepts: a trace in work must fit."""
 
 _VERSION = "1"
 _NO_TIME = "-"
-_HAS_IT = "o"
+_IS_OPEN = "o"
 _COMPACT_AT = 4096
 _OPEN, _DONE = b"\x01", b"\x00"
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What to commit: the next offset to read, and what else is known, as a text."""
+    """The next offset to read, and what else is known, as a text."""
 
     offset: int
     metadata: str
@@ -31,12 +31,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a member of the group had come: what `OffsetTracker.commit` told.
+    """How far a member of the group had come, as in a commit of its `OffsetTracker`.
 
     `unix_milli` is the time of the first record that was not done, None if it is not known. `done` are the
-    ranges of offsets beyond `offset` that were done, each without its end, in order. `is_open`: whoever told
-    it had the partition then, and if nothing else was told since, did not live to give it away. `in_work` are
-    the ids of the traces that were being graded then.
+    ranges of offsets beyond `offset` that were done, each without its end, in order. `is_open`: the member
+    still had the partition; where this is the last commit, it crashed with it. `in_work` are the ids of the
+    traces that were being graded.
     """
 
     offset: int
@@ -55,14 +55,14 @@ class Progress:
     def commit(
         self, max_bytes: int = MAX_METADATA_BYTES, *, is_open: bool, in_work: Collection[bytes]
     ) -> Commit:
-        """The same once more, by whoever has the partition now; see `OffsetTracker.commit`."""
+        """The same, committed by the present member; see `OffsetTracker.commit`."""
         return _commit(self.offset, self.unix_milli, self.done, max_bytes, _marks(is_open, in_work))
 
 
 def _commit(
     offset: int, unix_milli: int | None, done: Iterable[tuple[int, int]], max_bytes: int, marks: str
 ) -> Commit:
-    """A commit that tells of as many ranges of `done` as fit."""
+    """A commit with as many ranges of `done` as fit."""
     time = _NO_TIME if unix_milli is None else f"{max(unix_milli, 0):x}"
     text = f"{_VERSION} {time} "
     steps: list[str] = []
@@ -79,25 +79,25 @@ def _commit(
 
 
 def _marks(is_open: bool, in_work: Collection[bytes]) -> str:
-    """What stands behind the offsets: whether a member has the partition, and what it is grading."""
-    words = [_HAS_IT] if is_open else []
+    """What follows the offsets: whether a member has the partition, and what it is grading."""
+    words = [_IS_OPEN] if is_open else []
     words += sorted(trace_id.hex() for trace_id in in_work)
     return f" {','.join(words)}" if words else ""
 
 
 def read_progress(offset: int, metadata: str | None) -> Progress:
-    """What a commit tells; whatever else wrote its metadata, the offset counts."""
+    """What is in a commit; where its metadata was written by something else, the offset alone."""
     version, _, rest = (metadata or "").partition(" ")
     if version != _VERSION:
         return Progress(offset)
     time, _, rest = rest.partition(" ")
     runs, _, marks = rest.partition(" ")
     words = marks.split(",") if marks else []
-    is_open = _HAS_IT in words
+    is_open = _IS_OPEN in words
     try:
         unix_milli = None if time == _NO_TIME else int(time, 16)
         steps = [int(step, 16) for step in runs.split(",")] if runs else []
-        in_work = frozenset(bytes.fromhex(word) for word in words if word != _HAS_IT)
+        in_work = frozenset(bytes.fromhex(word) for word in words if word != _IS_OPEN)
     except ValueError:
         return Progress(offset)
     done: list[tuple[int, int]] = []
@@ -111,7 +111,7 @@ def read_progress(offset: int, metadata: str | None) -> Progress:
 
 
 class OffsetTracker:
-    """Counts for each record read how many hold something of it; 21 bytes a record, each call O(1).
+    """Counts for each record read its holders; 21 bytes a record, each call O(1).
 
     Records are added in the order of their offsets; an offset that is left out counts as done. They are
     known by their number: the first is 0.
@@ -162,11 +162,11 @@ class OffsetTracker:
         return self._first + len(self._holders) - 1
 
     def hold(self, record: int, holders: int = 1) -> None:
-        """So many more hold something of a record that is not done."""
+        """Add holders of something of a record that is not done."""
         self._holders[record - self._first] += holders
 
-    def let_go(self, record: int) -> None:
-        """One who held something of the record is done with it."""
+    def release(self, record: int) -> None:
+        """One holder of something of the record is done with it."""
         place = record - self._first
         self._holders[place] -= 1
         if self._holders[place]:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -38,66 +39,50 @@ class Record(Protocol):
         ...
 
 
+@dataclass(eq=False, kw_only=True)
 class ReadPartition:
-    """Reads the records of a partition in order; is the `RecordSource` of what comes out of them.
+    """Reads the records of a partition in order; is the `RecordSource` of what comes out of them."""
 
-    Args:
-        number: Of the partition.
-        progress: How far a member before had come; its offset is where delivering goes on.
-        consumer: Where records go.
-        partition_count: How many partitions the topic has.
-        keys: Which traces lie in one partition.
-        max_record_bytes: Larger records are left out.
-        metrics: Counts the records.
-        clock: What the log's limit is measured on.
-        end: The offset behind the last record that was there when the partition was taken over.
-        turn: Held by the one trace that is in work, of all partitions that a dead member had.
-        on_announcement: Called when `commit` has to be told at once.
-    """
+    number: int
+    progress: Progress
+    """How far a member before had come; its offset is where delivering goes on."""
+    consumer: InitVar[RecordConsumer]
+    partition_count: InitVar[int]
+    keys: TrustedKeys
+    """Which traces lie in one partition."""
+    max_record_bytes: int
+    """Larger records are left out."""
+    metrics: Metrics
+    clock: Clock
+    end: InitVar[int] = 0
+    """The offset behind the last record that was there when the partition was taken over."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the one trace that is in work, of all partitions that a dead member had."""
+    on_announcement: Callable[[], None] = lambda: None
+    """Called when `commit` has to be sent at once."""
 
-    def __init__(
-        self,
-        number: int,
-        progress: Progress,
-        *,
-        consumer: RecordConsumer,
-        partition_count: int,
-        keys: TrustedKeys,
-        max_record_bytes: int,
-        metrics: Metrics,
-        clock: Clock,
-        end: int = 0,
-        turn: asyncio.Lock | None = None,
-        on_announcement: Callable[[], None] = lambda: None,
-    ) -> None:
-        self.number = number
-        self.in_flight = 0
-        """Finished traces and late spans that exporters have not let go of."""
+    in_flight: int = field(default=0, init=False)
+    """Finished traces and late spans that exporters are not done with."""
+
+    def __post_init__(self, consumer: RecordConsumer, partition_count: int, end: int) -> None:
         self.settled = asyncio.Event()
         """Set when something in flight has arrived."""
         self.waiting: deque[Record | None] = deque()
         """What was read and found no room, in order; None is the end of the partition."""
         self.committed: Commit | None = None
-        self._tracker = OffsetTracker(progress.offset)
-        self._progress = progress
-        self._keys = keys
-        self._max_record_bytes = max_record_bytes
-        self._metrics = metrics
-        self._clock = clock
-        self._log = RateLimitedLogger(_logger, clock)
-        self._doubtful_until = end if progress.is_open else 0
-        self._turn = turn or asyncio.Lock()
+        self._tracker = OffsetTracker(self.progress.offset)
+        self._log = RateLimitedLogger(_logger, self.clock)
+        self._doubtful_until = end if self.progress.is_open else 0
         self._awaiting_turn = 0
         self._in_work: bytes | None = None
         self._announced: asyncio.Future[None] | None = None
-        self._on_announcement = on_announcement
         self._needs_horizon = True
         self._entered: int | None = None  # the number of the first record that waits
         self._is_closed = False
         self._is_over = False
         self._intake: PartitionIntake = consumer.open_partition(self, partition_count)
 
-    # What the pipeline asks of it.
+    # For the pipeline.
 
     def hold(self, record: int) -> None:
         """See `collector.trace.RecordSource`."""
@@ -123,14 +108,14 @@ class ReadPartition:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether records are in hand that whoever had the partition before may have died of."""
+        """Whether records are held that the member before may have crashed on."""
         return self._tracker.offset < self._doubtful_until
 
     def has_all(self, trace_id: bytes) -> bool:
         """See `collector.trace.RecordSource`."""
-        return self._keys.trusts(trace_id, self.number)
+        return self.keys.trusts(trace_id, self.number)
 
-    # What the reader tells it.
+    # For the receiver.
 
     def take(self, record: Record | None) -> None:
         """The next record was read, or the end of the partition (None)."""
@@ -142,8 +127,8 @@ class ReadPartition:
         while self.waiting and self._admitted(self.waiting[0]):
             self.waiting.popleft()
 
-    def hear(self) -> None:
-        """Records were asked for, and all that came was handed in."""
+    def caught_up(self) -> None:
+        """Records were requested, and all that arrived were handed in."""
         if not self.waiting:
             self._intake.hear()
 
@@ -152,11 +137,11 @@ class ReadPartition:
         self._intake.leave_end()
 
     def stand_still(self) -> None:
-        """Nothing is heard of the broker."""
+        """The broker does not answer."""
         self._intake.stand_still()
 
     def note_gap(self) -> None:
-        """Records before the next one are gone."""
+        """Records before the next one were deleted."""
         self._needs_horizon = True
 
     @property
@@ -169,31 +154,28 @@ class ReadPartition:
         return self._tracker.open_records
 
     def commit(self, max_bytes: int = MAX_METADATA_BYTES) -> Commit:
-        """What to commit: while no record was read, what whoever committed before knew.
-
-        Its metadata has at most `max_bytes`.
-        """
+        """What to commit, with metadata of at most `max_bytes`; until a record is read, as before."""
         is_open = not self._is_closed or self.is_doubtful
-        in_work = self._progress.in_work if self.is_doubtful else frozenset()
+        in_work = self.progress.in_work if self.is_doubtful else frozenset()
         if self._in_work is not None:
             in_work |= {self._in_work}
-        told = self._tracker if self._tracker.has_read else self._progress
-        return told.commit(max_bytes, is_open=is_open, in_work=in_work)
+        source = self._tracker if self._tracker.has_read else self.progress
+        return source.commit(max_bytes, is_open=is_open, in_work=in_work)
 
     def note_committed(self, metadata: str | None) -> None:
         """Brokers have a commit with this metadata."""
         if self._in_work is not None and self._in_work.hex() in (metadata or ""):
-            self._let_go_on()
+            self._go_on()
 
     def close(self) -> None:
         """Admit nothing more and finish no trace; what is in flight goes on."""
         self._is_closed = True
-        self._let_go_on()
+        self._go_on()
         self.waiting.clear()
         self._intake.close()
 
     def forget(self) -> None:
-        """Let go of what is held; deliveries that arrive from now on do not count."""
+        """Release what is held; deliveries that arrive from now on do not count."""
         self._is_over = True
         self._intake.forget()
 
@@ -204,11 +186,11 @@ class ReadPartition:
             self._doubtful_until = min(self._doubtful_until, self.position)  # what follows holds no records
             return True
         offset = record.offset() or 0
-        if self._progress.offset <= offset < self._tracker.position and self._entered is None:
+        if self.progress.offset <= offset < self._tracker.position and self._entered is None:
             return True  # read already
         kind, unix_milli = record.timestamp()
         if not kind:
-            unix_milli = self._clock.unix_nano() // 1_000_000
+            unix_milli = self.clock.unix_nano() // 1_000_000
         unix_nano = unix_milli * 1_000_000
         if self._needs_horizon:
             self._needs_horizon = False
@@ -216,7 +198,7 @@ class ReadPartition:
                 self._intake.note_horizon(unix_nano)
         self._intake.read(unix_nano)
         number = self._entered
-        if number is None and offset >= self._progress.offset:
+        if number is None and offset >= self.progress.offset:
             number = self._tracker.add(offset, unix_milli)
         try:
             outcome = self._outcome(record, offset, number)
@@ -224,19 +206,19 @@ class ReadPartition:
             self._entered = number
             return False
         self._entered = None
-        self._metrics.kafka_records.add(1, outcome)
+        self.metrics.kafka_records.add(1, outcome)
         if number is not None:
-            self._tracker.let_go(number)
+            self._tracker.release(number)
         return True
 
     def _outcome(self, record: Record, offset: int, number: int | None) -> str:
         """Admit the record; raises `Overloaded`."""
         body = record.value() or b""
-        if number is None or self._progress.is_done(offset):
+        if number is None or self.progress.is_done(offset):
             self._intake.admit_again(body, number)
             return "delivered_before"
-        if len(body) > self._max_record_bytes:
-            self._tell_left_out("oversized", offset, f"it has {len(body)} bytes")
+        if len(body) > self.max_record_bytes:
+            self._leave_out("oversized", offset, f"it has {len(body)} bytes")
             return "oversized"
         try:
             trace_ids = self._intake.admit(body, number)
@@ -244,17 +226,17 @@ class ReadPartition:
             raise
         except Refusal as refusal:
             outcome = "oversized" if isinstance(refusal, RequestTooLarge) else "malformed"
-            self._tell_left_out(outcome, offset, str(refusal))
+            self._leave_out(outcome, offset, str(refusal))
             return outcome
-        wrong = self._keys.check(record.key(), trace_ids)
+        wrong = self.keys.check(record.key(), trace_ids)
         if wrong is not None and trace_ids:
-            self._metrics.kafka_untrusted_keys.add(1, wrong)
+            self.metrics.kafka_untrusted_keys.add(1, wrong)
         return "admitted"
 
-    def _tell_left_out(self, outcome: str, offset: int, why: str) -> None:
+    def _leave_out(self, outcome: str, offset: int, why: str) -> None:
         self._log.error(
             outcome,
-            "A record cannot be taken and is left out.",
+            "A record cannot be accepted and is left out.",
             partition=self.number,
             offset=offset,
             error=why,
@@ -262,17 +244,17 @@ class ReadPartition:
 
     async def _permission(self, trace_id: bytes) -> bool:
         """Wait until brokers know that the trace is in work, and no other one is."""
-        await self._turn.acquire()
-        if trace_id in self._progress.in_work:
+        await self.turn.acquire()
+        if trace_id in self.progress.in_work:
             return False
         if not self._is_closed:
             self._in_work = trace_id
             self._announced = asyncio.get_running_loop().create_future()
-            self._on_announcement()
+            self.on_announcement()
             await self._announced
         return True
 
-    def _let_go_on(self) -> None:
+    def _go_on(self) -> None:
         if self._announced is not None and not self._announced.done():
             self._announced.set_result(None)
 
@@ -280,19 +262,19 @@ class ReadPartition:
         """The trace whose turn it was is graded, or will not be."""
         self._in_work = None
         self._awaiting_turn -= 1
-        self._turn.release()
+        self.turn.release()
 
     def settle(self, records: Sequence[int]) -> None:
-        """All who are to get something of these records have let go of it."""
+        """All deliveries of something in these records are done."""
         self.in_flight -= 1
         self.settled.set()
         if not self._is_over:
             for record in records:
-                self._tracker.let_go(record)
+                self._tracker.release(record)
 
 
 class _RecordReceipt(CountedReceipt):
-    """Waits until all who are to get something have let go of it; see `collector.trace.RecordReceipt`."""
+    """Waits until all deliveries are done; see `collector.trace.RecordReceipt`."""
 
     __slots__ = ("_in_work", "_partition")
 

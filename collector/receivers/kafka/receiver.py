@@ -1,20 +1,20 @@
 """A member of a Kafka consumer group: a thread that polls the client, and the loop that takes the records in.
 
 The client is touched by the thread alone, everything else by the loop alone. While the loop is behind, the
-thread reads no further; it goes on serving the group.
+thread reads no further, but remains a member of the group.
 """
 
 import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from collector.client_thread import ClientThread
 from collector.clock import Clock, ends_within
 from collector.errors import StartupError
 from collector.receivers.consumer import RecordConsumer
@@ -56,32 +56,28 @@ _SILENT_MICROSECONDS = 2_000_000
 """A broker answers every half second, even when it has nothing."""
 _PREFETCH_KIB = 32 * 1024
 
-AnyT = TypeVar("AnyT")
-
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Assigned:
-    """A partition that is to be read from `start` on; what comes before `progress` was delivered."""
+class _Assignment(NamedTuple):
+    """A partition that is to be read from `start` on; what precedes `progress` was delivered."""
 
     number: int
     start: int
     progress: Progress
     end: int
-    is_out_of_range: bool
+    is_out_of_range: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Heard:
-    """What the client knows of a partition: the offset behind its last record, and if its broker talks."""
+class _PartitionStats(NamedTuple):
+    """What the client knows of a partition: the offset behind its last record, and if its broker answers."""
 
     end: int
     is_alive: bool
 
 
 class KafkaReceiver:
-    """Reads the partitions that the group gives to this process, and commits what was delivered.
+    """Reads the partitions that the group assigns to this process, and commits what was delivered.
 
     Args:
         config: What to read, and from where.
@@ -109,22 +105,20 @@ class KafkaReceiver:
         self._deadline: float | None = None
         self._poll_seconds = _POLL_SECONDS
         self._turn = asyncio.Lock()
-        self._loop: asyncio.AbstractEventLoop
+        self._thread: ClientThread
         self._client: Consumer | None = None
-        self._asker: Consumer | None = None
+        self._offset_client: Consumer | None = None
         self._owned: set[int] = set()  # what the thread has assigned
-        self._thread: threading.Thread | None = None
-        self._stopping = threading.Event()
         self._room = threading.Semaphore(_BATCHES_AHEAD)
         self._commands: SimpleQueue[Callable[[Consumer], None]] = SimpleQueue()
-        for outcome in ("admitted", "delivered_before", "malformed", "oversized"):
-            metrics.kafka_records.add(0, outcome)
-        for reason in ("missing", "foreign"):
-            metrics.kafka_untrusted_keys.add(0, reason)
-        for kind in ("assigned", "revoked", "lost"):
-            metrics.kafka_rebalances.add(0, kind)
-        for outcome in ("success", "failure"):
-            metrics.kafka_commits.add(0, outcome)
+        for counter, values in (
+            (metrics.kafka_records, ("admitted", "delivered_before", "malformed", "oversized")),
+            (metrics.kafka_untrusted_keys, ("missing", "foreign")),
+            (metrics.kafka_rebalances, ("assigned", "revoked", "lost")),
+            (metrics.kafka_commits, ("success", "failure")),
+        ):
+            for value in values:
+                counter.add(0, value)
         metrics.kafka_partitions.read_from(lambda: len(self._partitions), "assigned")
         metrics.kafka_partitions.read_from(lambda: len(self._partitions) if self._is_paused else 0, "paused")
 
@@ -134,23 +128,23 @@ class KafkaReceiver:
         return ",".join(self.config.brokers)
 
     async def start(self, tasks: TaskOwner) -> None:
-        """Make the client; that no broker answers is no reason not to start.
+        """Create the client; that no broker answers is no reason not to start.
 
         Raises:
-            StartupError: the client is not installed, or does not take its settings.
+            StartupError: the client is not installed, or rejects its settings.
         """
         try:
             import confluent_kafka
         except ImportError as error:
             raise StartupError("receivers.kafka: needs the extra kafka: install tracegrade[kafka]") from error
-        finders: Mapping[str, Callable[[bytes, int], int] | None] = {
+        partitioners: Mapping[str, Callable[[bytes, int], int] | None] = {
             "fnv1a": confluent_kafka.fnv1a,
             "murmur2": confluent_kafka.murmur2,
             "crc32": confluent_kafka.consistent,
             "any": None,
         }
-        self._keys = TrustedKeys(finders[self.config.partitioner], self._clock)
-        self._loop = asyncio.get_running_loop()
+        self._keys = TrustedKeys(partitioners[self.config.partitioner], self._clock)
+        self._thread = ClientThread("read from kafka", self._run)
         try:
             self._client = self._new_client()
         except confluent_kafka.KafkaException as error:
@@ -160,22 +154,20 @@ class KafkaReceiver:
 
     async def set_serving(self, is_serving: bool) -> None:
         """Join the group; leaving it is what `shutdown` does."""
-        if is_serving and self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="read from kafka", daemon=True)
+        if is_serving:
             self._thread.start()
 
     async def shutdown(self, deadline: float) -> None:
         """Leave the group: what is held is read again by another member. Safe before `start` and twice."""
         self._deadline = deadline = min(deadline, self._clock.monotonic() + 2 * REVOKE_SECONDS)
-        self._stopping.set()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            left = asyncio.to_thread(thread.join)
-            if not await ends_within(max(deadline - self._clock.monotonic(), 1.0), left, self._clock):
-                _logger.error("The Kafka group could not be left in time.")
-        elif self._client is not None:
-            self._client.close()
-        self._client = None
+        client, self._client = self._client, None
+        if client is None:
+            return
+        self._thread.stop()
+        if not self._thread.is_started:
+            client.close()
+        elif not await self._thread.join(deadline, self._clock):
+            _logger.error("The Kafka group could not be left in time.")
 
     # On the loop.
 
@@ -194,14 +186,14 @@ class KafkaReceiver:
                     turn_ends = self._clock.monotonic() + _TURN_SECONDS
             if len(messages) < _BATCH_RECORDS:  # else more wait
                 for partition in self._partitions.values():
-                    partition.hear()
+                    partition.caught_up()
             self._room.release()
 
     def _take(self, message: "Message") -> None:
         number = message.partition()
         partition = self._partitions.get(-1 if number is None else number)
         if partition is None:
-            return  # it was given away meanwhile
+            return  # it was revoked meanwhile
         error = message.error()
         if error is None:
             record: Record = message
@@ -214,7 +206,7 @@ class KafkaReceiver:
         self._arrived.set()
 
     async def _tick(self) -> None:
-        """What goes on between records: room is looked for, reading is paused and resumed, offsets go out."""
+        """Between records: retry what found no room, pause and resume reading, commit offsets."""
         while True:
             await self._clock.sleep(_TICK_SECONDS)
             for partition in self._partitions.values():
@@ -228,18 +220,18 @@ class KafkaReceiver:
                 self._commit()
 
     def _pause_or_resume(self) -> None:
-        wants_pause = self._consumer.is_backed_up or any(each.waiting for each in self._partitions.values())
+        must_pause = self._consumer.is_backed_up or any(each.waiting for each in self._partitions.values())
         now = self._clock.monotonic()
-        if wants_pause:
+        if must_pause:
             self._pause_ends = now + _PAUSE_SECONDS
-        if wants_pause == self._is_paused or (not wants_pause and now < self._pause_ends):
+        if must_pause == self._is_paused or (not must_pause and now < self._pause_ends):
             return
-        self._is_paused = wants_pause
-        if wants_pause:
+        self._is_paused = must_pause
+        if must_pause:
             for partition in self._partitions.values():
                 partition.pause()
-            self._log.warning("paused", "Exporters do not keep up: nothing more is read from Kafka for now.")
-        self._commands.put(_pausing(wants_pause))
+            self._log.warning("paused", "Exporters do not keep up: reading from Kafka is paused.")
+        self._commands.put(_pausing(must_pause))
 
     def _commit(self) -> None:
         """Let the thread commit what has changed."""
@@ -252,15 +244,15 @@ class KafkaReceiver:
         if due:
             self._commands.put(lambda client: self._send_commits(client, due))
 
-    async def _open(self, assigned: Iterable[_Assigned], partition_count: int) -> None:
+    async def _open(self, assigned: Iterable[_Assignment], partition_count: int) -> None:
         """These partitions are read from now on."""
         self._note_partition_count(partition_count)
         for each in assigned:
             if each.is_out_of_range:
                 self._note_out_of_range(each.number)
             partition = ReadPartition(
-                each.number,
-                each.progress,
+                number=each.number,
+                progress=each.progress,
                 consumer=self._consumer,
                 partition_count=partition_count,
                 keys=self._keys,
@@ -278,7 +270,7 @@ class KafkaReceiver:
             self._metrics.kafka_uncommitted.read_from(partition.uncommitted, label)
         if self._is_paused:
             self._commands.put(_pausing(True))
-        self._next_commit = 0.0  # so that it is known soon who has them
+        self._next_commit = 0.0  # so that others soon know who has them
         _logger.info("Partitions were assigned.", extra={"partitions": [each.number for each in assigned]})
 
     async def _close(self, numbers: Sequence[int], kind: str) -> list[tuple[int, Commit]]:
@@ -286,9 +278,8 @@ class KafkaReceiver:
 
         Deliveries in flight are waited for, for 5 s at most. No trace is ended.
         """
-        closing = [self._partitions[number] for number in numbers if number in self._partitions]
+        closing = [self._partitions.pop(number) for number in numbers if number in self._partitions]
         for partition in closing:
-            del self._partitions[partition.number]
             partition.close()
         if kind != "lost":
             await self._settle(closing)
@@ -321,11 +312,11 @@ class KafkaReceiver:
             )
         self._keys.note_partition_count(count)
 
-    def _note_heard(self, partition_count: int, heard: Mapping[int, _Heard]) -> None:
-        if partition_count:
-            self._note_partition_count(partition_count)
+    def _note_stats(self, stats: Mapping[int, _PartitionStats]) -> None:
+        if stats:
+            self._note_partition_count(len(stats))
         for number, partition in self._partitions.items():
-            known = heard.get(number)
+            known = stats.get(number)
             if known is None or not known.is_alive:
                 partition.stand_still()
             if known is not None and known.end >= 0:
@@ -334,7 +325,7 @@ class KafkaReceiver:
     def _note_out_of_range(self, number: int) -> None:
         self._metrics.kafka_offsets_out_of_range.add(1)
         _logger.error(
-            "Records were gone from Kafka before they were read: their spans are lost.",
+            "Records were deleted from Kafka before they were read: their spans are lost.",
             extra={"topic": self.config.topic, "partition": number},
         )
         if number in self._partitions:
@@ -342,26 +333,26 @@ class KafkaReceiver:
 
     def _note_error(self, error: "KafkaError") -> None:
         self._metrics.kafka_errors.add(1, error.name())
-        self._log.warning("kafka", "The Kafka client tells of an error.", error=error.str())
+        self._log.warning("kafka", "The Kafka client reports an error.", error=error.str())
 
-    def _note_commit(self, error: "KafkaError | None", told: Mapping[int, str | None]) -> None:
+    def _note_commit(self, error: "KafkaError | None", committed: Mapping[int, str | None]) -> None:
         """The broker has answered a commit with this metadata of partitions."""
         self._metrics.kafka_commits.add(1, "success" if error is None else "failure")
-        if error is None:
-            for number, metadata in told.items():
-                if number in self._partitions:
-                    self._partitions[number].note_committed(metadata)
-            return
-        self._note_error(error)
-        if error.code() == error.OFFSET_METADATA_TOO_LARGE:  # this broker's offset.metadata.max.bytes
-            self._max_metadata_bytes = max(self._max_metadata_bytes // 2, MIN_METADATA_BYTES)
-        for number in told:
-            if number in self._partitions:
-                self._partitions[number].committed = None  # so that it is committed again
+        if error is not None:
+            self._note_error(error)
+            if error.code() == error.OFFSET_METADATA_TOO_LARGE:  # this broker's offset.metadata.max.bytes
+                self._max_metadata_bytes = max(self._max_metadata_bytes // 2, MIN_METADATA_BYTES)
+        for number, metadata in committed.items():
+            if (partition := self._partitions.get(number)) is None:
+                continue
+            if error is None:
+                partition.note_committed(metadata)
+            else:
+                partition.committed = None  # so that it is committed again
 
     def _note_failure(self, failure: Exception) -> None:
         self._metrics.kafka_errors.add(1, type(failure).__name__)
-        self._log.error("failed", "Reading from Kafka failed; it begins again.", error=str(failure))
+        self._log.error("failed", "Reading from Kafka failed; it starts again.", error=str(failure))
 
     # On the thread.
 
@@ -386,37 +377,37 @@ class KafkaReceiver:
             "statistics.interval.ms": 1000,
             "queued.max.messages.kbytes": _PREFETCH_KIB,
             "receive.message.max.bytes": max(100_000_000, 2 * config.max_record_bytes),
-            "stats_cb": self._hear,
-            "error_cb": lambda error: self._tell(self._note_error, error),
-            "on_commit": self._note_commits,
+            "stats_cb": self._on_statistics,
+            "error_cb": lambda error: self._thread.call_soon(self._note_error, error),
+            "on_commit": self._on_commit,
         }
         if config.group_instance_id is not None:
             settings["group.instance.id"] = config.group_instance_id
         return Consumer(settings)
 
     def _run(self) -> None:
-        """Be a member of the group until the service stops; whatever fails, begin again."""
+        """Be a member of the group until the service stops; after any failure, start again."""
         client = self._client
-        while not self._stopping.is_set():
+        while not self._thread.is_stopping:
             try:
                 client = client or self._new_client()
                 self._read(client)
             except Exception as failure:
-                self._tell(self._note_failure, failure)
+                self._thread.call_soon(self._note_failure, failure)
             finally:
                 if client is not None:
                     self._leave(client)
                     client = None
-            self._stopping.wait(_RESTART_SECONDS)
+            self._thread.pause(_RESTART_SECONDS)
 
     def _read(self, client: "Consumer") -> None:
         from confluent_kafka import KafkaException
 
         client.subscribe(
-            [self.config.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+            [self.config.topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
-        while not self._stopping.is_set():
-            self._obey(client)
+        while not self._thread.is_stopping:
+            self._run_commands(client)
             if not self._room.acquire(timeout=self._poll_seconds):
                 continue
             messages = client.consume(_BATCH_RECORDS, self._poll_seconds)
@@ -430,23 +421,23 @@ class KafkaReceiver:
                 if error.code() == error._AUTO_OFFSET_RESET:
                     self._restart_partition(client, message.partition() or 0)
                 else:
-                    self._tell(self._note_error, error)
-            self._tell(self._arrive, messages)
+                    self._thread.call_soon(self._note_error, error)
+            self._thread.call_soon(self._arrive, messages)
 
     def _leave(self, client: "Consumer") -> None:
         """Leave the group, which revokes what is still assigned."""
-        asker, self._asker = self._asker, None
-        for leaving in (client, asker):
+        offset_client, self._offset_client = self._offset_client, None
+        for leaving in (client, offset_client):
             try:
                 if leaving is not None:
                     leaving.close()
             except Exception as failure:
-                self._tell(self._note_failure, failure)
+                self._thread.call_soon(self._note_failure, failure)
         self._owned.clear()
-        self._ask(self._close(list(self._partitions), "lost"))
+        self._thread.call_and_wait(self._close(list(self._partitions), "lost"))
 
-    def _obey(self, client: "Consumer") -> None:
-        """Do what the loop has asked for."""
+    def _run_commands(self, client: "Consumer") -> None:
+        """Do what the loop has requested."""
         while True:
             try:
                 command = self._commands.get_nowait()
@@ -454,67 +445,67 @@ class KafkaReceiver:
                 return
             command(client)
 
-    def _assigned(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
-        """Find out where each partition is to be read from, and read it.
+    def _on_assign(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
+        """Determine where each partition is to be read from, and read it.
 
-        In a callback nothing may be asked of the client itself that makes it wait: the next callback of the
-        same poll would end the process. Another client, which is no member, is asked.
+        In a callback no call of the client itself may wait: the next callback of the same poll would end the
+        process. Offsets come from another client, which is no member.
         """
         from confluent_kafka import Consumer, KafkaException, TopicPartition
 
         topic = self.config.topic
-        if self._asker is None:
+        if self._offset_client is None:
             settings = {"group.id": self.config.group_id, "enable.auto.commit": False}
-            self._asker = Consumer({**self.config.client_settings(), **settings})
-        asker = self._asker
-        count = len(asker.list_topics(topic, _BROKER_SECONDS).topics[topic].partitions)
-        found: list[_Assigned] = []
-        for known in asker.committed(partitions, _BROKER_SECONDS) if partitions else ():
+            self._offset_client = Consumer({**self.config.client_settings(), **settings})
+        offsets = self._offset_client
+        count = len(offsets.list_topics(topic, _BROKER_SECONDS).topics[topic].partitions)
+        assigned: list[_Assignment] = []
+        for known in offsets.committed(partitions, _BROKER_SECONDS) if partitions else ():
             if known.error is not None:
                 raise KafkaException(known.error)
-            low, high = asker.get_watermark_offsets(known, _BROKER_SECONDS)
-            number = known.partition
-            if known.offset < 0:
+            low, high = offsets.get_watermark_offsets(known, _BROKER_SECONDS)
+            number, start = known.partition, known.offset
+            if start < 0:
                 start = low if self.config.initial_offset == "earliest" else high
-                found.append(_Assigned(number, start, Progress(start), high, False))
+                assigned.append(_Assignment(number, start, Progress(start), high))
                 continue
-            progress = read_progress(known.offset, known.metadata)
-            if not low <= known.offset <= high:
-                found.append(_Assigned(number, low, Progress(low), high, True))
+            if not low <= start <= high:
+                assigned.append(_Assignment(number, low, Progress(low), high, is_out_of_range=True))
                 continue
-            start = known.offset
+            progress = read_progress(start, known.metadata)
             if progress.unix_milli is not None and self.config.lookback:
                 since = progress.unix_milli - int(self.config.lookback * 1000)
-                at = asker.offsets_for_times([TopicPartition(topic, number, max(since, 0))], _BROKER_SECONDS)
+                at = offsets.offsets_for_times(
+                    [TopicPartition(topic, number, max(since, 0))], _BROKER_SECONDS
+                )
                 if at[0].error is None and at[0].offset >= 0:
                     start = max(low, min(start, at[0].offset))
-            found.append(_Assigned(number, start, progress, high, False))
-        self._ask(self._open(found, count))
-        self._owned.update(each.number for each in found)
-        client.incremental_assign([TopicPartition(topic, each.number, each.start) for each in found])
+            assigned.append(_Assignment(number, start, progress, high))
+        self._thread.call_and_wait(self._open(assigned, count))
+        self._owned.update(each.number for each in assigned)
+        client.incremental_assign([TopicPartition(topic, each.number, each.start) for each in assigned])
 
-    def _revoked(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
+    def _on_revoke(
+        self, client: "Consumer", partitions: "list[TopicPartition]", kind: str = "revoked"
+    ) -> None:
         """Give partitions away: not before what is in flight has arrived, and is committed."""
         numbers = [each.partition for each in partitions]
-        commits = self._ask(self._close(numbers, "revoked"))
+        commits = self._thread.call_and_wait(self._close(numbers, kind))
         self._send_commits(client, commits)  # the client gives nothing away before it is answered
         self._owned.difference_update(numbers)
         client.incremental_unassign(partitions)
 
-    def _lost(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
-        """Somebody else reads these partitions already."""
-        numbers = [each.partition for each in partitions]
-        self._ask(self._close(numbers, "lost"))
-        self._owned.difference_update(numbers)
-        client.incremental_unassign(partitions)
+    def _on_lost(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
+        """Another member reads these partitions already."""
+        self._on_revoke(client, partitions, "lost")
 
     def _restart_partition(self, client: "Consumer", number: int) -> None:
-        """Go on with the first record that is there."""
+        """Continue with the first record that is there."""
         from confluent_kafka import TopicPartition
 
         place = TopicPartition(self.config.topic, number)
         low, _ = client.get_watermark_offsets(place, _BROKER_SECONDS)
-        self._tell(self._note_out_of_range, number)
+        self._thread.call_soon(self._note_out_of_range, number)
         client.seek(TopicPartition(self.config.topic, number, low))
 
     def _send_commits(self, client: "Consumer", commits: Sequence[tuple[int, Commit]]) -> None:
@@ -530,14 +521,14 @@ class KafkaReceiver:
         try:
             client.commit(offsets=offsets, asynchronous=True)
         except KafkaException as failure:
-            self._note_commits(failure.args[0], offsets)
+            self._on_commit(failure.args[0], offsets)
 
-    def _note_commits(self, error: "KafkaError | None", offsets: "Sequence[TopicPartition]") -> None:
-        """The broker has answered a commit."""
-        self._tell(self._note_commit, error, {each.partition: each.metadata for each in offsets})
+    def _on_commit(self, error: "KafkaError | None", offsets: "Sequence[TopicPartition]") -> None:
+        committed = {each.partition: each.metadata for each in offsets}
+        self._thread.call_soon(self._note_commit, error, committed)
 
-    def _hear(self, statistics: str) -> None:
-        """The client tells every second what it knows."""
+    def _on_statistics(self, statistics: str) -> None:
+        """Called every second."""
         known = orjson.loads(statistics)
         alive = {
             broker["nodeid"]
@@ -545,20 +536,12 @@ class KafkaReceiver:
             if broker["state"] == "UP" and 0 <= broker["rxidle"] < _SILENT_MICROSECONDS
         }
         partitions = known["topics"].get(self.config.topic, {}).get("partitions", {})
-        heard = {
-            int(number): _Heard(about["hi_offset"], about["leader"] in alive)
-            for number, about in partitions.items()
+        stats = {
+            int(number): _PartitionStats(partition["hi_offset"], partition["leader"] in alive)
+            for number, partition in partitions.items()
+            if number != "-1"
         }
-        heard.pop(-1, None)
-        self._tell(self._note_heard, len(heard), heard)
-
-    def _tell(self, call: Callable[..., object], *arguments: object) -> None:
-        """Let the loop call something, without waiting for it."""
-        self._loop.call_soon_threadsafe(call, *arguments)
-
-    def _ask(self, work: Coroutine[object, object, AnyT]) -> AnyT:
-        """Let the loop do something, and wait for what comes of it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        self._thread.call_soon(self._note_stats, stats)
 
 
 def _pausing(is_paused: bool) -> "Callable[[Consumer], None]":

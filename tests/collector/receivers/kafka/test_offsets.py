@@ -44,7 +44,7 @@ def _play(steps: list[Step], check: Callable[[OffsetTracker, Model], None]) -> N
                 tracker.hold(number, amount)
                 model.holders[offset] += amount
             else:
-                tracker.let_go(number)
+                tracker.release(number)
                 model.holders[offset] -= 1
         check(tracker, model)
 
@@ -93,7 +93,7 @@ def test_metadata_stays_within_what_a_broker_takes_and_the_memory_within_what_is
     for offset in range(100_000):
         tracker.add(offset, 1_700_000_000_000 + offset)
     for number in range(1, 100_000, 2):
-        tracker.let_go(number)
+        tracker.release(number)
 
     commit = tracker.commit()
 
@@ -101,7 +101,7 @@ def test_metadata_stays_within_what_a_broker_takes_and_the_memory_within_what_is
     assert 4000 < len(commit.metadata) <= 4096
     assert 500 < len(read_progress(0, commit.metadata).done)
     for number in range(0, 100_000, 2):
-        tracker.let_go(number)
+        tracker.release(number)
     assert (100_000, 0) == (tracker.commit().offset, tracker.open_records)
     assert 100_000 > len(tracker._holders)
     assert 100_000 == tracker.add(100_005, 0)

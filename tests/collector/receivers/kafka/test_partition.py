@@ -76,8 +76,8 @@ class Reading:
         clock = service.clock
         metrics = service.service.parts.metrics
         self.partition = ReadPartition(
-            0,
-            progress,
+            number=0,
+            progress=progress,
             consumer=service.service.parts.intake,
             partition_count=1,
             keys=TrustedKeys(None, clock),
@@ -97,7 +97,7 @@ class Reading:
         self.partition.take(None)
         for _ in range(round(seconds * 5)):
             await self.service.pass_time(0.2)
-            self.partition.hear()
+            self.partition.caught_up()
 
     @property
     def committed(self) -> Commit:
