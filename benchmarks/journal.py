@@ -29,8 +29,8 @@ from collector.exporters import FanOut
 from collector.exporters.counts import ExportCounts
 from collector.exporters.exporter import ExportResponse
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.sink import span_sink
-from collector.exporters.span_exporter_config import RetryConfig, SendingQueueConfig
+from collector.exporters.sink import exporter_sink
+from collector.exporters.span_exporter_config import RetryConfig, SendingQueueConfig, Signal
 from collector.grading import Grader, GradingStage
 from collector.journal import Journal, JournalConfig
 from collector.journal.store import file_system_of
@@ -92,15 +92,16 @@ class _PausedClock:
 class _DroppingExporter:
     """Takes every request at once, and says how many spans came."""
 
-    name = endpoint = "dropping"
+    name = "dropping"
 
     def __init__(self, note: Callable[[int], None]) -> None:
+        self.endpoints: dict[Signal, str] = {"traces": self.name}
         self._note = note
 
     async def start(self) -> None:
         pass
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+    async def export(self, request: bytes, span_count: int, signal: Signal = "traces") -> ExportResponse:
         self._note(span_count)
         return ExportResponse()
 
@@ -158,7 +159,7 @@ class _Side:
         limiter = MemoryLimiter(_HELD_BYTES, envelopes.bytes_held)
         criteria = CriteriaSet(read_criteria(CRITERIA_TEXT, "criteria.yaml", {}).agents)
         metrics, clock = self.metrics, self._clock
-        sink = span_sink(_DroppingExporter(self._note_left))
+        sink = exporter_sink(_DroppingExporter(self._note_left))
         queue = SendingQueue(
             sink,
             SendingQueueConfig(),

@@ -21,7 +21,7 @@ from collector.exporters.exporter import (
 from collector.exporters.fan_out import DiscardingQueue, FanOut
 from collector.exporters.score_exporter import ScoreExporterConfig
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.sink import Sink, log_sink, span_sink
+from collector.exporters.sink import Sink, exporter_sink
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.results_config import ResultsConfig
@@ -74,14 +74,14 @@ def build_fan_out(
         exporter = component.create(name, config, context)
         exporters.append(exporter)
         if isinstance(config, ScoreExporterConfig):
-            result_queues["score"].append(queue(span_sink(exporter), config, "score"))
+            result_queues["score"].append(queue(exporter_sink(exporter, "logs"), config, "score"))
         elif isinstance(config, SpanExporterConfig):
             if receives_spans(config, results):
-                queues.append(queue(span_sink(exporter), config))
+                queues.append(queue(exporter_sink(exporter), config))
             if receives_log_records(config, results):
-                result_queues["log"].append(queue(log_sink(exporter), config, "log"))
+                result_queues["log"].append(queue(exporter_sink(exporter, "logs"), config, "log"))
             if receives_evaluation_spans(config, results):
-                result_queues["span"].append(queue(span_sink(exporter), config, "span"))
+                result_queues["span"].append(queue(exporter_sink(exporter), config, "span"))
     if not queues:
         name = result_exporters[0].name if result_exporters else end_of_spans
         queues.append(DiscardingQueue(name, context.metrics))

@@ -4,13 +4,14 @@ An exporter is one file here with a `COMPONENT`; it is discovered by the folder 
 Exporters of spans and of scores are behind a sending queue; exporters of results are called directly.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TextIO, TypeVar, runtime_checkable
+from typing import Generic, Literal, Protocol, TextIO, TypeVar
 
 from pydantic import BaseModel
 
 from collector.clock import Clock
+from collector.exporters.span_exporter_config import Signal
 from collector.memory_limiter import MemoryLimiter, MemoryLimiterConfig
 from collector.telemetry import Metrics
 from collector.trace import GradedTrace
@@ -32,7 +33,7 @@ ACCEPTED = ExportResponse()
 
 
 class SpanExporter(Protocol):
-    """Sends export requests to one place. Retrying, batching and counting are the queue's."""
+    """Sends export requests to one backend. Retrying, batching and counting are the queue's."""
 
     @property
     def name(self) -> str:
@@ -40,16 +41,16 @@ class SpanExporter(Protocol):
         ...
 
     @property
-    def endpoint(self) -> str:
-        """Where the spans go, for logs; without credentials."""
+    def endpoints(self) -> Mapping[Signal, str]:
+        """Where each signal that it accepts goes, for logs; without credentials."""
         ...
 
     async def start(self) -> None:
         """Open what is needed; raises `StartupError`. A backend that is down is no reason to."""
         ...
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
-        """Send one serialised ExportTraceServiceRequest with `span_count` spans; may run concurrently.
+    async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:
+        """Send one serialised OTLP export request with `count` spans or log records; may run concurrently.
 
         Raises:
             RetryableExportError: it may be accepted later.
@@ -60,20 +61,6 @@ class SpanExporter(Protocol):
 
     async def shutdown(self, deadline: float) -> None:
         """Close by `deadline` (on the clock's monotonic time); safe before start and twice."""
-        ...
-
-
-@runtime_checkable
-class LogExporter(SpanExporter, Protocol):
-    """An exporter of spans that takes log records as well."""
-
-    @property
-    def logs_endpoint(self) -> str:
-        """Where the log records go, for logs; without credentials."""
-        ...
-
-    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
-        """Send one serialised ExportLogsServiceRequest with `record_count` records, as `export` does."""
         ...
 
 

@@ -8,7 +8,7 @@ from collector.config_fields import FilePath
 from collector.errors import PermanentExportError
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesWriter
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.span_exporter_config import Signal, SpanExporterConfig
 from collector.otlp import logs_request_to_json, request_to_json
 
 
@@ -31,36 +31,29 @@ class FileExporter:
 
     def __init__(self, name: str, config: FileConfig) -> None:
         self.name = name
-        self.endpoint = str(config.path)
-        self.logs_endpoint = str(config.logs_path or "")
-        self._file = JsonLinesWriter(config.path, name, f"exporters.{name}.path")
-        self._logs_file = None
+        self.endpoints: dict[Signal, str] = {"traces": str(config.path)}
+        self._files = {"traces": JsonLinesWriter(config.path, name, f"exporters.{name}.path")}
         if config.logs_path is not None:
-            self._logs_file = JsonLinesWriter(config.logs_path, name, f"exporters.{name}.logs_path")
+            self.endpoints["logs"] = str(config.logs_path)
+            self._files["logs"] = JsonLinesWriter(config.logs_path, name, f"exporters.{name}.logs_path")
 
     async def start(self) -> None:
         """Open the files."""
-        self._file.start()
-        if self._logs_file is not None:
-            self._logs_file.start()
+        for file in self._files.values():
+            file.start()
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+    async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:
         """Append one line; see `SpanExporter.export`."""
-        await self._file.append(lambda: request_to_json(request) + b"\n")
-        return ACCEPTED
-
-    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
-        """Append one line to the other file; see `LogExporter.export_logs`."""
-        if self._logs_file is None:
-            raise PermanentExportError("There is no file for log records.")
-        await self._logs_file.append(lambda: logs_request_to_json(request) + b"\n")
+        if signal not in self._files:
+            raise PermanentExportError(f"There is no file for {signal}.")
+        to_json = request_to_json if signal == "traces" else logs_request_to_json
+        await self._files[signal].append(lambda: to_json(request) + b"\n")
         return ACCEPTED
 
     async def shutdown(self, deadline: float) -> None:
         """Close the files behind what is being written."""
-        self._file.close()
-        if self._logs_file is not None:
-            self._logs_file.close()
+        for file in self._files.values():
+            file.close()
 
 
 COMPONENT = SpanExporterType(

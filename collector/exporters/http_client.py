@@ -32,9 +32,9 @@ def is_usable_url(text: str) -> bool:
     return url.scheme in ("http", "https") and bool(url.host) and not url.fragment
 
 
-def shown_url(url: URL | None) -> str:
-    """The URL as a log may show it, without credentials; empty for none."""
-    return "" if url is None else str(url.with_user(None).with_query(None))
+def shown_url(url: URL) -> str:
+    """The URL as a log may show it, without credentials."""
+    return str(url.with_user(None).with_query(None))
 
 
 class RefusedCallError(PermanentExportError):

@@ -11,7 +11,7 @@ from pydantic import Field
 from collector.errors import ContentRefusedError
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporterType
 from collector.exporters.kafka_producer import KafkaProducer, KafkaProducerConfig
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.span_exporter_config import Signal, SpanExporterConfig
 from collector.kafka_connection import KafkaName
 from collector.otlp import join_spans, split_request
 from processors.spans import RawSpan
@@ -33,13 +33,13 @@ class KafkaExporter:
         self._producer = KafkaProducer(
             name, config, context, max_unanswered_bytes=2 * queue.num_consumers * largest
         )
-        self.endpoint = self._producer.endpoint
+        self.endpoints: dict[Signal, str] = {"traces": self._producer.endpoint}
 
     async def start(self) -> None:
         """Make the client."""
         await self._producer.start()
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+    async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:
         """Write the spans of one request; see `SpanExporter.export`."""
         most = self._producer.max_value_bytes
         await self._producer.send(

@@ -33,8 +33,10 @@ from collector.exporters.otlp_client import (
 )
 from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
 
-_TRACES_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
-_LOGS_METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+_METHODS: dict[Signal, str] = {
+    "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    "logs": "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+}
 _RECONNECT_MILLISECONDS = 5000
 
 # OTLP specification, "Failures": the codes on which a client may send again. RESOURCE_EXHAUSTED is one
@@ -97,11 +99,11 @@ class OtlpGrpcConfig(SpanExporterConfig):
 
 
 class OtlpGrpcExporter:
-    """Sends requests to `TraceService/Export`, and log records to `LogsService/Export`."""
+    """Sends requests over one channel."""
 
     def __init__(self, name: str, config: OtlpGrpcConfig) -> None:
         self.name = name
-        self.endpoint = self.logs_endpoint = config.endpoint
+        self.endpoints: dict[Signal, str] = dict.fromkeys(config.signals, config.endpoint)
         self._config = config
         headers = header_values(config.headers)
         self._metadata = tuple((key.lower(), value) for key, value in headers.items())
@@ -116,13 +118,12 @@ class OtlpGrpcExporter:
             thread_name_prefix=f"export-{self.name}",
         )
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+    async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:
         """Send one request; see `SpanExporter.export`."""
-        return await self._send_in_thread(_TRACES_METHOD, request)
-
-    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
-        """Send one request with log records; see `LogExporter.export_logs`."""
-        return await self._send_in_thread(_LOGS_METHOD, request)
+        if self._threads is None or self._channel is None:
+            raise RetryableExportError("The exporter is not started.")
+        call = self._channel.unary_unary(_METHODS[signal])
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._send, call, request)
 
     async def shutdown(self, deadline: float) -> None:
         """Close the channel; requests under way end as cancelled."""
@@ -131,12 +132,6 @@ class OtlpGrpcExporter:
         if channel is not None and threads is not None:
             channel.close()
             threads.shutdown(wait=False, cancel_futures=True)
-
-    async def _send_in_thread(self, method: str, request: bytes) -> ExportResponse:
-        if self._threads is None or self._channel is None:
-            raise RetryableExportError("The exporter is not started.")
-        call = self._channel.unary_unary(method)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._send, call, request)
 
     def _send(self, call: Callable[..., bytes], request: bytes) -> ExportResponse:
         try:

@@ -112,8 +112,9 @@ class OtlpHttpExporter:
 
     def __init__(self, name: str, config: OtlpHttpConfig, clock: Clock) -> None:
         self.name = name
-        self._traces_url, self._logs_url = config.traces_url, config.logs_url
-        self.endpoint, self.logs_endpoint = shown_url(self._traces_url), shown_url(self._logs_url)
+        urls: dict[Signal, URL | None] = {"traces": config.traces_url, "logs": config.logs_url}
+        self._urls = {signal: url for signal, url in urls.items() if url is not None}
+        self.endpoints = {signal: shown_url(url) for signal, url in self._urls.items()}
         self._compresses = config.compression == "gzip"
         headers = {"Content-Type": _PROTOBUF, "Accept": _PROTOBUF}
         if self._compresses:
@@ -129,24 +130,14 @@ class OtlpHttpExporter:
 
     async def start(self) -> None:
         """Read the TLS files and create the connection pool."""
-        urls = (self._traces_url, self._logs_url)
-        await self._sender.start(uses_tls=any(url is not None and url.scheme == "https" for url in urls))
+        await self._sender.start(uses_tls=any(url.scheme == "https" for url in self._urls.values()))
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+    async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:
         """Post one request; see `SpanExporter.export`."""
-        return await self._post(self._traces_url, request)
-
-    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
-        """Post one request with log records; see `LogExporter.export_logs`."""
-        return await self._post(self._logs_url, request)
-
-    async def shutdown(self, deadline: float) -> None:
-        """Close all connections."""
-        await self._sender.close()
-
-    async def _post(self, url: URL | None, body: bytes) -> ExportResponse:
-        if url is None:
-            raise PermanentExportError("There is no URL for this signal.")
+        if signal not in self._urls:
+            raise PermanentExportError(f"There is no URL for {signal}.")
+        url = self._urls[signal]
+        body = request
         if self._compresses:
             in_loop = len(body) <= _IN_LOOP_BYTES
             body = gzip_compress(body) if in_loop else await asyncio.to_thread(gzip_compress, body)
@@ -158,6 +149,10 @@ class OtlpHttpExporter:
         shown = read_status(answer)[0] if is_protobuf else answer[:4096].decode("utf-8", "replace")
         location = response.headers.get("Location")
         raise self._sender.refusal(response, _RETRYABLE, f"redirect to {location}" if location else shown)
+
+    async def shutdown(self, deadline: float) -> None:
+        """Close all connections."""
+        await self._sender.close()
 
 
 COMPONENT = SpanExporterType(

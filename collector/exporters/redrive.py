@@ -8,7 +8,6 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TypeAlias
 
 from pydantic import BaseModel
 
@@ -16,16 +15,13 @@ from collector.clock import Clock
 from collector.errors import MalformedRequest, PermanentExportError, RetryableExportError
 from collector.exporters.assembly import exporter_types
 from collector.exporters.dead_letters import PRIVATE, locked, read_header
-from collector.exporters.exporter import ExporterContext, ExportResponse, LogExporter, SpanExporter
+from collector.exporters.exporter import ExporterContext, ExportResponse, SpanExporter
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.retry import BackOff
-from collector.exporters.score_exporter import ScoreExporterConfig
-from collector.exporters.span_exporter_config import RetryConfig, SpanExporterConfig
+from collector.exporters.span_exporter_config import RetryConfig, Signal
 from collector.otlp import json_to_request, logs_json_to_request, split_request
 
 _SHUTDOWN_SECONDS = 5.0
-
-_Config: TypeAlias = SpanExporterConfig | ScoreExporterConfig
 
 
 @dataclass(slots=True)
@@ -56,13 +52,11 @@ async def redrive_file(
     if component.kind == "results":
         raise ValueError(f'"{name}" takes neither spans nor log records')
     exporter = component.create(name, config, context)
-    if not isinstance(config, SpanExporterConfig | ScoreExporterConfig):
-        raise TypeError(f"{type(config)} is no configuration of such an exporter")
     moved = path.with_name(path.name + ".redriving")
     await exporter.start()
     try:
         _move(path, moved)
-        outcome, kept = await _send_all(moved, exporter, config, context.clock, patience_seconds)
+        outcome, kept = await _send_all(moved, exporter, context.clock, patience_seconds)
         if kept:
             file = JsonLinesFile(path, mode=PRIVATE)
             file.append(b"".join(kept))
@@ -85,7 +79,7 @@ def _move(path: Path, target: Path) -> None:
 
 
 async def _send_all(
-    path: Path, exporter: SpanExporter, config: _Config, clock: Clock, patience_seconds: float
+    path: Path, exporter: SpanExporter, clock: Clock, patience_seconds: float
 ) -> tuple[Redriven, list[bytes]]:
     outcome = Redriven()
     kept: list[bytes] = []
@@ -97,7 +91,7 @@ async def _send_all(
             problem = ""
             if not gave_up:
                 try:
-                    response = await _send(line, exporter, config, clock, patience_seconds)
+                    response = await _send(line, exporter, clock, patience_seconds)
                 except RetryableExportError as error:
                     gave_up = True
                     problem = f"not accepted within {patience_seconds:g} s, nothing more was tried: {error}"
@@ -114,25 +108,24 @@ async def _send_all(
     return outcome, kept
 
 
-async def _send(
-    line: bytes, exporter: SpanExporter, config: _Config, clock: Clock, patience_seconds: float
-) -> ExportResponse:
+async def _send(line: bytes, exporter: SpanExporter, clock: Clock, patience_seconds: float) -> ExportResponse:
     """Send one line until it is accepted or refused, or patience ends."""
     header = read_header(line)
-    is_log = header.get("kind") == "log_records" or line.startswith(b'{"resourceLogs"')
-    if is_log and not (config.takes_log_records and isinstance(exporter, LogExporter)):
-        raise ValueError(f'"{exporter.name}" takes no log records')
-    if not is_log and not config.takes_spans:
-        raise ValueError(f'"{exporter.name}" takes no spans')
-    request = logs_json_to_request(line) if is_log else json_to_request(line)
+    signal: Signal = "traces"
+    if header.get("kind") == "log_records" or line.startswith(b'{"resourceLogs"'):
+        signal = "logs"
+    if signal not in exporter.endpoints:
+        raise ValueError(f'"{exporter.name}" takes no {"spans" if signal == "traces" else "log records"}')
+    if signal == "logs":
+        request, count = logs_json_to_request(line), header.get("count")
+    else:
+        request = json_to_request(line)
+        count = split_request(request).accepted
     back_off = BackOff(RetryConfig(), Random())
     give_up_at = clock.monotonic() + patience_seconds
     while True:
         try:
-            if is_log and isinstance(exporter, LogExporter):
-                count = header.get("count")
-                return await exporter.export_logs(request, count if isinstance(count, int) else 1)
-            return await exporter.export(request, split_request(request).accepted)
+            return await exporter.export(request, count if isinstance(count, int) else 1, signal)
         except RetryableExportError as error:
             wait = back_off.next_wait(error.retry_after_seconds)
             if clock.monotonic() + wait > give_up_at:

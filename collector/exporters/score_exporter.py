@@ -26,6 +26,7 @@ from collector.exporters.span_exporter_config import (
     BatchConfig,
     RetryConfig,
     SendingQueueConfig,
+    Signal,
 )
 from processors.documents import StrictModel
 from processors.model import JsonObject, JsonValue, json_text, parse_json, time_text
@@ -191,7 +192,7 @@ class ScoreExporter:
     ) -> None:
         self.name = name
         self._base = URL(config.endpoint)
-        self.endpoint = self.logs_endpoint = shown_url(self._base)
+        self.endpoints: dict[Signal, str] = {"logs": shown_url(self._base)}
         self._span_wait = config.span_wait
         self._backend = backend
         self._clock = context.clock
@@ -215,7 +216,7 @@ class ScoreExporter:
         path, query = self._backend.probe
         await self.call("GET", path, query=query)
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+    async def export(self, request: bytes, count: int, signal: Signal = "logs") -> ExportResponse:
         """Send the scores of one request; see `SpanExporter.export`."""
         scores = {(score.id, score.time_unix_nano): score for score in read_scores(request)}
         waiting = {key: score for key, score in scores.items() if key not in self._accepted}
@@ -239,10 +240,6 @@ class ScoreExporter:
             self._missing_since.pop(key, None)
         unknown = f"{given_up} scores are of spans that never arrived." if given_up else ""
         return ExportResponse(given_up + sent.rejected, unknown or sent.message)
-
-    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
-        """The same; see `LogExporter.export_logs`."""
-        return await self.export(request, record_count)
 
     async def shutdown(self, deadline: float) -> None:
         """Close all connections."""

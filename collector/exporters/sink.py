@@ -3,8 +3,9 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from collector.exporters.exporter import ExportResponse, LogExporter, SpanExporter
+from collector.exporters.exporter import ExportResponse, SpanExporter
 from collector.exporters.request import ExportRequest
+from collector.exporters.span_exporter_config import Signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,25 +18,16 @@ class Sink:
 
     @property
     def where(self) -> dict[str, str]:
-        """The fields that say in logs where requests go."""
+        """The fields of a log record that identify the sink."""
         return {"exporter": self.name, "endpoint": self.endpoint}
 
 
-def span_sink(exporter: SpanExporter) -> Sink:
-    """The spans of an exporter, or its scores."""
-    return Sink(
-        exporter.name,
-        exporter.endpoint,
-        lambda request: exporter.export(request.encode(), request.span_count),
-    )
+def exporter_sink(exporter: SpanExporter, signal: Signal = "traces") -> Sink:
+    """One signal of an exporter; raises TypeError if it does not accept that."""
+    if signal not in exporter.endpoints:
+        raise TypeError(f"{exporter.name} takes no {signal}")
 
+    async def send(request: ExportRequest) -> ExportResponse:
+        return await exporter.export(request.encode(), request.span_count, signal)
 
-def log_sink(exporter: SpanExporter) -> Sink:
-    """The log records of an exporter; raises TypeError if it takes none."""
-    if not isinstance(exporter, LogExporter):
-        raise TypeError(f"{exporter.name} takes no log records")
-    return Sink(
-        exporter.name,
-        exporter.logs_endpoint,
-        lambda request: exporter.export_logs(request.encode(), request.span_count),
-    )
+    return Sink(exporter.name, exporter.endpoints[signal], send)

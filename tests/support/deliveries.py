@@ -13,8 +13,8 @@ from collector.exporters.counts import ExportCounts
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporter
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.sink import span_sink
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.sink import exporter_sink
+from collector.exporters.span_exporter_config import Signal, SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
 from collector.trace import GradedTrace, held_bytes
@@ -66,7 +66,7 @@ class MemoryExporter:
 
     def __init__(self, name: str = "otlp/memory") -> None:
         self.name = name
-        self.endpoint = "memory"
+        self.endpoints: dict[Signal, str] = {"traces": "memory"}
         self.requests: list[bytes] = []
         self.span_counts: list[int] = []
         self.attempts = 0
@@ -77,7 +77,7 @@ class MemoryExporter:
     async def start(self) -> None:
         self.is_started = True
 
-    async def export(self, request: bytes, span_count: int) -> ExportResponse:
+    async def export(self, request: bytes, span_count: int, signal: Signal = "traces") -> ExportResponse:
         self.attempts += 1
         answer = self.behave(request, span_count)
         if isinstance(answer, asyncio.Event):
@@ -102,7 +102,7 @@ def span_queue(
     """The queue of received spans before an exporter."""
     counts = ExportCounts(metrics, exporter.name)
     return SendingQueue(
-        span_sink(exporter),
+        exporter_sink(exporter),
         config.sending_queue,
         config.retry_on_failure,
         counts=counts,

@@ -68,13 +68,14 @@ def _trials(
 ) -> Iterator[tuple[str, str, Awaitable[object]]]:
     """What to send where: the address, the signal, and the sending of it."""
     if isinstance(exporter, ScoreExporter):
-        yield exporter.endpoint, "scores", exporter.check()
+        yield exporter.endpoints["logs"], "scores", exporter.check()
     if not isinstance(settings, SpanExporterConfig):
         return
     if receives_spans(settings, config.results) or receives_evaluation_spans(settings, config.results):
-        yield exporter.endpoint, "spans", exporter.export(_span_request(clock.unix_nano()), 1)
+        yield exporter.endpoints["traces"], "spans", exporter.export(_span_request(clock.unix_nano()), 1)
     if receives_log_records(settings, config.results):
-        yield exporter.logs_endpoint, "log records", exporter.export_logs(_log_request(clock.unix_nano()), 1)
+        sending = exporter.export(_log_request(clock.unix_nano()), 1, "logs")
+        yield exporter.endpoints["logs"], "log records", sending
 
 
 _RESOURCE = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))])

@@ -213,7 +213,7 @@ def test_bad_configuration_is_refused_in_plain_words(config: dict[str, object], 
 
 
 def test_credentials_in_the_url_are_not_shown() -> None:
-    assert "http://a:1/v1/traces" == _exporter(endpoint="http://user:secret@a:1").endpoint
+    assert "http://a:1/v1/traces" == _exporter(endpoint="http://user:secret@a:1").endpoints["traces"]
 
 
 def test_the_fixture_is_larger_than_what_is_compressed_in_the_loop() -> None:

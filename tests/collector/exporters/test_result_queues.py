@@ -12,14 +12,14 @@ from collector.clock import ManualClock, SystemClock
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
 from collector.exporters.assembly import build_fan_out, exporter_types
 from collector.exporters.counts import ExportCounts
-from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, LogExporter
+from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporter
 from collector.exporters.fan_out import FanOut
 from collector.exporters.file import FileConfig, FileExporter
 from collector.exporters.otlp_grpc import OtlpGrpcConfig, OtlpGrpcExporter
 from collector.exporters.otlp_http import OtlpHttpConfig, OtlpHttpExporter
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.sink import log_sink
-from collector.exporters.span_exporter_config import SpanExporterConfig
+from collector.exporters.sink import exporter_sink
+from collector.exporters.span_exporter_config import Signal, SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
 from collector.results_config import ResultsConfig
@@ -39,14 +39,15 @@ VERDICT_SPANS = evaluation_spans(SPANS, [(RUN, [PASSED])], time_unix_nano=7, ins
 class _LoggingExporter(MemoryExporter):
     """Takes log records as well."""
 
-    logs_endpoint = "memory of logs"
-
     def __init__(self, name: str = "otlp/memory") -> None:
         super().__init__(name)
+        self.endpoints["logs"] = "memory of logs"
         self.log_requests: list[bytes] = []
         self.refusal: Exception | None = None
 
-    async def export_logs(self, request: bytes, record_count: int) -> ExportResponse:
+    async def export(self, request: bytes, span_count: int, signal: Signal = "traces") -> ExportResponse:
+        if signal == "traces":
+            return await super().export(request, span_count)
         if self.refusal is not None:
             raise self.refusal
         self.log_requests.append(request)
@@ -64,7 +65,7 @@ class _Rig:
         config = SpanExporterConfig()
         self.queue = span_queue(self.exporter, config, metrics=self.metrics, clock=self.clock)
         self.logs = SendingQueue(
-            log_sink(self.exporter),
+            exporter_sink(self.exporter, "logs"),
             config.sending_queue.one_at_a_time(),
             config.retry_on_failure,
             counts=ExportCounts(self.metrics, self.exporter.name, "log"),
@@ -180,8 +181,8 @@ async def test_what_is_held_at_the_deadline_is_dropped_and_counted() -> None:
 
 
 async def test_an_exporter_without_log_records_cannot_be_asked_for_them() -> None:
-    with pytest.raises(TypeError, match="otlp/memory takes no log records"):
-        log_sink(MemoryExporter())
+    with pytest.raises(TypeError, match="otlp/memory takes no logs"):
+        exporter_sink(MemoryExporter(), "logs")
 
 
 @pytest.mark.parametrize("backend_type", [GrpcBackend, HttpBackend])
@@ -225,7 +226,7 @@ async def test_a_partial_success_of_log_records_is_counted() -> None:
     exporter = OtlpHttpExporter("otlp_http", OtlpHttpConfig(endpoint=backend.endpoint), SystemClock())
     await exporter.start()
 
-    answer = await exporter.export_logs(join_spans(RECORDS), 2)
+    answer = await exporter.export(join_spans(RECORDS), 2, "logs")
 
     assert ExportResponse(1, "too old") == answer
     await exporter.shutdown(0)
@@ -237,7 +238,7 @@ async def test_log_records_can_go_to_a_file_of_their_own(tmp_path: Path) -> None
     exporter = FileExporter("file", config)
     await exporter.start()
 
-    await exporter.export_logs(join_spans(RECORDS), 2)
+    await exporter.export(join_spans(RECORDS), 2, "logs")
     await exporter.export(join_spans(SPANS), 2)
     await exporter.shutdown(0)
     await eventually(lambda: (tmp_path / "spans.jsonl").read_bytes().endswith(b"\n"), "both are written")
@@ -266,16 +267,15 @@ async def test_log_records_are_refused_where_there_is_nowhere_to_put_them(tmp_pa
 
     for exporter in (file, http):
         with pytest.raises(PermanentExportError):
-            await exporter.export_logs(b"", 0)
+            await exporter.export(b"", 0, "logs")
     await http.shutdown(0)
 
 
 def test_what_takes_log_records_can_be_asked_for_them(tmp_path: Path) -> None:
-    exporters = [
+    exporters: list[SpanExporter] = [
         OtlpGrpcExporter("otlp", OtlpGrpcConfig(endpoint="a:4317")),
         OtlpHttpExporter("otlp_http", OtlpHttpConfig(endpoint="http://a"), SystemClock()),
         FileExporter("file", FileConfig(path=tmp_path / "a", logs_path=tmp_path / "b")),
     ]
 
-    assert all(isinstance(exporter, LogExporter) for exporter in exporters)
-    assert not isinstance(MemoryExporter(), LogExporter)
+    assert all("logs" in exporter.endpoints for exporter in exporters)
