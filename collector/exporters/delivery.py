@@ -40,10 +40,10 @@ class Delivery:
     spans: Sequence[RawSpan]
     held_bytes: int
     release: Callable[[int], None]
-    holders: int = field(kw_only=True)
-    required_holders: int = field(kw_only=True)
-    receipt: Receipt | None = field(default=None, kw_only=True)
-    form: str = field(default="", kw_only=True)
+    holders: int
+    required_holders: int
+    receipt: Receipt | None = None
+    form: str = ""
     size: int = field(init=False)
     """Upper bound of the spans' encoded size."""
 
@@ -76,9 +76,10 @@ class Delivery:
 class SpanQueue:
     """What takes deliveries for one exporter; this one holds nothing."""
 
-    name: str
-    is_required = True
-    """Whether it may never drop anything for want of memory."""
+    def __init__(self, name: str, *, is_required: bool) -> None:
+        self.name = name
+        self.is_required = is_required
+        """Whether it may never drop anything for want of memory."""
 
     @property
     def queued_bytes(self) -> int:
@@ -90,7 +91,7 @@ class SpanQueue:
 
     def enqueue(self, delivery: Delivery) -> None:
         """Take a delivery, and call its `done` once all its spans are forwarded or dropped."""
-        raise NotImplementedError
+        delivery.done(self.name, required=self.is_required)
 
     def shed(self, wanted_bytes: int = 0) -> int:
         """Drop what may be dropped for want of memory; the held bytes of what was."""

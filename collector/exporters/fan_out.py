@@ -20,15 +20,13 @@ from processors.spans import RawSpan
 class FanOut:
     """Hands graded traces to all exporters; none can hold up another.
 
-    The held bytes of a trace go back to the limiter when the last queue is done with its spans (at once
-    if there is no queue); while they wait, so does what results added to them, and what waiting takes.
-    Queues that are not required shed their oldest when the limiter runs full.
+    The held bytes of a trace return to the limiter when the last queue is done with its spans (at once if
+    there is no queue); while they wait, so does what results added to them, and what waiting takes. Queues
+    that are not required shed their oldest when the limiter runs full.
 
-    Results in a form of their own go to `result_queues`; those of scores get the log records, whose exporters
-    make scores of them. Their bytes are taken from the limiter here; where there is no room for them they are
-    dropped, so no span waits for a verdict.
-
-    `exporters` are those behind the queues. They may share one, so it is opened and closed here.
+    Results in a form of their own go to `result_queues`; scores are built from log records. Their bytes are
+    taken from the limiter here; where there is no room for them they are dropped, so no span waits for a
+    verdict. `exporters` are those behind the queues, which may share one: they are opened and closed here.
     """
 
     def __init__(
@@ -49,7 +47,6 @@ class FanOut:
         self._dead_letters = dead_letters
         self._limiter = limiter
         self._release = limiter.release
-        self._required = sum(queue.is_required for queue in queues)
         for queue in self._all_queues:
             if not queue.is_required:
                 limiter.add_relief(queue.shed)
@@ -98,21 +95,17 @@ class FanOut:
             receipt.seal()
 
     def _deliver(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None) -> None:
-        queues: Sequence[SpanQueue] = self.queues
-        required = self._required
+        queues = self.queues
         if receipt is not None:
-            queues = [queue for queue in queues if receipt.expects(queue.name)]
-            required = sum(queue.is_required for queue in queues)
+            queues = tuple(queue for queue in queues if receipt.expects(queue.name))
         if queues and spans:
-            waiting = (
-                held_bytes(spans) + DELIVERY_OVERHEAD_BYTES + (RECEIPT_BYTES if receipt is not None else 0)
-            )
+            more = RECEIPT_BYTES if receipt is not None else 0
+            waiting = held_bytes(spans) + DELIVERY_OVERHEAD_BYTES + more
             if waiting > held:
                 self._limiter.take(waiting - held)
                 held = waiting
-        delivery = Delivery(
-            spans, held, self._release, holders=len(queues), required_holders=required, receipt=receipt
-        )
+        required = sum(queue.is_required for queue in queues)
+        delivery = Delivery(spans, held, self._release, len(queues), required, receipt)
         for queue in queues:
             queue.enqueue(delivery)
 
@@ -121,26 +114,18 @@ class FanOut:
         queues = self._result_queues.get(form, ())
         if receipt is not None:
             queues = [queue for queue in queues if receipt.expects(queue.name + suffix)]
+        held = held_bytes(results)
         if not queues:
             return
-        held = held_bytes(results)
-        if not self._limiter.try_acquire(held):
+        if self._limiter.try_acquire(held):
+            delivery = Delivery(results, held, self._release, len(queues), 0, receipt, suffix)
             for queue in queues:
-                queue.turn_away(len(results))
-                if receipt is not None:
-                    receipt.delivered(queue.name + suffix)
+                queue.enqueue(delivery)
             return
-        delivery = Delivery(
-            results,
-            held,
-            self._release,
-            holders=len(queues),
-            required_holders=0,
-            receipt=receipt,
-            form=suffix,
-        )
         for queue in queues:
-            queue.enqueue(delivery)
+            queue.turn_away(len(results))
+            if receipt is not None:
+                receipt.delivered(queue.name + suffix)
 
     async def shutdown(self, deadline: float) -> None:
         """Flush all side by side until `deadline`, then close the exporters behind the queues."""
@@ -166,7 +151,7 @@ class DiscardingQueue(SpanQueue):
     """
 
     def __init__(self, name: str, metrics: Metrics) -> None:
-        self.name = name
+        super().__init__(name, is_required=True)
         self._forwarded = metrics.spans_forwarded
         self._forwarded.add(0, name)
         metrics.spans_held.set(0, name)
@@ -174,4 +159,4 @@ class DiscardingQueue(SpanQueue):
     def enqueue(self, delivery: Delivery) -> None:
         """See `SpanQueue`."""
         self._forwarded.add(len(delivery.spans), self.name)
-        delivery.done(self.name, required=True)
+        super().enqueue(delivery)

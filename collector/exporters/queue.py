@@ -5,19 +5,18 @@ from collections import deque
 
 from collector.clock import Clock
 from collector.exporters.counts import QueueCounts
-from collector.exporters.delivery import Delivery
+from collector.exporters.delivery import Delivery, SpanQueue
 from collector.exporters.request import ExportRequest, QueuedTrace
 from collector.telemetry import RateLimitedLogger
 
 _logger = logging.getLogger(__name__)
 
 
-class DeliveryQueue:
+class DeliveryQueue(SpanQueue):
     """Holds deliveries until each of their spans is forwarded or dropped."""
 
     def __init__(self, name: str, counts: QueueCounts, clock: Clock, *, is_required: bool) -> None:
-        self.name = name
-        self.is_required = is_required
+        super().__init__(name, is_required=is_required)
         self.counts = counts
         self.waiting_spans = 0
         self.waiting_bytes = 0
@@ -27,12 +26,25 @@ class DeliveryQueue:
         self._log = RateLimitedLogger(_logger, clock)
 
     @property
+    def held_spans(self) -> int:
+        """Spans (or results) that are neither forwarded nor dropped."""
+        return self.counts.held
+
+    @property
+    def queued_bytes(self) -> int:
+        """Encoded size of the deliveries that they belong to."""
+        return self.counts.queued_bytes
+
+    @property
     def has_waiting(self) -> bool:
         """Whether there may be something to take."""
         return bool(self._waiting)
 
-    def put(self, delivery: Delivery) -> None:
-        """Hold a delivery; a closed queue drops it at once."""
+    def enqueue(self, delivery: Delivery) -> None:
+        """See `SpanQueue`; a closed queue drops a delivery at once."""
+        if not delivery.spans:
+            super().enqueue(delivery)
+            return
         trace = QueuedTrace(delivery)
         self._held[trace] = None
         self._waiting.append(trace)
@@ -42,11 +54,14 @@ class DeliveryQueue:
         self.counts.queued_bytes += trace.waiting_bytes
         if self._is_closed and not delivery.is_stored_elsewhere:
             self._drop(trace, trace.unsettled_spans, "shutdown")
+            items = self.counts.items.capitalize()
             self._log.warning(
-                "late",
-                f"{self.counts.items.capitalize()} arrived after the shutdown and were dropped.",
-                exporter=self.name,
+                "late", f"{items} arrived after the shutdown and were dropped.", exporter=self.name
             )
+
+    def turn_away(self, count: int) -> None:
+        """Count what found no room and was never enqueued."""
+        self.counts.turn_away(count)
 
     def take(self, max_spans: int, max_bytes: int) -> ExportRequest:
         """The oldest spans as a request of at most that size; a single larger span travels alone.
@@ -75,7 +90,7 @@ class DeliveryQueue:
             self._waiting.popleft()
         return request
 
-    def shed(self, wanted_bytes: int, wanted_spans: int) -> int:
+    def shed(self, wanted_bytes: int = 0, *, wanted_spans: int = 0) -> int:
         """Drop the oldest traces, as `queue_full`, until so many held bytes, and spans, are released.
 
         Traces on the wire stay. It ends early at a trace that a required exporter still holds, since

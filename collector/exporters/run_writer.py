@@ -161,9 +161,7 @@ class RunWriter(ABC):
         for line, receipt in zip(lines, receipts, strict=True):
             size = len(line[1]) + _LINE_OVERHEAD_BYTES
             if self._has_room(size):
-                self._queue.enqueue(
-                    Delivery([line], size, self._release, holders=1, required_holders=0, receipt=receipt)
-                )
+                self._queue.enqueue(Delivery([line], size, self._release, 1, 0, receipt))
             else:
                 without_room.append(receipt)
         self._drop(without_room)

@@ -19,7 +19,7 @@ from collector.clock import Clock, ends_within
 from collector.exporters.batch import Batcher
 from collector.exporters.counts import QueueCounts
 from collector.exporters.dead_letters import DeadLetterBox
-from collector.exporters.delivery import Delivery, SpanQueue
+from collector.exporters.delivery import Delivery
 from collector.exporters.queue import DeliveryQueue
 from collector.exporters.refusals import Refusals
 from collector.exporters.retry import Retry
@@ -30,7 +30,7 @@ from collector.task_supervisor import TaskOwner
 _logger = logging.getLogger(__name__)
 
 
-class SendingQueue(SpanQueue):
+class SendingQueue(DeliveryQueue):
     """Takes deliveries, and hands each of their spans to the sink until it is forwarded or dropped.
 
     What is refused for good goes to `dead_letters`, if there are any. All state is touched on the event
@@ -49,28 +49,15 @@ class SendingQueue(SpanQueue):
         random: Random | None = None,
         dead_letters: DeadLetterBox | None = None,
     ) -> None:
-        self.name = sink.name
-        self.is_required = is_required
-        self._counts = counts
-        self._queue = DeliveryQueue(sink.name, counts, clock, is_required=is_required)
-        self._batcher = Batcher(self._queue, config.batch, clock)
-        self._retry = Retry(self._queue, sink, retry, clock, random or Random())
-        self._sender = Refusals(self._queue, self._retry, sink, dead_letters, clock)
+        super().__init__(sink.name, counts, clock, is_required=is_required)
+        self._batcher = Batcher(self, config.batch, clock)
+        self._retry = Retry(self, sink, retry, clock, random or Random())
+        self._sender = Refusals(self, self._retry, sink, dead_letters, clock)
         self._where = sink.where
         self._num_consumers = config.num_consumers
         self._consumers: list[asyncio.Task[None]] = []
         self._shutting_down = asyncio.Lock()
         self._clock = clock
-
-    @property
-    def held_spans(self) -> int:
-        """Spans (or results) enqueued that are neither forwarded nor dropped."""
-        return self._counts.held
-
-    @property
-    def queued_bytes(self) -> int:
-        """Encoded size of the deliveries that they belong to."""
-        return self._counts.queued_bytes
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """See `SpanQueue`; `tasks` owns the consumers if given."""
@@ -79,20 +66,13 @@ class SendingQueue(SpanQueue):
         self._consumers = [create_task(self._consume(), name=name) for _ in range(self._num_consumers)]
 
     def enqueue(self, delivery: Delivery) -> None:
-        """See `SpanQueue`; after `shutdown` a delivery is dropped at once, and counted."""
-        if not delivery.spans:
-            delivery.done(self.name, required=self.is_required)
-            return
-        self._queue.put(delivery)
+        """See `SpanQueue`."""
+        super().enqueue(delivery)
         self._batcher.notify()
 
-    def turn_away(self, count: int) -> None:
-        """Count what found no room and was never enqueued, as `queue_full`."""
-        self._counts.turn_away(count)
-
     def shed(self, wanted_bytes: int = 0, *, wanted_spans: int = 0) -> int:
-        """See `DeliveryQueue.shed`."""
-        freed = self._queue.shed(wanted_bytes, wanted_spans)
+        """See `DeliveryQueue`; what was dropped is discarded from requests that back off as well."""
+        freed = super().shed(wanted_bytes, wanted_spans=wanted_spans)
         if freed:
             self._retry.discard_given_up()
         return freed
@@ -109,8 +89,8 @@ class SendingQueue(SpanQueue):
                     consumer.cancel()
                 await asyncio.gather(*self._consumers, return_exceptions=True)
                 self._consumers = []
-            stored, lost = self._queue.close()
-            items = self._counts.items
+            stored, lost = self.close()
+            items = self.counts.items
             if stored:
                 _logger.info(
                     f"{items.capitalize()} are not delivered yet: they stay in the journal, or where they "
