@@ -1,15 +1,15 @@
-"""The SQLite database behind the store: its tables, what is written and what has to go. Blocking.
+"""The SQLite database behind the store: its tables, writing and removal. Blocking.
 
-A line stands apart from what is searched by, so that a search reads no content. The counts of an hour are
-kept beside the runs, so that a page over many runs reads few rows. The text index is made of generations,
-each for the runs from one on: to forget old words, a whole one is dropped.
+Lines are in a table of their own, so that a search reads no content. Counts by hour are stored in addition to
+the runs, so that a page over many runs reads few rows. The text index consists of generations, each for the
+runs from one id on: old words are removed by dropping a whole generation.
 """
 
 import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -18,14 +18,14 @@ from collector.store.run_rows import HourKey, RunRows
 
 _VERSION = 2
 _APPLICATION = 0x74677264
-"""Marks a file as ours: no other database is ever written to."""
+"""Marks a file as a run store: no other database is ever written to."""
 _PRUNED_AT_A_TIME = 200
 _FULL, _ROOMY = 0.8, 0.75
-"""From which share of the limit on runs are removed, and down to which."""
+"""Runs are removed once this share of the limit is used, down to the second."""
 _GENERATIONS = 24
-"""Into how many parts of the limit the text index is split, about."""
+"""Approximate number of generations of the text index at the limit."""
 _ROWS_PER_STATEMENT = 500
-"""Of at most 15 columns: SQLite takes 32,766 values a statement."""
+"""Of at most 15 columns: SQLite accepts 32,766 values per statement."""
 _BUSY_SECONDS = 2.0
 _HOUR_MILLISECONDS = 3_600_000
 
@@ -70,47 +70,43 @@ INSERT INTO hours SELECT '', agent, kind, name, label, version, hour, count, tot
 DROP TABLE old_hours;
 """
 }
-"""What makes of each older version the next one. Runs of version 1 had no tenant."""
+"""Upgrades each older version to the next one. Runs of version 1 had no tenant."""
 
 _MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
-"""Came later, and is of no matter to releases that do not know it."""
+"""Added later without a new version: older releases ignore it."""
 
 
 class StoreUnusable(TracegradeError):
-    """The file is no store of ours, or cannot be opened; the message says so in one line."""
+    """The file is not a run store, or cannot be opened; the message is one line."""
 
 
 class RunDatabase:
     """One database, in a file or in memory: one thread writes, any thread reads.
 
-    A file is read over connections of its own, which cannot write; what is in memory has one, which
-    readers and the writer take in turns.
+    A file is read over separate connections, which cannot write; a database in memory has one connection,
+    which readers and the writer use in turn.
     """
 
-    def __init__(self, path: Path | None, limit_bytes: int) -> None:
+    def __init__(self, path: Path | None, limit_bytes: int, *, is_open: bool = False) -> None:
         self._path = path
         self._limit_bytes = limit_bytes
         self._connection: sqlite3.Connection | None = None
+        self._is_open = is_open
         self._lock = threading.Lock()
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is something to read and to write."""
-        return self._connection is not None
-
     def open(self) -> int:
-        """Open or make it; answers which older version it was of, 0 if it was of none.
+        """Open or create it; returns the older version that it was upgraded from, 0 if none.
 
         Raises:
-            StoreUnusable: the file holds something else.
-            sqlite3.Error: the disk.
-            OSError: the disk.
+            StoreUnusable: the file contains something else.
+            sqlite3.Error: the disk failed.
+            OSError: the disk failed.
         """
         self.close()
         if self._path is None:
             connection = _connected(":memory:")
         else:
-            # Made here, so that at no time others can read it.
+            # Created here, so that others cannot read it at any time.
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             connection = _connected(str(self._path))
         try:
@@ -119,6 +115,7 @@ class RunDatabase:
             connection.close()
             raise
         self._connection = connection
+        self._is_open = True
         return before
 
     def _prepare(self, connection: sqlite3.Connection) -> int:
@@ -131,11 +128,8 @@ class RunDatabase:
         connection.execute(_MARKS)
         if before == _VERSION:
             return 0
-        changes = (
-            [_UPGRADES[version] for version in range(before, _VERSION)]
-            if before
-            else [_SCHEMA, _HOURS_SCHEMA]
-        )
+        upgrades = [_UPGRADES[version] for version in range(before, _VERSION)] if before else []
+        changes = upgrades or [_SCHEMA, _HOURS_SCHEMA]
         connection.executescript(
             f"BEGIN IMMEDIATE;{''.join(changes)}PRAGMA application_id = {_APPLICATION};"
             f"PRAGMA user_version = {_VERSION};COMMIT;"
@@ -143,123 +137,91 @@ class RunDatabase:
         return before
 
     def take_marks(self) -> dict[str, int]:
-        """What `leave_marks` left, which is gone then.
-
-        Raises:
-            sqlite3.Error: the disk.
-        """
-        with self._lock:
-            connection = self._opened()
-            with _transaction(connection):
-                marks: dict[str, int] = dict(connection.execute("SELECT name, value FROM marks"))
-                connection.execute("DELETE FROM marks")
-            return marks
+        """Return and delete what `leave_marks` stored; raises `sqlite3.Error`."""
+        with self._writing() as connection:
+            marks: dict[str, int] = dict(connection.execute("SELECT name, value FROM marks"))
+            connection.execute("DELETE FROM marks")
+        return marks
 
     def leave_marks(self, marks: Mapping[str, int]) -> None:
-        """Keep some numbers for the next process.
-
-        Raises:
-            sqlite3.Error: the disk.
-        """
-        with self._lock:
-            connection = self._opened()
-            with _transaction(connection):
-                connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks.items())
+        """Store some numbers for the next process; raises `sqlite3.Error`."""
+        with self._writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks.items())
 
     def close(self) -> None:
         """Close it; safe before `open` and twice."""
         with self._lock:
-            connection, self._connection = self._connection, None
+            connection, self._connection, self._is_open = self._connection, None, False
             if connection is not None:
                 with suppress(sqlite3.Error):
                     connection.close()
 
     def used_bytes(self) -> int:
-        """What is in use of the limit."""
+        """Bytes in use."""
         with self._lock:
             return _used_bytes(self._opened())
 
     def write(self, runs: Sequence[RunRows], keep_from_milliseconds: int) -> int:
         """Add runs, and remove those older than `keep_from_milliseconds` and what no longer fits.
 
-        Returns how many were removed. All of `runs` are added or none. Together they must be small beside the
-        limit: room is made after they are written.
-
-        Raises:
-            sqlite3.Error: the disk.
+        Returns the number of removed runs. All of `runs` are added or none. Together they must be small
+        compared to the limit: room is made after they are written. Raises `sqlite3.Error`.
         """
         with self._lock:
             connection = self._opened()
             with _transaction(connection):
                 _add(connection, runs, self._limit_bytes // _GENERATIONS)
                 removed = _remove_oldest(connection, keep_from_milliseconds)
-            if _used_bytes(connection) > _FULL * self._limit_bytes:
-                removed += self._make_room(connection)
+            is_full = _used_bytes(connection) > _FULL * self._limit_bytes
+            while is_full and _used_bytes(connection) > _ROOMY * self._limit_bytes:
+                with _transaction(connection):
+                    pruned = _remove_oldest(connection)
+                if not pruned:
+                    break
+                removed += pruned
             return removed
-
-    def _make_room(self, connection: sqlite3.Connection) -> int:
-        removed = 0
-        while _used_bytes(connection) > _ROOMY * self._limit_bytes:
-            with _transaction(connection):
-                found = _remove_oldest(connection)
-            if not found:
-                break
-            removed += found
-        return removed
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection to read by.
-
-        Raises:
-            StoreUnusable: it is not open.
-        """
-        if self._path is not None and self.is_open:
-            connection = _connected_read_only(self._path)
-            try:
+        """A connection to read from; raises `StoreUnusable` if the database is not open."""
+        if self._path is not None and self._is_open:
+            with closing(_connected_read_only(self._path)) as connection:
                 yield connection
-            finally:
-                connection.close()
         else:
             with self._lock:
                 yield self._opened()
 
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            connection = self._opened()
+            with _transaction(connection):
+                yield connection
+
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise StoreUnusable("the store of runs is not open")
+            raise StoreUnusable("the run store is not open")
         return self._connection
 
 
 def open_store_file(path: Path) -> RunDatabase:
-    """The store in a file that a service wrote, or writes still; it can only be read.
+    """The store in a file that a service has written or is writing; it can only be read.
 
     Raises:
         StoreUnusable: there is none.
     """
     if not path.is_file():
-        raise StoreUnusable(f"{path}: there is no such file")
+        raise StoreUnusable(f"{path}: no such file")
     try:
-        connection = _connected_read_only(path)
-        try:
-            if _checked_version(connection, path, may_be_empty=False) != _VERSION:
-                raise StoreUnusable(
-                    f"{path}: is the store of an older version of tracegrade; a service that keeps its runs "
-                    "in it upgrades it"
-                )
-        finally:
-            connection.close()
+        with closing(_connected_read_only(path)) as connection:
+            version = _checked_version(connection, path, may_be_empty=False)
     except sqlite3.Error as error:
-        raise StoreUnusable(f"{path}: cannot be read as a store of runs: {error}") from error
-    return _ReadOnlyDatabase(path)
-
-
-class _ReadOnlyDatabase(RunDatabase):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, 0)
-
-    @property
-    def is_open(self) -> bool:
-        return True
+        raise StoreUnusable(f"{path}: cannot be read as a run store: {error}") from error
+    if version != _VERSION:
+        raise StoreUnusable(
+            f"{path}: a run store of an older version of tracegrade; a service that uses it upgrades it"
+        )
+    return RunDatabase(path, 0, is_open=True)
 
 
 def _connected(database: str, *, is_uri: bool = False) -> sqlite3.Connection:
@@ -278,9 +240,9 @@ def _connected_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _checked_version(connection: sqlite3.Connection, path: Path, *, may_be_empty: bool) -> int:
-    """The version of the file, 0 where it is empty.
+    """The version of the file, 0 if it is empty.
 
-    Raises StoreUnusable unless the file is ours; sqlite3.Error where it is no database.
+    Raises StoreUnusable if the file is not a run store, sqlite3.Error if it is not a database.
     """
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -288,9 +250,11 @@ def _checked_version(connection: sqlite3.Connection, path: Path, *, may_be_empty
     if is_empty and may_be_empty:
         return 0
     if application != _APPLICATION:
-        raise StoreUnusable(f"{path}: is no store of runs")
+        raise StoreUnusable(f"{path}: not a run store")
     if not 1 <= version <= _VERSION:
-        raise StoreUnusable(f"{path}: is the store of a newer version of tracegrade; remove it for a new one")
+        raise StoreUnusable(
+            f"{path}: a run store of a newer version of tracegrade; remove it to create a new one"
+        )
     return version
 
 
@@ -345,9 +309,9 @@ def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_byt
 def _insert(
     connection: sqlite3.Connection, into: str, rows: Sequence[tuple[object, ...]], conflict: str = ""
 ) -> None:
-    """Insert `rows`, many by one statement.
+    """Insert `rows`, many per statement.
 
-    Each statement gives the interpreter's lock away and has to get it back, which under load takes many
+    Each statement releases the interpreter's lock and has to acquire it again, which under load takes many
     times as long as an insert.
     """
     for start in range(0, len(rows), _ROWS_PER_STATEMENT):
@@ -357,17 +321,17 @@ def _insert(
 
 
 def word_indices(connection: sqlite3.Connection) -> list[str]:
-    """The tables of the text index, oldest first; they may hold words of runs that are gone."""
+    """The tables of the text index, oldest first; they may contain words of removed runs."""
     return [f"words_{first}" for first in _generations(connection)]
 
 
 def _generations(connection: sqlite3.Connection) -> list[int]:
-    """The first runs of the tables of the text index, oldest first."""
+    """The first run of each generation of the text index, oldest first."""
     return [first for (first,) in connection.execute("SELECT first_run FROM generations ORDER BY first_run")]
 
 
 def _index_for(connection: sqlite3.Connection, run: int, size: int, generation_bytes: int) -> str:
-    """The table for the words of the runs from `run` on, which bring `size` bytes; made if need be."""
+    """The table for the words of the runs from `run` on, of `size` bytes; created if needed."""
     newest = connection.execute(
         "SELECT first_run, bytes FROM generations ORDER BY first_run DESC LIMIT 1"
     ).fetchone()
@@ -382,20 +346,16 @@ def _index_for(connection: sqlite3.Connection, run: int, size: int, generation_b
 
 
 def _remove_oldest(connection: sqlite3.Connection, before_milliseconds: int | None = None) -> int:
-    """Remove some of the oldest runs, of those before a time if one is given; how many."""
-    condition, parameters = "", tuple[int, ...]()
-    if before_milliseconds is not None:
-        oldest = connection.execute("SELECT min(time) FROM runs").fetchone()[0]
-        if oldest is None or oldest >= before_milliseconds:
-            return 0
-        condition, parameters = "WHERE time < ?", (before_milliseconds,)
-    # Ids are in the order of time, but for a clock that was set back.
-    last = connection.execute(
-        f"SELECT max(id) FROM (SELECT id FROM runs {condition} ORDER BY id LIMIT {_PRUNED_AT_A_TIME})",
-        parameters,
-    ).fetchone()[0]
-    if last is None:
+    """Remove some of the oldest runs, if given only those before a time; returns their number."""
+    before = 2**62 if before_milliseconds is None else before_milliseconds
+    oldest = connection.execute("SELECT min(time) FROM runs").fetchone()[0]
+    if oldest is None or oldest >= before:
         return 0
+    # Ids are in the order of time, except after a clock was set back.
+    last = connection.execute(
+        f"SELECT max(id) FROM (SELECT id FROM runs WHERE time < ? ORDER BY id LIMIT {_PRUNED_AT_A_TIME})",
+        (before,),
+    ).fetchone()[0]
     removed = connection.execute("DELETE FROM runs WHERE id <= ?", (last,)).rowcount
     for table, column in (("lines", "id"), ("results", "run"), ("tools", "run")):
         connection.execute(f"DELETE FROM {table} WHERE {column} <= ?", (last,))
@@ -404,8 +364,6 @@ def _remove_oldest(connection: sqlite3.Connection, before_milliseconds: int | No
             connection.execute(f"DROP TABLE words_{first}")
             connection.execute("DELETE FROM generations WHERE first_run = ?", (first,))
     oldest = connection.execute("SELECT min(time) FROM runs").fetchone()[0]
-    if oldest is not None:
-        connection.execute("DELETE FROM hours WHERE hour < ?", (oldest // _HOUR_MILLISECONDS,))
-    else:
-        connection.execute("DELETE FROM hours")
+    first_hour = 2**62 if oldest is None else oldest // _HOUR_MILLISECONDS
+    connection.execute("DELETE FROM hours WHERE hour < ?", (first_hour,))
     return removed

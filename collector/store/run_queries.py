@@ -1,15 +1,17 @@
-"""What people ask the store: agents, runs, one run, counts by the hour. Blocking; safe in any thread."""
+"""Queries over stored runs: agents, runs, one run, counts by the hour. Blocking; safe in any thread."""
 
 import sqlite3
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 from collector.store.run_database import RunDatabase, word_indices
 from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, RUN, TOOL, search_words
 from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_FOUND = 1_000
+_MAX_AGENTS = 1_000
 _COLUMNS = (
     "id, time, agent, version, service, tenant, trace, span, conversation, finish_reason, outcome, calls, "
     "failed_calls, seconds, dialect"
@@ -18,11 +20,11 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs are looked for; what is empty is not asked for.
+    """Which runs to find; empty fields match every run.
 
     `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
-    that of the run. `text` finds runs with all its words, or words that begin so. `before` is a run's id:
-    only older runs; `after`: only newer ones.
+    that of the run. `text` finds runs with all its words, or words that start with them. `before` and `after`
+    are ids of runs: only older or newer ones.
     """
 
     agent: str = ""
@@ -42,7 +44,7 @@ class RunFilter:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What is told of a run in a list; `milliseconds` is when it was graded, since 1970."""
+    """A run in a list; `milliseconds` is the Unix time at which it was graded."""
 
     id: int
     milliseconds: int
@@ -65,39 +67,39 @@ class RunSummary:
 
 @dataclass(slots=True)
 class Counts:
-    """Outcomes, and the sum of what was measured with them: scores or seconds."""
+    """Counts by outcome, and the sum of their scores or seconds."""
 
     outcomes: dict[str, int] = field(default_factory=dict)
     total: float = 0.0
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """The sum over all outcomes."""
         return sum(self.outcomes.values())
 
     @property
     def decided(self) -> int:
-        """Those that passed, failed or errored."""
+        """Passed, failed and errored."""
         return sum(self.outcomes.get(outcome, 0) for outcome in ("pass", "fail", "error"))
 
     @property
     def pass_rate(self) -> float | None:
-        """The share of those decided that passed; None where none was."""
+        """The share of `decided` that passed; None if there are none."""
         return self.outcomes.get("pass", 0) / self.decided if self.decided else None
 
     @property
     def mean_score(self) -> float | None:
-        """The mean of what passed or failed; None where nothing did."""
+        """The mean score of passed and failed; None if there are none."""
         scored = self.count - self.outcomes.get("error", 0) - self.outcomes.get("not_evaluated", 0)
         return self.total / scored if scored else None
 
     def add(self, label: str, count: int, total: float) -> None:
-        """Count some more."""
+        """Add to the counts."""
         self.outcomes[label] = self.outcomes.get(label, 0) + count
         self.total += total
 
     def add_all(self, others: "Counts") -> None:
-        """Count what others counted."""
+        """Add other counts."""
         for label, count in others.outcomes.items():
             self.add(label, count, 0.0)
         self.total += others.total
@@ -105,10 +107,9 @@ class Counts:
 
 @dataclass(slots=True)
 class AgentSummary:
-    """What is told of an agent; `missing` counts runs by what kept them from being graded.
+    """The runs of an agent; `missing` counts runs by what prevented a verdict.
 
-    `uncaptured` counts those whose content was not captured by their dialect, `tenants` names whose runs
-    they are.
+    `uncaptured` counts runs without captured content by their dialect; `tenants` have such runs.
     """
 
     name: str
@@ -122,7 +123,7 @@ class AgentSummary:
 
 @dataclass(slots=True)
 class CriterionCounts:
-    """How an evaluation of an agent went: over all, by the hour, by version."""
+    """Results of an evaluation of an agent: in total, by hour, by version."""
 
     name: str
     counts: Counts = field(default_factory=Counts)
@@ -132,7 +133,7 @@ class CriterionCounts:
 
 @dataclass(frozen=True, slots=True)
 class ToolSummary:
-    """Calls of a tool, those that failed, and their mean seconds."""
+    """Calls of a tool, failed calls, and their mean duration."""
 
     name: str
     calls: int
@@ -144,46 +145,42 @@ class ToolSummary:
 class StoredLines:
     """Run lines with the Unix milliseconds at which they were graded, oldest first.
 
-    From `complete_from` on none is missing among them; 0: none was ever let go of.
+    None is missing from `complete_from` on; 0: none was ever removed.
     """
 
     lines: Sequence[tuple[int, JsonValue]]
     complete_from: int
 
 
-class RunQueries:
-    """Reads a store of runs: those of every tenant, or, with a `tenant`, those of one alone.
+_Condition: TypeAlias = tuple[str, *tuple[str | int, ...]]
+"""A condition in SQL, followed by its values."""
 
-    Every method may raise `sqlite3.Error`, and `StoreUnusable` where the store is not open.
+
+class RunQueries:
+    """Reads a store of runs: those of every tenant, or with `tenant` only those of one.
+
+    Every method may raise `sqlite3.Error`, and `StoreUnusable` if the store is not open.
     """
 
     def __init__(self, database: RunDatabase, tenant: str | None = None) -> None:
         self._database = database
-        self._whose = "1" if tenant is None else "tenant = ?"
-        self._tenant = () if tenant is None else (tenant,)
+        self._visible: list[_Condition] = [] if tenant is None else [("tenant = ?", tenant)]
 
     def of_tenant(self, tenant: str) -> "RunQueries":
-        """What reads the runs of this tenant alone."""
+        """Queries over the runs of this tenant only."""
         return RunQueries(self._database, tenant)
 
     def newest(self) -> int:
         """The id of the newest run, 0 without any."""
         with self._database.reading() as connection:
-            newest = f"SELECT coalesce(max(id), 0) FROM runs WHERE {self._whose}"
-            return int(connection.execute(newest, self._tenant).fetchone()[0])
+            return int(self._select(connection, "coalesce(max(id), 0)", "runs").fetchone()[0])
 
     def conversations(self, since: int, most: int) -> "StoredLines":
-        """The runs that name a conversation and were graded since then, in Unix milliseconds.
-
-        If there are more than `most`, the newest.
-        """
+        """Runs with a conversation, graded since that time in Unix milliseconds; the newest `most`."""
         with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT runs.time, lines.line FROM runs JOIN lines USING (id) "
-                f"WHERE runs.conversation != '' AND runs.time >= ? AND {self._whose} "
-                "ORDER BY runs.id DESC LIMIT ?",
-                (since, *self._tenant, most),
-            ).fetchall()
+            source, tail = "runs JOIN lines USING (id)", f"ORDER BY id DESC LIMIT {most}"
+            conditions: list[_Condition] = [("conversation != ''",), ("time >= ?", since)]
+            rows = self._select(connection, "time, line", source, *conditions, tail=tail).fetchall()
             first = connection.execute("SELECT id, time FROM runs ORDER BY id LIMIT 1").fetchone()
         complete_from = 0 if first is None or first[0] == 1 else int(first[1])
         if len(rows) == most:
@@ -193,38 +190,33 @@ class RunQueries:
         )
 
     def agents(self, since_hour: int = 0) -> list[AgentSummary]:
-        """All agents with runs, the one that came last first; counts from `since_hour` on."""
+        """All agents with runs, the most recent first; counts from `since_hour` on."""
         found: dict[str, AgentSummary] = {}
         with self._database.reading() as connection:
             for agent in self._agents(connection):
-                last = connection.execute(
-                    f"SELECT time FROM runs WHERE agent = ? AND {self._whose} ORDER BY id DESC LIMIT 1",
-                    (agent, *self._tenant),
-                ).fetchone()
+                tail = "ORDER BY id DESC LIMIT 1"
+                last = self._select(connection, "time", "runs", ("agent = ?", agent), tail=tail).fetchone()
                 if last is not None:
                     found[agent] = AgentSummary(agent, last[0])
-            rows = connection.execute(
-                "SELECT agent, tenant, kind, name, label, hour, sum(count), sum(total) FROM hours "
-                f"WHERE kind IN (?, ?) AND hour >= ? AND {self._whose} "
-                "GROUP BY agent, tenant, kind, name, label, hour",
-                (RUN, MISSING, since_hour, *self._tenant),
-            )
-            for agent, tenant, kind, name, label, hour, count, total in rows:
-                summary = found.get(agent)
-                if summary is None:
-                    continue
-                if kind == MISSING:
-                    summary.missing[name] = summary.missing.get(name, 0) + count
-                    if name == NO_CONTENT:
-                        summary.uncaptured[label] = summary.uncaptured.get(label, 0) + count
-                else:
-                    summary.tenants.add(tenant)
-                    summary.runs.add(label, count, total)
-                    summary.hours.setdefault(hour, Counts()).add(label, count, total)
+        kinds = ("kind IN (?, ?)", RUN, MISSING)
+        for agent, tenant, kind, name, label, hour, count, total in self._sums(
+            "agent, tenant, kind, name, label, hour", kinds, ("hour >= ?", since_hour)
+        ):
+            summary = found.get(agent)
+            if summary is None:
+                continue
+            if kind == MISSING:
+                summary.missing[name] = summary.missing.get(name, 0) + count
+                if name == NO_CONTENT:
+                    summary.uncaptured[label] = summary.uncaptured.get(label, 0) + count
+            else:
+                summary.tenants.add(tenant)
+                summary.runs.add(label, count, total)
+                summary.hours.setdefault(hour, Counts()).add(label, count, total)
         return sorted(found.values(), key=lambda agent: -agent.last_milliseconds)
 
     def evaluations(self, agent: str = "", since_hour: int = 0) -> list[CriterionCounts]:
-        """The evaluations of an agent (of all, without one), those with the most failures first."""
+        """The evaluations of an agent, or of all agents, those with the most failures first."""
         found: dict[str, CriterionCounts] = {}
         for name, label, version, hour, count, total in self._hours(EVALUATION, agent, since_hour):
             criterion = found.setdefault(name, CriterionCounts(name))
@@ -234,20 +226,16 @@ class RunQueries:
         return sorted(found.values(), key=lambda of: (-of.counts.outcomes.get("fail", 0), of.name))
 
     def evaluation_counts(self, since_hour: int = 0) -> dict[tuple[str, str, str], Counts]:
-        """How each evaluation went, by tenant, agent and its name."""
+        """Results of each evaluation, by tenant, agent and its name."""
         found: dict[tuple[str, str, str], Counts] = {}
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                "SELECT tenant, agent, name, label, sum(count), sum(total) FROM hours "
-                f"WHERE kind = ? AND hour >= ? AND {self._whose} GROUP BY tenant, agent, name, label",
-                (EVALUATION, since_hour, *self._tenant),
-            )
-            for tenant, agent, name, label, count, total in rows:
-                found.setdefault((tenant, agent, name), Counts()).add(label, count, total)
+        for tenant, agent, name, label, count, total in self._sums(
+            "tenant, agent, name, label", ("kind = ?", EVALUATION), ("hour >= ?", since_hour)
+        ):
+            found.setdefault((tenant, agent, name), Counts()).add(label, count, total)
         return found
 
     def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
-        """How the runs of each version of an agent ended, versions in the order of their last hour."""
+        """Outcomes of the runs of each version of an agent, the most recent version first."""
         found: dict[str, Counts] = {}
         last: dict[str, int] = {}
         for _, label, version, hour, count, total in self._hours(RUN, agent, since_hour):
@@ -267,43 +255,35 @@ class RunQueries:
         return sorted(tools, key=lambda tool: (-tool.calls, tool.name))
 
     def names(self) -> dict[str, list[str]]:
-        """What can be chosen from: `agents`, `evaluations` and `tools`."""
+        """The choices of a search: `agents`, `evaluations` and `tools`."""
+        found: dict[str, list[str]] = {}
         with self._database.reading() as connection:
-            agents = self._agents(connection)
-            kinds = {
-                kind: [
-                    name
-                    for (name,) in connection.execute(
-                        f"SELECT DISTINCT name FROM hours WHERE kind = ? AND {self._whose} "
-                        "ORDER BY name LIMIT 1000",
-                        (kind, *self._tenant),
-                    )
-                ]
-                for kind in (EVALUATION, TOOL)
-            }
-        return {"agents": agents, "evaluations": kinds[EVALUATION], "tools": kinds[TOOL]}
+            found["agents"] = self._agents(connection)
+            for key, kind in (("evaluations", EVALUATION), ("tools", TOOL)):
+                tail = "ORDER BY name LIMIT 1000"
+                rows = self._select(connection, "DISTINCT name", "hours", ("kind = ?", kind), tail=tail)
+                found[key] = [name for (name,) in rows]
+        return found
 
     def find(self, wanted: RunFilter, limit: int = 50) -> list[RunSummary]:
-        """The newest runs that `wanted` describes, newest first; at most `limit` and `MAX_FOUND`."""
+        """The runs that match, newest first; at most `limit` and `MAX_FOUND`."""
         limit = min(limit, MAX_FOUND)
-        conditions, parameters = _conditions(wanted)
+        conditions = list(_conditions(wanted))
         words = " ".join(f'"{word}"*' for word in search_words(wanted.text))
         if wanted.text.strip() and not words:
             return []
         with self._database.reading() as connection:
-            rows: list[tuple[object, ...]] = []
-            for index in reversed(word_indices(connection)) if words else [""]:
-                source, where, values = "runs", [*conditions, self._whose], [*parameters, *self._tenant]
-                if words:  # the index itself brings the newest first, so that few of many need be looked at
-                    source = f"{index} CROSS JOIN runs ON id = {index}.rowid"
-                    where, values = [f"{index} MATCH ?", *where], [words, *values]
-                found = f"FROM {source} WHERE {' AND '.join(where)}"
-                order = f"{index}.rowid" if words else "id"
+            rows: list[tuple[Any, ...]] = []
+            if not words:
+                tail = f"ORDER BY id DESC LIMIT {limit}"
+                rows = self._select(connection, _COLUMNS, "runs", *conditions, tail=tail).fetchall()
+            for index in reversed(word_indices(connection)) if words else ():
+                # The index itself returns the newest first, so that few of many rows are read.
+                source = f"{index} CROSS JOIN runs ON id = {index}.rowid"
+                matches = (f"{index} MATCH ?", words)
+                tail = f"ORDER BY {index}.rowid DESC LIMIT {limit - len(rows)}"
                 try:
-                    rows += connection.execute(
-                        f"SELECT {_COLUMNS} {found} ORDER BY {order} DESC LIMIT ?",
-                        (*values, limit - len(rows)),
-                    )
+                    rows += self._select(connection, _COLUMNS, source, matches, *conditions, tail=tail)
                 except sqlite3.OperationalError as error:
                     if "fts5" in str(error):  # a word that the index reads as several
                         return []
@@ -313,88 +293,83 @@ class RunQueries:
             return [_summary(connection, row) for row in rows]
 
     def line(self, run: int) -> JsonObject | None:
-        """The line of a run by its id; None where it is not there any more."""
+        """The line of a run by its id; None if there is no such run any more."""
         with self._database.reading() as connection:
-            own = f"SELECT 1 FROM runs WHERE id = ? AND {self._whose}"
-            if connection.execute(own, (run, *self._tenant)).fetchone() is None:
-                return None
-            return _line(connection, run)
+            is_visible = self._select(connection, "1", "runs", ("id = ?", run)).fetchone() is not None
+            return _line(connection, run) if is_visible else None
 
     def runs_of_trace(self, trace_id: str) -> list[tuple[RunSummary, JsonObject]]:
         """The runs of a trace in the order in which they were graded, each with its line."""
         with self._database.reading() as connection:
-            rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM runs WHERE trace = ? AND {self._whose} ORDER BY id LIMIT ?",
-                (trace_id, *self._tenant, MAX_FOUND),
-            ).fetchall()
+            trace, tail = ("trace = ?", trace_id), f"ORDER BY id LIMIT {MAX_FOUND}"
+            rows = self._select(connection, _COLUMNS, "runs", trace, tail=tail).fetchall()
             found = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
         return [(summary, line) for summary, line in found if line is not None]
 
-    def _hours(
-        self, kind: str, agent: str, since_hour: int
-    ) -> Sequence[tuple[str, str, str, int, int, float]]:
-        condition, parameters = ("agent = ? AND", (agent,)) if agent else ("", ())
+    def _select(
+        self,
+        connection: sqlite3.Connection,
+        columns: str,
+        source: str,
+        *conditions: _Condition,
+        tail: str = "",
+    ) -> sqlite3.Cursor:
+        """The visible rows that fulfil all conditions."""
+        everything = [*conditions, *self._visible]
+        where = " AND ".join([condition for condition, *_ in everything]) or "1"
+        values = [value for _, *values in everything for value in values]
+        return connection.execute(f"SELECT {columns} FROM {source} WHERE {where} {tail}", values)
+
+    def _sums(self, columns: str, *conditions: _Condition) -> list[tuple[Any, ...]]:
+        """These columns of the counts by hour, with the sums of counts and totals."""
         with self._database.reading() as connection:
-            return connection.execute(
-                "SELECT name, label, version, hour, sum(count), sum(total) FROM hours "
-                f"WHERE kind = ? AND {condition} hour >= ? AND {self._whose} "
-                "GROUP BY name, label, version, hour",
-                (kind, *parameters, since_hour, *self._tenant),
-            ).fetchall()
+            sums, tail = f"{columns}, sum(count), sum(total)", f"GROUP BY {columns}"
+            return self._select(connection, sums, "hours", *conditions, tail=tail).fetchall()
+
+    def _hours(self, kind: str, agent: str, since_hour: int) -> list[tuple[Any, ...]]:
+        of_agent: list[_Condition] = [("agent = ?", agent)] if agent else []
+        conditions = (("kind = ?", kind), *of_agent, ("hour >= ?", since_hour))
+        return self._sums("name, label, version, hour", *conditions)
 
     def _agents(self, connection: sqlite3.Connection) -> list[str]:
-        """In the order of their names: one step in the index for each, however many runs there are."""
-        of_runs = f"FROM hours WHERE kind = '{RUN}' AND {self._whose}"
-        found = connection.execute(
-            f"WITH RECURSIVE found (agent) AS (SELECT min(agent) {of_runs} UNION ALL "
-            f"SELECT (SELECT min(agent) {of_runs} AND agent > found.agent) FROM found "
-            "WHERE found.agent IS NOT NULL LIMIT 1000) SELECT agent FROM found WHERE agent IS NOT NULL",
-            self._tenant * 2,
-        )
-        return [agent for (agent,) in found]
+        """Agents by name: one step in the index for each, however many runs there are."""
+        agents: list[str] = []
+        while len(agents) < _MAX_AGENTS:
+            following: list[_Condition] = [("agent > ?", agents[-1])] if agents else []
+            conditions = (("kind = ?", RUN), *following)
+            name = self._select(connection, "min(agent)", "hours", *conditions).fetchone()[0]
+            if name is None:
+                break
+            agents.append(name)
+        return agents
 
 
-def _conditions(wanted: RunFilter) -> tuple[list[str], list[str | int]]:
-    """What a run has to be, but for its text."""
-    conditions: list[str] = []
-    parameters: list[str | int] = []
-
-    def add(condition: str, *values: str | int) -> None:
-        conditions.append(condition)
-        parameters.extend(values)
-
+def _conditions(wanted: RunFilter) -> Iterator[_Condition]:
+    """The conditions of a filter, except for its text."""
     for column in ("agent", "tenant", "conversation", "version", "dialect"):
         if value := getattr(wanted, column):
-            add(f"{column} = ?", value)
+            yield f"{column} = ?", value
     if wanted.evaluation and wanted.outcome:
-        add(
-            "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ?)",
-            wanted.evaluation,
-            wanted.outcome,
-        )
+        selection = "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ?)"
+        yield selection, wanted.evaluation, wanted.outcome
     elif wanted.evaluation:
-        add("id IN (SELECT run FROM results WHERE evaluation = ?)", wanted.evaluation)
+        yield "id IN (SELECT run FROM results WHERE evaluation = ?)", wanted.evaluation
     elif wanted.outcome:
-        add("outcome = ?", wanted.outcome)
+        yield "outcome = ?", wanted.outcome
     if wanted.tool:
-        add("id IN (SELECT run FROM tools WHERE tool = ?)", wanted.tool)
-    for condition, value in (
-        ("time >= ?", wanted.since),
-        ("time < ?", wanted.until),
-        ("id < ?", wanted.before),
-        ("id > ?", wanted.after),
-    ):
+        yield "id IN (SELECT run FROM tools WHERE tool = ?)", wanted.tool
+    bounds = {"time >=": wanted.since, "time <": wanted.until, "id <": wanted.before, "id >": wanted.after}
+    for comparison, value in bounds.items():
         if value:
-            add(condition, value)
-    return conditions, parameters
+            yield f"{comparison} ?", value
 
 
-def _summary(connection: sqlite3.Connection, row: tuple[object, ...]) -> RunSummary:
+def _summary(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunSummary:
     failed = connection.execute(
         "SELECT evaluation FROM results WHERE run = ? AND outcome IN ('fail', 'error') ORDER BY evaluation",
         (row[0],),
     )
-    return RunSummary(*row, tuple(name for (name,) in failed))  # type: ignore[arg-type,call-arg]  # as the schema has it
+    return RunSummary(*(*row, tuple(name for (name,) in failed)))
 
 
 def _line(connection: sqlite3.Connection, run: int) -> JsonObject | None:

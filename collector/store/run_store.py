@@ -1,4 +1,4 @@
-"""The store as the service has it: takes graded runs from the loop and writes them in a thread of its own."""
+"""The run store of the service: accepts graded runs in the loop and writes them in a thread."""
 
 import asyncio
 import logging
@@ -20,38 +20,36 @@ from collector.trace import GradedTrace
 from processors.model import GradedRun
 
 STORE = "store"
-"""Its name where exporters are named, as in the journal and in metrics."""
+"""Its name among exporters, as in the journal and in metrics."""
 _MAX_PENDING = 500
 _MAX_PENDING_BYTES = 32 * 1024 * 1024
 _RUNS_PER_WRITE = 16
 _FIRST_TURN_SECONDS, _TURN_SECONDS, _SECONDS_BETWEEN_TURNS = 0.02, 0.005, 0.1
-"""How long the loop stands still for a batch: at once, and where that was not enough, or the disk is slow,
-a twentieth of the time."""
+"""How long the loop stops for a batch: at first, and then a twentieth of the time, if the disk is slow."""
 _LARGEST_SHARE = 32
-"""A run whose line takes more than this part of the limit is not kept."""
+"""Runs whose line takes more than this part of the limit are not stored."""
 _LARGE_RUN_STEPS, _LARGE_RUN_CHARACTERS = 200, 256 * 1024
-"""A run of more calls and messages, or with more text in them, is read in the thread."""
+"""Runs with more calls and messages, or more text in them, are read in the thread."""
 _REST_PER_WORK = 49
-"""Seconds of rest for each second of CPU: all of the store takes a fiftieth of one core at most."""
+"""Seconds of rest per second of CPU: the store takes a fiftieth of one core at most."""
 _LONGEST_REST_SECONDS = 2.0
 _RETRY_SECONDS = 10.0
 
 _Pending: TypeAlias = tuple[RunRows | GradedRun, Callable[[], None] | None]
-"""What a run becomes in the store, or a large run as it is; and what to call when its trace is written."""
+"""The rows of a run, or a large run itself, and what to call once its trace is written."""
 
 _logger = logging.getLogger(__name__)
 
 
 class RunStore:
-    """Keeps graded runs; a disk that is full or broken costs runs of the store, and nothing else.
+    """An exporter of results that stores graded runs; if the disk fails, only stored runs are lost.
 
-    It is an exporter of results. Where more runs come than it may take time for, some are dropped
-    and counted. It takes `limit_bytes`, by default what `config` says. `conversations` are brought back out
-    of a file when it is opened.
+    Runs that exceed the time which the store may take are dropped and counted. It uses `limit_bytes`, by
+    default those of `config`. `conversations` are restored from a file when it is opened.
 
-    Runs are read into rows when they come, in the loop: they are in the CPU's cache then, and what waits is
-    a quarter as large. Kept as objects for a while, each would cost the loop more than that, most of it in
-    the garbage collector.
+    Runs are read into rows when they arrive, in the loop: they are in the CPU's cache then, and rows are a
+    quarter as large. Retained as objects, each run would cost the loop more than that, mostly in the garbage
+    collector.
     """
 
     name = STORE
@@ -74,7 +72,7 @@ class RunStore:
         self._log = RateLimitedLogger(_logger, clock)
         self._database = RunDatabase(config.path, self._limit_bytes)
         self.queries = RunQueries(self._database)
-        """What reads it, from any thread."""
+        """Queries, from any thread."""
         self._pending: deque[_Pending] = deque()
         self._pending_bytes = 0
         self._reading_seconds = 0.0
@@ -86,20 +84,19 @@ class RunStore:
         self._writer: asyncio.Task[None] | None = None
         for reason in ("queue_full", "too_large", "disk", "shutdown"):
             metrics.results_dropped.add(0, reason, STORE)
-        metrics.store_runs.add(0, "written")
-        metrics.store_runs.add(0, "removed")
-        metrics.store_failures.add(0)
+        for outcome in ("written", "removed"):
+            metrics.store_runs.add(0, outcome)
         metrics.store_limit_bytes.set(self._limit_bytes)
         metrics.store_bytes.set(0)
 
     async def start(self) -> None:
-        """Open the database and start to write; a disk that fails is tried again later."""
+        """Open the database and start writing; a failing disk is retried later."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=STORE)
         await self._open(self._thread)
         self._writer = asyncio.create_task(self._write_pending(self._thread))
 
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
-        """Queue the runs of a trace; where there is no room they are dropped."""
+        """Queue the runs of a trace; without room they are dropped."""
         runs = trace.runs
         is_full = len(self._pending) + len(runs) > _MAX_PENDING or self._pending_bytes > _MAX_PENDING_BYTES
         if self._is_broken or is_full:
@@ -118,7 +115,7 @@ class RunStore:
         self._arrived.set()
 
     async def shutdown(self, deadline: float) -> None:
-        """Write what is pending until `deadline`, then close the database. Safe before start and twice."""
+        """Write pending runs until `deadline`, then close the database. Safe before start and twice."""
         self._closing.set()
         self._arrived.set()
         writer, self._writer = self._writer, None
@@ -148,7 +145,7 @@ class RunStore:
             self._is_broken = False
             if before:
                 _logger.info(
-                    "The store of runs, of an older version of tracegrade, was upgraded.",
+                    "Upgraded the run store of an older version of tracegrade.",
                     extra={"path": str(self._config.path), "version": before},
                 )
 
@@ -163,15 +160,15 @@ class RunStore:
             self._metrics.store_failures.add(1)
             self._log.warning(
                 "failing",
-                "The store of runs cannot be used; runs are graded and delivered all the same, and not kept "
-                "in it until the disk is well.",
+                "The run store is unavailable. Runs are still graded and delivered but not stored until the "
+                "disk recovers.",
                 path=str(self._config.path or "memory"),
                 error=str(error),
             )
         self._is_broken = True
         dropped, self._pending = self._pending, deque()
         self._pending_bytes = 0
-        self._let_go([*self._writing, *dropped], "disk")
+        self._complete([*self._writing, *dropped], "disk")
         self._writing = []
 
     async def _write_pending(self, thread: ThreadPoolExecutor) -> None:
@@ -191,8 +188,8 @@ class RunStore:
             self._pending_bytes -= sum(map(_size, rows))
             try:
                 writing = thread.submit(self._write, rows)
-                # The loop stands still for the thread: a batch takes about four milliseconds so, but seconds,
-                # and ten times the CPU, if the two fight for the interpreter over every statement.
+                # The loop stops for the thread: a batch takes about four milliseconds then, but seconds, and
+                # ten times the CPU, if both compete for the interpreter over every statement.
                 turn = _FIRST_TURN_SECONDS
                 while wait([writing], turn).not_done:
                     await asyncio.sleep(_SECONDS_BETWEEN_TURNS)
@@ -207,15 +204,15 @@ class RunStore:
             if written < count:
                 self._has_all = False
                 self._metrics.results_dropped.add(count - written, "too_large", STORE)
-            self._let_go(self._writing)
+            self._complete(self._writing)
             self._writing = []
             seconds += self._reading_seconds
             self._reading_seconds = 0.0
             rest = min(_REST_PER_WORK * seconds, _LONGEST_REST_SECONDS)
             await ends_within(rest, self._closing.wait(), self._clock)
 
-    def _let_go(self, pending: list[_Pending], reason: str | None = None) -> None:
-        """Be done with what was written, or dropped for `reason`."""
+    def _complete(self, pending: list[_Pending], reason: str | None = None) -> None:
+        """Report runs as written, or as dropped for `reason`."""
         if reason is not None and pending:
             self._has_all = False
             self._metrics.results_dropped.add(len(pending), reason, STORE)
@@ -224,7 +221,7 @@ class RunStore:
                 done()
 
     def _write(self, runs: Sequence[RunRows | GradedRun]) -> tuple[int, int, int, float]:
-        """How many were written and removed, what is used, and the CPU seconds that it took."""
+        """Runs written and removed, bytes used, and CPU seconds taken."""
         started = time.thread_time()
         now = self._clock.unix_nano()
         largest = self._limit_bytes // _LARGEST_SHARE
@@ -238,7 +235,7 @@ class RunStore:
 
 
 def _portions(rows: Sequence[RunRows], largest: int) -> Iterator[Sequence[RunRows]]:
-    """`rows` in portions whose lines have about `largest` bytes."""
+    """Portions of `rows` whose lines have about `largest` bytes."""
     portion: list[RunRows] = []
     size = 0
     for row in rows:
@@ -252,7 +249,7 @@ def _portions(rows: Sequence[RunRows], largest: int) -> Iterator[Sequence[RunRow
 
 
 def _is_large(run: GradedRun) -> bool:
-    """Whether reading it would hold the loop up."""
+    """Whether reading it would block the loop."""
     calls, messages = run.run.tool_calls, run.run.messages
     if len(run.line) > _LARGE_RUN_CHARACTERS or len(calls) + len(messages) > _LARGE_RUN_STEPS:
         return True

@@ -13,13 +13,13 @@ _DAY_SECONDS = 24 * 3600.0
 
 
 class StoreConfig(StrictModel):
-    """Keeps graded runs, so that people can look them up. `off` is short for `{enabled: false}`."""
+    """Stores graded runs for the page and for searches. `off` is short for `{enabled: false}`."""
 
-    enabled: bool = Field(default=True, description="Whether runs are kept at all.")
+    enabled: bool = Field(default=True, description="Whether runs are stored at all.")
     path: FilePath | None = Field(
         default=None,
-        description="A file of its own on a local disk, for one process; it is made with mode 0600. Without "
-        "it runs are kept in memory, while there is a page to look them up on.",
+        description="A file on a local disk for this process alone, created with mode 0600. Without it runs "
+        "are stored in memory, provided that there is a page.",
         examples=["/var/lib/tracegrade/runs.db"],
     )
     retention: PositiveDuration = Field(
@@ -29,21 +29,21 @@ class StoreConfig(StrictModel):
         default=None,
         ge=_LEAST_MIB,
         le=1024 * 1024,
-        description="What everything may take, indices included; the oldest runs go first. Left out: 1024 "
-        "with a path, 64 in memory.",
+        description="Limit for runs and indices; the oldest runs are removed first. Default: 1024 with a "
+        "path, 64 in memory.",
         examples=[1024],
     )
 
     @property
     def limit_bytes(self) -> int:
-        """What everything may take."""
+        """Limit for runs and indices."""
         default = _MEMORY_MIB if self.path is None else _FILE_MIB
         return (self.max_mib or default) * 1024 * 1024
 
     def memory_bytes(self, most: int | None = None) -> int:
-        """What it may take of the process's memory: nothing with a path, else what is written.
+        """The limit for memory: 0 with a path. Unless `max_mib` is set, `most` limits it further.
 
-        Where nothing is written it takes at most `most` bytes, but never less than `max_mib` may say.
+        It is never less than the least value of `max_mib`.
         """
         if self.path is not None:
             return 0

@@ -1,4 +1,4 @@
-"""Conversations over a restart: their runs come out of the store. Blocking, before anything is graded."""
+"""Restores conversations from the run store after a restart. Blocking, before anything is graded."""
 
 from collections.abc import Callable
 
@@ -13,17 +13,17 @@ _KNOWN_FROM, _CLOSED = "conversations_known_from", "conversations_closed"
 
 
 class StoredConversations:
-    """Brings conversations back after a restart, and leaves word of how far they are known.
+    """Restores conversations after a restart, and records since when they are complete.
 
-    What the store has of them counts as all there was since a time only after a process that ended in order,
-    had every run written and has not been gone for longer than senders try again.
+    Stored runs count as complete since some time only if the previous process shut down in order, had written
+    every run, and ended no longer ago than senders retry.
 
     Args:
-        conversations: Where they are kept while the service runs.
-        read_run: Reads a line of the store; raises ValueError where it cannot.
-        are_as_graded: Whether lines show runs as they were graded; else they do not say what they are of.
-        retention: How long a conversation is kept, in seconds.
-        clock: Tells how long the service was gone.
+        conversations: The conversations of the running service.
+        read_run: Reads a stored line; raises ValueError.
+        are_as_graded: Whether lines show runs as they were graded; else they cannot be attributed.
+        retention: How long a conversation is retained, in seconds.
+        clock: Measures how long the service was down.
     """
 
     def __init__(
@@ -43,11 +43,7 @@ class StoredConversations:
         self._is_restored = False
 
     def restore(self, database: RunDatabase) -> None:
-        """Take back what the store has, the first time that it is open; it forgets how far that is known.
-
-        Raises:
-            sqlite3.Error: the disk.
-        """
+        """Restore stored conversations the first time that the store is open; raises `sqlite3.Error`."""
         marks = database.take_marks()
         if self._is_restored or not self._are_as_graded or not self._conversations.is_wanted:
             return
@@ -68,11 +64,7 @@ class StoredConversations:
         self._conversations.restore(runs, known_from)
 
     def leave(self, database: RunDatabase) -> None:
-        """Leave word for the next process; all runs are written.
-
-        Raises:
-            sqlite3.Error: the disk.
-        """
+        """Record the state for the next process, once all runs are written; raises `sqlite3.Error`."""
         known_from, closed = self._conversations.known_from, self._conversations.closed_unix_nano
         if known_from is not None and closed:
             database.leave_marks({_KNOWN_FROM: known_from, _CLOSED: closed})

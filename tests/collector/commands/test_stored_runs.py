@@ -72,7 +72,7 @@ async def test_runs_are_found_and_shown(
     ("arguments", "expected"),
     [
         (["runs"], "expected --store, --endpoint, or --config with store.path"),
-        (["agents", "--store", "nowhere.db"], "nowhere.db: there is no such file"),
+        (["agents", "--store", "nowhere.db"], "nowhere.db: no such file"),
         (["agents", "--endpoint", "127.0.0.1:1"], "no answer from http://127.0.0.1:1"),
     ],
 )

@@ -78,7 +78,7 @@ async def test_a_store_of_an_older_version_is_upgraded(
         await store.shutdown(_deadline())
         await eventually(lambda: not path.with_name("runs.db-wal").exists(), "it is closed")
 
-    assert ["The store of runs, of an older version of tracegrade, was upgraded."] == caplog.messages
+    assert ["Upgraded the run store of an older version of tracegrade."] == caplog.messages
     queries = RunQueries(open_store_file(path))
     found = queries.find(RunFilter(text="checked"))
     assert [12, 11, 10, 9, 8] == [int(run.trace_id, 16) for run in found]
