@@ -25,9 +25,6 @@ _TOKENS = tuple(4**power for power in range(3, 12))  # as OpenTelemetry advises 
 _COSTS = (1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 _EVALUATION_SECONDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1)
 
-_AGENT, _AGENT_VERSION = "gen_ai_agent_name", "gen_ai_agent_version"
-_EVALUATION, _OUTCOME = "gen_ai_evaluation_name", "gen_ai_evaluation_score_label"
-
 
 class Exemplar(NamedTuple):
     """The span behind one observation; `span_id` is empty where only the trace is known."""
@@ -39,7 +36,7 @@ class Exemplar(NamedTuple):
 
 
 class Instrument:
-    """A named metric with a fixed list of labels, of which the last `optional_labels` may be left out.
+    """A metric with a fixed list of labels, written `name{label,label}`; `optional_labels` may be left out.
 
     Its unit is the end of its name: seconds, bytes, or none.
     """
@@ -49,14 +46,12 @@ class Instrument:
     type: ClassVar[str]
     values: dict[Labels, Any]
 
-    def __init__(
-        self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
-    ) -> None:
-        self.name = name
+    def __init__(self, name_and_labels: str, help_text: str, *, optional_labels: Labels = ()) -> None:
+        self.name, _, labels = name_and_labels.rstrip("}").partition("{")
         self.help = help_text
-        self.labels = labels + optional_labels
+        self.labels = (*labels.split(","), *optional_labels) if labels else ()
         self.optional_labels = optional_labels
-        self.unit = next((unit for unit in ("seconds", "bytes") if name.endswith(f"_{unit}")), "")
+        self.unit = next((unit for unit in ("seconds", "bytes") if self.name.endswith(f"_{unit}")), "")
         self.values = {}
         self.removals = 0
         self.unseen: dict[Labels, float] = {}
@@ -80,10 +75,8 @@ class Counter(Instrument):
     type = "counter"
     values: dict[Labels, float]
 
-    def __init__(
-        self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
-    ) -> None:
-        super().__init__(name, help_text, labels, optional_labels=optional_labels)
+    def __init__(self, name_and_labels: str, help_text: str, *, optional_labels: Labels = ()) -> None:
+        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
         if not self.labels:
             self.begin(())
 
@@ -116,10 +109,8 @@ class Gauge(Instrument):
     type = "gauge"
     values: dict[Labels, float]
 
-    def __init__(
-        self, name: str, help_text: str, labels: Labels = (), *, optional_labels: Labels = ()
-    ) -> None:
-        super().__init__(name, help_text, labels, optional_labels=optional_labels)
+    def __init__(self, name_and_labels: str, help_text: str, *, optional_labels: Labels = ()) -> None:
+        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
         self.functions: dict[Labels, Callable[[], float]] = {}
 
     def set(self, value: float, *labels: str) -> None:
@@ -159,14 +150,13 @@ class Histogram(Instrument):
 
     def __init__(
         self,
-        name: str,
+        name_and_labels: str,
         help_text: str,
         buckets: Sequence[float],
-        labels: Labels = (),
         *,
         optional_labels: Labels = (),
     ) -> None:
-        super().__init__(name, help_text, labels, optional_labels=optional_labels)
+        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
         self.buckets = tuple(buckets)
         self.row_bytes = 8 * (len(self.buckets) + 2)
         self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
@@ -231,28 +221,25 @@ class Metrics:
     """
 
     def __init__(self, resource_labels: Labels = ()) -> None:
-        run_labels = (_AGENT_VERSION, *resource_labels)
+        run_labels = ("gen_ai_agent_version", *resource_labels)
         self.spans_received = Counter("tracegrade_spans_received", "Spans accepted, including duplicates.")
         self.spans_refused = Counter(
-            "tracegrade_spans_refused",
+            "tracegrade_spans_refused{reason}",
             "Spans with invalid ids, and spans of refused requests as far as they could be counted.",
-            ("reason",),
         )
         self.requests = Counter(
-            "tracegrade_requests", "Export requests, by transport and status code.", ("transport", "code")
+            "tracegrade_requests{transport,code}", "Export requests, by transport and status code."
         )
         self.spans_forwarded = Counter(
-            "tracegrade_spans_forwarded", "Spans delivered by an exporter.", ("exporter",)
+            "tracegrade_spans_forwarded{exporter}", "Spans delivered by an exporter."
         )
         self.spans_dropped = Counter(
-            "tracegrade_spans_dropped",
+            "tracegrade_spans_dropped{reason,exporter}",
             "Spans not delivered. The exporter label is empty for spans dropped before the fan-out.",
-            ("reason", "exporter"),
         )
         self.spans_held = Gauge(
-            "tracegrade_spans_held",
+            "tracegrade_spans_held{exporter}",
             "Spans in the trace buffer (empty exporter label) and in the queue of each exporter.",
-            ("exporter",),
         )
         self.spans_awaiting_verdict = Gauge(
             "tracegrade_spans_awaiting_verdict",
@@ -260,8 +247,8 @@ class Metrics:
         )
         self.spans_revoked = Counter(
             "tracegrade_spans_revoked",
-            "Spans released ungraded because another member of the Kafka consumer group took over their "
-            "partition and counts them as received.",
+            "Spans released ungraded because another member of the Kafka consumer group took over "
+            "their partition and counts them as received.",
         )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that arrived after their trace finished.")
         self.traces_continued = Counter(
@@ -269,50 +256,45 @@ class Metrics:
             "Finished traces that continue a trace of which an earlier part was already graded.",
         )
         self.verdicts_contradicted = Counter(
-            "tracegrade_verdicts_contradicted",
-            "Verdicts that late spans would have changed, by the outcome that was reported. Checked where "
-            "root_grace is auto, for spans up to half a minute late.",
-            ("outcome",),
+            "tracegrade_verdicts_contradicted{outcome}",
+            "Verdicts that late spans would have changed, by the outcome that was reported. Checked "
+            "where root_grace is auto, for spans up to half a minute late.",
         )
         self.late_traces_checked = Counter(
-            "tracegrade_late_traces_checked",
-            "Graded traces with late spans, by the result of grading them again. not_kept: their spans were "
-            "no longer available, or no verdict had been reported.",
-            ("result",),
+            "tracegrade_late_traces_checked{result}",
+            "Graded traces with late spans, by the result of grading them again. not_kept: their "
+            "spans were no longer available, or no verdict had been reported.",
         )
         self.learned_root_grace = Gauge(
-            "tracegrade_learned_root_grace_seconds",
-            "How long a trace of the service must be quiet after its root span, where root_grace is auto and "
-            "enough traces were observed.",
-            ("service_name",),
+            "tracegrade_learned_root_grace_seconds{service_name}",
+            "How long a trace of the service must be quiet after its root span, where root_grace is "
+            "auto and enough traces were observed.",
         )
-        self.traces_finished = Counter("tracegrade_traces_finished", "Finished traces.", ("reason",))
+        self.traces_finished = Counter("tracegrade_traces_finished{reason}", "Finished traces.")
         self.traces_interrupted = Counter(
-            "tracegrade_traces_interrupted",
-            "Finished traces whose spans this service may have lost in part. Their runs get a verdict only "
-            "where no further span could change it.",
-            ("reason",),
+            "tracegrade_traces_interrupted{reason}",
+            "Finished traces whose spans this service may have lost in part. Their runs get a verdict "
+            "only where no further span could change it.",
         )
         self.traces_orphaned = Counter(
             "tracegrade_traces_orphaned",
-            "Traces interrupted by a change of replicas that went quiet without their root or other parent "
-            "spans: another replica has the rest. The other part may look complete and is not counted.",
+            "Traces interrupted by a change of replicas that went quiet without their root or other "
+            "parent spans: another replica has the rest. The other part may look complete and is not "
+            "counted.",
         )
         self.cluster_peers = Gauge(
             "tracegrade_cluster_peers",
             "Replicas in the last valid answer for `cluster.peers_dns`, or configured replicas.",
         )
         self.cluster_changes = Counter(
-            "tracegrade_cluster_changes",
+            "tracegrade_cluster_changes{kind}",
             "Changes of the set of replicas. change: traces in progress are interrupted; flap: they are not.",
-            ("kind",),
         )
         self.cluster_resolve_problems = Counter(
-            "tracegrade_cluster_resolve_problems",
-            "Lookups of `cluster.peers_dns` that left the set unchanged (failed, empty, truncated), or whose "
-            "answer may be cached longer than `cluster.name_ttl` or at least as long as "
+            "tracegrade_cluster_resolve_problems{reason}",
+            "Lookups of `cluster.peers_dns` that left the set unchanged (failed, empty, truncated), "
+            "or whose answer may be cached longer than `cluster.name_ttl` or at least as long as "
             "`cluster.resolver_interval` (long_ttl).",
-            ("reason",),
         )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the trace buffer.")
         self.held_bytes = Gauge(
@@ -325,8 +307,8 @@ class Metrics:
         )
         self.oldest_held_span = Gauge(
             "tracegrade_oldest_held_span_timestamp_seconds",
-            "Unix time at which the oldest span in the trace buffer arrived; the current time if it is "
-            "empty.",
+            "Unix time at which the oldest span in the trace buffer arrived; the current time if it "
+            "is empty.",
         )
         self.finish_clock_standstill_seconds = Counter(
             "tracegrade_finish_clock_standstill_seconds",
@@ -351,57 +333,51 @@ class Metrics:
             "tracegrade_traces_failed", "Traces that could not be evaluated and were forwarded unchanged."
         )
         self.evaluations_skipped = Counter(
-            "tracegrade_evaluations_skipped", "Evaluations that did not apply to a run.", ("reason",)
+            "tracegrade_evaluations_skipped{reason}", "Evaluations that did not apply to a run."
         )
         self.not_evaluated = Counter(
-            "tracegrade_not_evaluated", "Results without a verdict, by reason.", ("reason",)
+            "tracegrade_not_evaluated{reason}", "Results without a verdict, by reason."
         )
         self.worker_failures = Counter(
-            "tracegrade_worker_failures",
+            "tracegrade_worker_failures{reason}",
             "Grading and custom evaluator processes that failed to start or had to be terminated, by reason.",
-            ("reason",),
         )
         self.foreign_results = Counter(
             "tracegrade_foreign_results", "Evaluation events that received spans already had."
         )
         self.backfill_results = Counter(
-            "tracegrade_backfill_results",
+            "tracegrade_backfill_results{gen_ai_evaluation_score_label}",
             "Results of traces that arrived too late for the live series.",
-            (_OUTCOME,),
         )
         self.agent_runs = Counter(
-            "tracegrade_agent_runs",
+            "tracegrade_agent_runs{gen_ai_agent_name}",
             "Agent runs, graded or not. Excludes backfill.",
-            (_AGENT,),
             optional_labels=run_labels,
         )
         self.run_duration_seconds = Histogram(
-            "tracegrade_agent_run_duration_seconds",
+            "tracegrade_agent_run_duration_seconds{gen_ai_agent_name}",
             "Duration of agent runs whose spans all arrived. Excludes backfill.",
             _RUN_SECONDS,
-            (_AGENT,),
             optional_labels=run_labels,
         )
         self.run_tokens = Histogram(
-            "tracegrade_agent_run_tokens",
-            "Input and output tokens of the model calls of an agent run, for runs whose telemetry reports "
-            "them and whose spans all arrived. Excludes backfill.",
+            "tracegrade_agent_run_tokens{gen_ai_agent_name,gen_ai_token_type}",
+            "Input and output tokens of the model calls of an agent run, for runs whose telemetry "
+            "reports them and whose spans all arrived. Excludes backfill.",
             _TOKENS,
-            (_AGENT, "gen_ai_token_type"),
             optional_labels=run_labels,
         )
         self.run_cost = Histogram(
-            "tracegrade_agent_run_cost",
-            "Cost of an agent run in the currency of the configured prices, where tokens and prices are "
-            "known and all spans arrived. Excludes backfill.",
+            "tracegrade_agent_run_cost{gen_ai_agent_name}",
+            "Cost of an agent run in the currency of the configured prices, where tokens and prices "
+            "are known and all spans arrived. Excludes backfill.",
             _COSTS,
-            (_AGENT,),
             optional_labels=run_labels,
         )
         self.tool_calls = Counter(
-            "tracegrade_tool_calls", "Tool calls of agent runs.", (_AGENT, "gen_ai_tool_name", "status")
+            "tracegrade_tool_calls{gen_ai_agent_name,gen_ai_tool_name,status}", "Tool calls of agent runs."
         )
-        self.queue_bytes = Gauge("tracegrade_queue_bytes", "Bytes in a sending queue.", ("exporter",))
+        self.queue_bytes = Gauge("tracegrade_queue_bytes{exporter}", "Bytes in a sending queue.")
         self.bytes_in_flight = Gauge(
             "tracegrade_in_flight_bytes", "Bytes of messages being received that arrive in several pieces."
         )
@@ -409,82 +385,70 @@ class Metrics:
             "tracegrade_in_flight_limit_bytes", "Limit for bytes in flight, beyond which senders wait."
         )
         self.dead_letters = Counter(
-            "tracegrade_dead_letters",
-            "Spans, evaluation spans and log records permanently rejected by a backend, by what happened in "
-            "the dead letter file: kept, full or failed (not written), expired (removed unsent).",
-            ("exporter", "outcome"),
+            "tracegrade_dead_letters{exporter,outcome}",
+            "Spans, evaluation spans and log records permanently rejected by a backend, by what "
+            "happened in the dead letter file: kept, full or failed (not written), expired (removed "
+            "unsent).",
         )
         self.export_attempts = Counter(
-            "tracegrade_export_attempts", "Requests sent to backends, by outcome.", ("exporter", "outcome")
+            "tracegrade_export_attempts{exporter,outcome}", "Requests sent to backends, by outcome."
         )
         self.results_exported = Counter(
-            "tracegrade_results_exported",
-            "Log records and scores (one per result) and evaluation spans (one per graded run) delivered by "
-            "an exporter, by form.",
-            ("exporter", "form"),
+            "tracegrade_results_exported{exporter,form}",
+            "Log records and scores (one per result) and evaluation spans (one per graded run) "
+            "delivered by an exporter, by form.",
         )
         self.results_held = Gauge(
-            "tracegrade_results_held",
+            "tracegrade_results_held{exporter,form}",
             "Log records, scores and evaluation spans waiting in a queue, by form.",
-            ("exporter", "form"),
         )
         self.results_dropped = Counter(
-            "tracegrade_results_dropped",
-            "Graded runs, log records, scores and evaluation spans that an exporter could not write or "
-            "deliver.",
-            ("reason", "exporter"),
+            "tracegrade_results_dropped{reason,exporter}",
+            "Graded runs, log records, scores and evaluation spans that an exporter could not write "
+            "or deliver.",
         )
         self.spans_recovered = Counter(
-            "tracegrade_spans_recovered",
+            "tracegrade_spans_recovered{exporter}",
             "Spans that an earlier process acknowledged and that were recovered from the journal. The "
             "exporter label is empty for spans that no exporter had delivered.",
-            ("exporter",),
         )
         self.spans_sent_again = Counter(
-            "tracegrade_spans_sent_again",
-            "Spans that were being exported during a crash. They are sent again; the backend may already "
-            "have them.",
-            ("exporter",),
+            "tracegrade_spans_sent_again{exporter}",
+            "Spans that were being exported during a crash. They are sent again; the backend may "
+            "already have them.",
         )
         self.kafka_records = Counter(
-            "tracegrade_kafka_records",
-            "Records read from Kafka: admitted, delivered_before (read again after a rebalance), malformed "
-            "or oversized (skipped permanently).",
-            ("outcome",),
+            "tracegrade_kafka_records{outcome}",
+            "Records read from Kafka: admitted, delivered_before (read again after a rebalance), "
+            "malformed or oversized (skipped permanently).",
         )
         self.kafka_untrusted_keys = Counter(
-            "tracegrade_kafka_untrusted_keys",
-            "Records whose key is missing or is not the id of their only trace (foreign). Their traces may "
-            "be spread over several partitions and are interrupted.",
-            ("reason",),
+            "tracegrade_kafka_untrusted_keys{reason}",
+            "Records whose key is missing or is not the id of their only trace (foreign). Their "
+            "traces may be spread over several partitions and are interrupted.",
         )
-        self.kafka_lag = Gauge(
-            "tracegrade_kafka_lag_records", "Unread records of a partition.", ("partition",)
-        )
+        self.kafka_lag = Gauge("tracegrade_kafka_lag_records{partition}", "Unread records of a partition.")
         self.kafka_uncommitted = Gauge(
-            "tracegrade_kafka_uncommitted_records",
+            "tracegrade_kafka_uncommitted_records{partition}",
             "Records of a partition from the first undelivered one to the last one read.",
-            ("partition",),
         )
         self.kafka_partitions = Gauge(
-            "tracegrade_kafka_partitions",
-            "Partitions assigned to this process, and those of them that are paused because exporters fall "
-            "behind.",
-            ("state",),
+            "tracegrade_kafka_partitions{state}",
+            "Partitions assigned to this process, and those of them that are paused because exporters "
+            "fall behind.",
         )
         self.kafka_rebalances = Counter(
-            "tracegrade_kafka_rebalances",
-            "Partitions assigned to this process, revoked from it, or lost because it did not respond in "
-            "time.",
-            ("kind",),
+            "tracegrade_kafka_rebalances{kind}",
+            "Partitions assigned to this process, revoked from it, or lost because it did not respond "
+            "in time.",
         )
-        self.kafka_commits = Counter("tracegrade_kafka_commits", "Offset commits, by outcome.", ("outcome",))
+        self.kafka_commits = Counter("tracegrade_kafka_commits{outcome}", "Offset commits, by outcome.")
         self.kafka_offsets_out_of_range = Counter(
             "tracegrade_kafka_offsets_out_of_range",
             "How often Kafka deleted records before they were read. Their spans are lost.",
         )
         self.kafka_errors = Counter(
-            "tracegrade_kafka_errors", "Errors reported by the Kafka client, by error name.", ("error",)
+            "tracegrade_kafka_errors{error}", "Errors reported by the Kafka client, by error name."
         )
         self.journal_bytes = Gauge(
             "tracegrade_journal_bytes",
@@ -499,7 +463,7 @@ class Metrics:
             _LAG_SECONDS,
         )
         self.journal_failures = Counter(
-            "tracegrade_journal_failures", "Failed journal transactions, by reason.", ("reason",)
+            "tracegrade_journal_failures{reason}", "Failed journal transactions, by reason."
         )
         self.store_bytes = Gauge(
             "tracegrade_store_bytes",
@@ -510,9 +474,8 @@ class Metrics:
             "Limit for stored runs, beyond which the oldest are removed. Absent without a run store.",
         )
         self.store_runs = Counter(
-            "tracegrade_store_runs",
+            "tracegrade_store_runs{outcome}",
             "Runs written to the run store, and runs removed from it because of their age or to make room.",
-            ("outcome",),
         )
         self.store_failures = Counter(
             "tracegrade_store_failures",
@@ -523,88 +486,74 @@ class Metrics:
             "Traces that made processes crash repeatedly and were forwarded ungraded.",
         )
         self.criteria_reloads = Counter(
-            "tracegrade_criteria_reloads", "Reloads of criteria files, by outcome.", ("outcome",)
+            "tracegrade_criteria_reloads{outcome}", "Reloads of criteria files, by outcome."
         )
         self.criteria_last_reload_successful = Gauge(
             "tracegrade_criteria_last_reload_successful",
             "1 while every criteria file is in force as it is on disk.",
         )
         self.criteria_file_stale = Gauge(
-            "tracegrade_criteria_file_stale",
-            "1 while the last valid version of a criteria file is in force instead of the one on disk, else "
-            "0.",
-            ("file",),
+            "tracegrade_criteria_file_stale{file}",
+            "1 while the last valid version of a criteria file is in force instead of the one on "
+            "disk, else 0.",
         )
-        self.criteria_info = Gauge(
-            "tracegrade_criteria_info", "1 for the criteria in force.", ("criteria_hash",)
-        )
-        self.build_info = Gauge("tracegrade_build_info", "1, labelled with the version.", ("version",))
+        self.criteria_info = Gauge("tracegrade_criteria_info{criteria_hash}", "1 for the criteria in force.")
+        self.build_info = Gauge("tracegrade_build_info{version}", "1, labelled with the version.")
         self.accounting_error = Gauge(
-            "tracegrade_accounting_error_spans",
+            "tracegrade_accounting_error_spans{exporter}",
             "Spans received minus spans forwarded, dropped and held: always 0.",
-            ("exporter",),
         )
         self.self_checks = Counter(
-            "tracegrade_self_checks",
+            "tracegrade_self_checks{outcome}",
             "Self-checks, by outcome: whether traces sent through a listener were graded as expected.",
-            ("outcome",),
         )
         self.self_check_last_success = Gauge(
             "tracegrade_self_check_last_success_timestamp_seconds",
             "Unix time of the last successful self-check, 0 before the first. Absent without self-checks.",
         )
         self.evaluation_info = Gauge(
-            "tracegrade_evaluation_info",
+            "tracegrade_evaluation_info{gen_ai_agent_name,gen_ai_evaluation_name,evaluator,evaluator_version,criteria_hash,severity}",
             "1 for each live evaluation in force of a known agent.",
-            (_AGENT, _EVALUATION, "evaluator", "evaluator_version", "criteria_hash", "severity"),
             optional_labels=("owner", "contact"),
         )
         self.agents_without_criteria = Gauge(
-            "tracegrade_agents_without_criteria",
+            "tracegrade_agents_without_criteria{gen_ai_agent_name}",
             "1 for each agent, observed or named in criteria, to which no evaluation applies.",
-            (_AGENT,),
         )
         self.score = Histogram(
-            "gen_ai_evaluation_score",
+            "gen_ai_evaluation_score{gen_ai_agent_name,gen_ai_evaluation_name}",
             "Scores of evaluations that passed or failed.",
             _SCORES,
-            (_AGENT, _EVALUATION),
             optional_labels=run_labels,
         )
         self.results = Counter(
-            "gen_ai_evaluation_results",
+            "gen_ai_evaluation_results{gen_ai_agent_name,gen_ai_evaluation_name,gen_ai_evaluation_score_label}",
             "Evaluation results, by outcome.",
-            (_AGENT, _EVALUATION, _OUTCOME),
             optional_labels=run_labels,
         )
         self.shadow_score = Histogram(
-            "tracegrade_shadow_evaluation_score",
+            "tracegrade_shadow_evaluation_score{gen_ai_agent_name,gen_ai_evaluation_name}",
             "Scores of shadow evaluations, which are in no other series.",
             _SCORES,
-            (_AGENT, _EVALUATION),
             optional_labels=run_labels,
         )
         self.shadow_results = Counter(
-            "tracegrade_shadow_evaluation_results",
+            "tracegrade_shadow_evaluation_results{gen_ai_agent_name,gen_ai_evaluation_name,gen_ai_evaluation_score_label}",
             "Results of shadow evaluations, by outcome, which are in no other series.",
-            (_AGENT, _EVALUATION, _OUTCOME),
             optional_labels=run_labels,
         )
         self.classifications = Counter(
-            "tracegrade_classifications",
+            "tracegrade_classifications{gen_ai_agent_name,gen_ai_evaluation_name,expected,predicted}",
             "Results of binary and multiclass classification, by expected and predicted class.",
-            (_AGENT, _EVALUATION, "expected", "predicted"),
             optional_labels=run_labels,
         )
         self.consecutive_failures = Gauge(
-            "tracegrade_consecutive_failures",
+            "tracegrade_consecutive_failures{gen_ai_agent_name,gen_ai_evaluation_name}",
             "Failed live results since the last one that passed, over all versions of the agent.",
-            (_AGENT, _EVALUATION),
         )
         self.muted_until = Gauge(
-            "tracegrade_evaluation_muted_until_timestamp_seconds",
+            "tracegrade_evaluation_muted_until_timestamp_seconds{gen_ai_agent_name,gen_ai_evaluation_name}",
             "Unix time until which an evaluation is muted and alerts exclude it.",
-            (_AGENT, _EVALUATION),
         )
         self.series_expired = Counter(
             "tracegrade_series_expired",
