@@ -1,9 +1,8 @@
-"""The metrics table as Prometheus text and OpenMetrics, written again only where something changed.
+"""The metrics table as Prometheus text and OpenMetrics, rendered again only where something changed.
 
-What must be consistent is copied at one moment, which is quick. Turning the copy into text costs more and
-may be interrupted: the table may change meanwhile. Series are written in blocks of neighbours. The text of a
-block is kept as long as its series and their values are the same; whoever has many blocks to take does other
-things between them.
+Values are copied at one moment, which is fast. Rendering the copy takes longer and may be interrupted. Series
+are rendered in blocks of neighbours, so that other work can run in between; the text of a block is reused as
+long as its series and their values are the same.
 """
 
 import struct
@@ -37,16 +36,13 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 _INFO = "_info"
-"""The end of the names of gauges that are 1 and mean their labels."""
+"""The suffix of gauges that are always 1 and matter for their labels."""
 
 _openmetrics_text: Callable[[CollectorRegistry], bytes] = openmetrics_exposition.generate_latest
 _go_number: Callable[[float], str] = floatToGoString
 
 _Copy = list[tuple[list[Labels], Sequence[float] | Sequence[bytes]]]
-"""What each instrument held at one moment: its series, and their values or packed rows.
-
-Exemplars are not copied, they belong to no moment.
-"""
+"""The series of each instrument at one moment, with their values or packed rows, without exemplars."""
 
 
 class MetricsRegistry:
@@ -58,26 +54,19 @@ class MetricsRegistry:
         ProcessCollector(registry=self._runtime)
         PlatformCollector(registry=self._runtime)
         GCCollector(registry=self._runtime)
-        self._writers: dict[bool, list[_Writer]] = {}
+        instruments = metrics.instruments()
+        self._writers = {
+            openmetrics: [_Writer(instrument, openmetrics) for instrument in instruments]
+            for openmetrics in (False, True)
+        }
 
     def snapshot(self) -> "MetricsSnapshot":
-        """A copy of everything a scrape shows, taken at once; to be called where the table is written."""
-        return MetricsSnapshot(list(map(_copied, self._metrics.instruments())), self)
-
-    def blocks(self, copy: _Copy, *, openmetrics: bool) -> Iterator[str]:
-        """The text of a copy, in one of the formats."""
-        writers = self._writers.get(openmetrics)
-        if writers is None:
-            writers = [_Writer(instrument, openmetrics) for instrument in self._metrics.instruments()]
-            self._writers[openmetrics] = writers
-        for writer, (labels, values) in zip(writers, copy, strict=True):
-            yield from writer.blocks(labels, values)
-        text = _openmetrics_text if openmetrics else exposition.generate_latest
-        yield text(self._runtime).decode()
+        """A copy of everything that a scrape shows; call this in the thread that updates the table."""
+        return MetricsSnapshot([_copied(instrument) for instrument in self._metrics.instruments()], self)
 
 
 class MetricsSnapshot:
-    """The table at one moment. The texts of snapshots of one registry are written by one thread."""
+    """The table at one moment. Only one thread may render snapshots of a registry."""
 
     def __init__(self, copy: _Copy, registry: MetricsRegistry) -> None:
         self._copy = copy
@@ -86,12 +75,16 @@ class MetricsSnapshot:
     def blocks(self, accept: str = "") -> Iterator[str]:
         """The text in the format that an Accept header prefers, in blocks of about half a millisecond.
 
-        Exemplars are in OpenMetrics only. Whatever the header asks for beside it gets the text format 0.0.4.
+        Exemplars are in OpenMetrics only. The default is the text format 0.0.4.
         """
-        return self._registry.blocks(self._copy, openmetrics=_prefers_openmetrics(accept))
+        openmetrics = _prefers_openmetrics(accept)
+        for writer, (labels, values) in zip(self._registry._writers[openmetrics], self._copy, strict=True):
+            yield from writer.blocks(labels, values)
+        text = _openmetrics_text if openmetrics else exposition.generate_latest
+        yield text(self._registry._runtime).decode()
 
     def content_type(self, accept: str = "") -> str:
-        """The name of the format that an Accept header prefers."""
+        """The media type of the format that an Accept header prefers."""
         return OPENMETRICS if _prefers_openmetrics(accept) else TEXT
 
 
@@ -101,12 +94,12 @@ def gzip_accepted(accept_encoding: str) -> bool:
 
 
 def _prefers_openmetrics(accept: str) -> bool:
-    wanted = _quality(accept, "application/openmetrics-text")
-    return wanted > 0 and wanted >= max(_quality(accept, "text/plain"), _quality(accept, "text/*"))
+    openmetrics = _quality(accept, "application/openmetrics-text")
+    return openmetrics > 0 and openmetrics >= max(_quality(accept, "text/plain"), _quality(accept, "text/*"))
 
 
 def _quality(header: str, token: str) -> float:
-    """The highest weight that a header of alternatives gives `token`; 0 where it is not named."""
+    """The highest weight of `token` in a header of alternatives; 0 if it is missing."""
     best = 0.0
     for alternative in header.lower().split(","):
         name, *parameters = (part.strip() for part in alternative.split(";"))
@@ -125,7 +118,7 @@ def _copied(instrument: AnyInstrument) -> tuple[list[Labels], Sequence[float] | 
 
 
 class _Block:
-    """Neighbouring series, as they were written last; heads are what is always the same of their lines."""
+    """Neighbouring series as last rendered; heads are the constant parts of their lines."""
 
     __slots__ = ("heads", "labels", "lines", "text", "values")
 
@@ -138,7 +131,7 @@ class _Block:
 
 
 class _Writer:
-    """Writes the series of one instrument in one format."""
+    """Renders the series of one instrument in one format."""
 
     def __init__(self, instrument: AnyInstrument, openmetrics: bool) -> None:
         self._instrument = instrument
@@ -152,9 +145,9 @@ class _Writer:
         self._removals = 0
 
     def blocks(self, labels: Sequence[Labels], values: Sequence[Any]) -> Iterator[str]:
-        """The text of the family whose series have these values, in blocks that take half a millisecond."""
+        """The text of a family with these series and values, in blocks."""
         yield self._header
-        if self._removals != self._instrument.removals:  # a series of the same labels may be another one now
+        if self._removals != self._instrument.removals:  # a series with the same labels may be a new one
             self._removals = self._instrument.removals
             self._blocks.clear()
         size = self._form.per_block
@@ -165,29 +158,29 @@ class _Writer:
         del self._blocks[-(-len(labels) // size) :]
 
     def _block(self, number: int, labels: list[Labels]) -> _Block:
-        known: dict[Labels, str] = {}
+        heads: dict[Labels, str] = {}
         if number < len(self._blocks):
             block = self._blocks[number]
             if block.labels == labels:
                 return block
-            known = dict(zip(block.labels, block.heads, strict=True))
-        block = _Block(labels, [known.get(found) or self._form.head(found) for found in labels])
+            heads = dict(zip(block.labels, block.heads, strict=True))
+        block = _Block(labels, [heads.get(of) or self._form.head(of) for of in labels])
         self._blocks[number : number + 1] = [block]
         return block
 
     def _write(self, block: _Block, values: list[Any]) -> None:
-        known, line = block.values, self._form.line
-        if known == values:
+        before, line = block.values, self._form.line
+        if before == values:
             return
         for position, value in enumerate(values):
-            if known[position] != value:
+            if before[position] != value:
                 block.lines[position] = line(block.heads[position], value, block.labels[position])
         block.values = values
         block.text = "".join(block.lines)
 
 
 class _NumberForm:
-    """How a counter or a gauge is written: one line for a series."""
+    """Renders counters and gauges: one line per series."""
 
     per_block = 250
 
@@ -204,7 +197,7 @@ class _NumberForm:
 
 
 class _HistogramForm:
-    """How a histogram is written: a line for each bucket, with exemplars as they are then in OpenMetrics."""
+    """Renders histograms: one line per bucket, with current exemplars in OpenMetrics."""
 
     per_block = 20
 
@@ -216,7 +209,7 @@ class _HistogramForm:
         self._unpack = struct.Struct(f"{len(self._bounds) + 1}d").unpack
 
     def head(self, labels: Labels) -> str:
-        """The lines, with `%d.0%s` for the count of a bucket and its exemplar."""
+        """The lines, with `%d.0%s` for the count and the exemplar of a bucket."""
         name = self._histogram.name
         pairs = _pairs(self._histogram, labels).replace("%", "%%")
         start = f"{pairs}," if pairs else ""
@@ -259,7 +252,7 @@ def _escaped(value: str) -> str:
 
 
 def _suffix(exemplar: Exemplar) -> str:
-    """An exemplar behind its sample, its time to the millisecond, as Prometheus keeps it."""
+    """An exemplar after its sample, with its time in milliseconds, as Prometheus stores it."""
     value, trace_id, span_id, unix_nano = exemplar
     span = f'span_id="{span_id.hex()}",' if span_id else ""
     return f' # {{{span}trace_id="{trace_id.hex()}"}} {value!r} {unix_nano / 1e9:.3f}'

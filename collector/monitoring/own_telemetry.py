@@ -31,20 +31,13 @@ ExporterT = TypeVar("ExporterT")
 _WILDCARDS = ("0.0.0.0", "::")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _GRPC_PORT = 4317
-_SEVERITIES = (
-    (logging.CRITICAL, SeverityNumber.FATAL),
-    (logging.ERROR, SeverityNumber.ERROR),
-    (logging.WARNING, SeverityNumber.WARN),
-    (logging.INFO, SeverityNumber.INFO),
-    (logging.NOTSET, SeverityNumber.DEBUG),
-)
 
 
 class OwnLogs(logging.Handler):
-    """A handler that sends the project's records over OTLP, from a thread of its own.
+    """A handler that sends the project's log records over OTLP from a thread.
 
-    Records of libraries are left out: those of the exporter itself, about a destination that is down,
-    would feed it.
+    Records of libraries are excluded: those of the exporter itself would feed it while its destination is
+    down.
     """
 
     def __init__(self, otlp: OtlpConfig, *, version: str, instance: str, clock: Clock) -> None:
@@ -58,7 +51,8 @@ class OwnLogs(logging.Handler):
         """Queue the record; never blocks."""
         if record.name.partition(".")[0] not in OWN_LOGGERS:
             return
-        severity = next(number for level, number in _SEVERITIES if record.levelno >= level)
+        # Levels are ten apart, severities four: INFO is 20 and 9.
+        severity = SeverityNumber(4 * min(max(record.levelno // 10, 1), 5) + 1)
         self._provider.get_logger(record.name).emit(
             LogRecord(
                 timestamp=round(record.created * 1e9),
@@ -74,15 +68,15 @@ class OwnLogs(logging.Handler):
         )
 
     async def shutdown(self, deadline: float) -> None:
-        """Take no more, and send what is left until `deadline` on the clock's monotonic time. Safe twice."""
+        """Stop, and send the rest until `deadline` on the clock's monotonic time. Safe twice."""
         logging.getLogger().removeHandler(self)
         await _finish_by(deadline, self._clock, self._provider.shutdown)
 
 
 class OwnTraces:
-    """Sends `evaluate trace` spans over OTLP, from a thread of its own.
+    """Sends `evaluate trace` spans over OTLP from a thread.
 
-    What the destination does not take is dropped there: it never holds up or fails the service.
+    Spans that the destination does not accept are dropped: it never blocks or fails the service.
     """
 
     def __init__(
@@ -102,14 +96,14 @@ class OwnTraces:
     def trace_evaluated(
         self, *, spans: int, runs: int, reason: str, start_unix_nano: int, end_unix_nano: int
     ) -> None:
-        """State that a trace with so many spans was rebuilt into so many runs and graded.
+        """Record that a trace was graded.
 
         Args:
-            spans: Spans of the trace.
-            runs: Agent runs found in it.
+            spans: Number of its spans.
+            runs: Number of its agent runs.
             reason: Its finish reason.
-            start_unix_nano: When grading began.
-            end_unix_nano: When it was done.
+            start_unix_nano: Start of grading.
+            end_unix_nano: End of grading.
         """
         span = self._tracer.start_span("evaluate trace", context=Context(), start_time=start_unix_nano)
         if span.is_recording():
@@ -119,16 +113,14 @@ class OwnTraces:
         span.end(end_time=end_unix_nano)
 
     async def shutdown(self, deadline: float) -> None:
-        """Send what is left, until `deadline` on the clock's monotonic time. Safe twice."""
+        """Send the rest until `deadline` on the clock's monotonic time. Safe twice."""
         await _finish_by(deadline, self._clock, self._provider.shutdown)
 
 
 def refuse_own_receivers(config: TelemetryConfig, receivers: Iterable[str]) -> None:
-    """Check that the service's own spans and logs do not come back to it.
+    """Check that the service does not send its own spans and logs to itself.
 
-    Args:
-        config: What was configured.
-        receivers: `host:port` of every receiver, with real ports.
+    `receivers` are `host:port` of every receiver, with real ports.
 
     Raises:
         StartupError: A destination is one of the receivers.
@@ -149,11 +141,11 @@ def refuse_own_receivers(config: TelemetryConfig, receivers: Iterable[str]) -> N
 def _exporter(
     otlp: OtlpConfig, grpc: Callable[..., ExporterT], http: Callable[..., ExporterT], default_path: str
 ) -> ExporterT:
-    """An exporter of the configured protocol: `grpc` without TLS unless the endpoint says `https://`.
+    """An exporter of the configured protocol: `grpc` with TLS only for `https://`.
 
-    `http` posts to `default_path` where the configured URL has no path.
+    `http` posts to `default_path` if the configured URL has no path.
     """
-    # gRPC wants the names of headers in lower case.
+    # gRPC requires lower-case header names.
     headers = {name.lower(): value.get_secret_value() for name, value in otlp.headers.items()}
     if otlp.protocol == "grpc":
         host, port = _host_and_port(otlp)
@@ -166,14 +158,14 @@ def _exporter(
 
 
 def _resource(version: str, instance: str) -> Resource:
-    """Who the service's telemetry is from."""
+    """The resource of the service's own telemetry."""
     return Resource(
         {"service.name": "tracegrade", "service.version": version, "service.instance.id": instance}
     )
 
 
 async def _finish_by(deadline: float, clock: Clock, shutdown: Callable[[], object]) -> None:
-    """Run a blocking shutdown, and leave it behind at `deadline`."""
+    """Run a blocking shutdown, and abandon it at `deadline`."""
     loop = asyncio.get_running_loop()
     done = asyncio.Event()
 
@@ -198,7 +190,7 @@ def _host_and_port(config: OtlpConfig) -> tuple[str, int]:
 
 
 def _reaches(host: str, receiver_host: str) -> bool:
-    """Whether a connection to `host` arrives at a listener on `receiver_host`, as far as can be seen."""
+    """Whether a connection to `host` reaches a listener on `receiver_host`, as far as known."""
     if host == receiver_host:
         return True
     addresses = _addresses(host)

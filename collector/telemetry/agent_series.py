@@ -7,6 +7,7 @@ values.
 
 import math
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from collector.clock import Clock
@@ -14,7 +15,7 @@ from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels, Me
 from processors.model import AgentRun, JsonValue, Outcome
 
 MAX_AGENTS = 1000
-"""Agents with series of their own beside those named exactly in criteria."""
+"""Agents with series of their own, in addition to those named exactly in criteria."""
 
 MAX_VERSIONS = 100
 """Versions of one agent."""
@@ -23,15 +24,15 @@ MAX_RESOURCE_VALUES = 100
 """Values of one resource attribute, over all agents."""
 
 MAX_LABEL_SETS = 2000
-"""Sets of agent, version and resource attributes, over all agents; one more for each agent has none of them,
-and one that stands for all others."""
+"""Sets of agent, version and resource attributes, over all agents; in addition each agent has one without
+optional labels, and one for all others."""
 
 MAX_TOOLS_PER_AGENT = 100
 MAX_TOOLS = 5000
 """Pairs of agent and tool, over all agents not named exactly; beyond either bound tools share one value."""
 
 MAX_CLASSES, MAX_CLASS_LENGTH = 30, 64
-"""Classes of one evaluation of one label set, and their length: longer texts are no classes."""
+"""Classes of one evaluation and label set, and their length: longer texts are not classes."""
 MAX_CLASS_SERIES = 5000
 """Pairs of classes over all evaluations."""
 
@@ -39,13 +40,13 @@ MAX_LENGTH = 256
 """Longer names share the overflow value."""
 
 OVERFLOW = "__overflow__"
-"""The value that stands for every name that got no slot."""
+"""The value of all names without a slot."""
 
 HOLD_SECONDS = 15.0
-"""How long, at most, the first increments of a new series wait for a scrape."""
+"""For how long after it appeared a new series is shown at 0 to the first scrape."""
 
 MAX_INTERVAL_SECONDS = 60.0
-"""How often, at most, idle series are looked for."""
+"""The longest time between two searches for idle series."""
 
 _OUTCOMES = tuple(Outcome)
 _TOKEN_TYPES = ("input", "output")
@@ -56,10 +57,10 @@ SeriesT = TypeVar("SeriesT", bound="Series")
 
 
 class LabelValues:
-    """Gives the first `limit` names seen a value of their own, and `OVERFLOW` to all others.
+    """Gives the first `limit` names a value of their own, and all others `OVERFLOW`.
 
-    Reserved names always have one and take none of the slots. A name longer than `max_length` has one only
-    if it is reserved.
+    Reserved names always have their own value and take no slot. Other names longer than `max_length` have
+    none.
     """
 
     def __init__(self, limit: int, max_length: int = MAX_LENGTH) -> None:
@@ -69,13 +70,13 @@ class LabelValues:
         self._reserved: set[str] = set()
 
     def reserve(self, names: Iterable[str]) -> None:
-        """Give `names` a value whatever the limit. Names reserved before keep theirs in a slot."""
+        """Reserve `names`, whatever the limit. Names reserved before retain theirs in a slot."""
         self._taken |= self._reserved
         self._reserved = {_valid(name) for name in names}
         self._taken -= self._reserved
 
     def value(self, name: str) -> str:
-        """The label value that `name` counts under; a new name takes a slot."""
+        """The label value of `name`; a new name takes a slot."""
         if name in self:
             return name
         value = _valid(name)
@@ -95,7 +96,7 @@ class LabelValues:
         return len(self._taken)
 
     def keep(self, values: Container[str]) -> None:
-        """Free the slots of all values that are not among `values`; reserved ones stay."""
+        """Free the slots of all values that are not in `values`; reserved ones remain."""
         self._taken = {value for value in self._taken if value in values}
 
 
@@ -116,7 +117,7 @@ class NewSeries:
         self._removed: set[tuple[str, Labels]] = set()
 
     def add(self, instrument: Counter | Histogram, labels: Labels) -> None:
-        """Let the series appear, if it is not there."""
+        """Create the series, unless it exists."""
         if labels in instrument.values:
             return
         instrument.begin(labels)
@@ -125,7 +126,7 @@ class NewSeries:
         self._unseen[id(instrument)] = instrument
 
     def remove(self, instrument: Counter | Histogram, labels: Labels) -> bool:
-        """Let the series disappear; whether it was there."""
+        """Remove the series; whether it existed."""
         if labels not in instrument.values:
             return False
         instrument.remove(*labels)
@@ -182,7 +183,7 @@ class Series:
         return now - self._idle_since >= seconds
 
     def remove(self) -> int:
-        """Let the series disappear; the number of those that were there."""
+        """Remove the series; the number removed."""
         return sum([self._new.remove(*member) for member in self.members])
 
 
@@ -207,7 +208,7 @@ class EvaluationSeries(Series):
             scores.observe_span(score, labels)  # type: ignore[union-attr]  # a histogram
 
     def remove(self) -> int:
-        """Let the series disappear, those of classes too; the number of those that were there."""
+        """Remove the series, those of classes too; the number removed."""
         return super().remove() + sum([pair.remove() for pair in self.classes.values()])
 
 
@@ -255,29 +256,27 @@ class RunSeries(Series):
             costs.observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), self.labels)
 
     def remove(self) -> int:
-        """Let the series disappear, those of tokens and costs too; the number of those that were there."""
+        """Remove the series, those of tokens and costs too; the number removed."""
         tokens = [(self.agent, kind, *self.optional) for kind in _TOKEN_TYPES]
         removed = sum([self._new.remove(self._instruments.tokens, labels) for labels in tokens])
         return super().remove() + removed + self._new.remove(self._instruments.cost, self.labels)
 
 
+@dataclass(slots=True, eq=False)
 class AgentSeries:
-    """The series of one agent, or of all that got no slot.
+    """The series of one agent, or of all agents without a slot.
 
     `lasting` are the keys of the evaluations whose series without optional labels never expire: those of an
     agent that is named exactly in criteria.
     """
 
-    __slots__ = ("is_exact", "lasting", "name", "runs", "tool_values", "tools", "versions")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.is_exact = False
-        self.lasting: frozenset[tuple[bool, str]] = frozenset()
-        self.runs: dict[Labels, RunSeries] = {}
-        self.tools: dict[tuple[str, str], Series] = {}
-        self.tool_values = LabelValues(MAX_TOOLS_PER_AGENT)
-        self.versions = LabelValues(MAX_VERSIONS)
+    name: str
+    is_exact: bool = False
+    lasting: frozenset[tuple[bool, str]] = frozenset()
+    runs: dict[Labels, RunSeries] = field(default_factory=dict)
+    tools: dict[tuple[str, str], Series] = field(default_factory=dict)
+    tool_values: LabelValues = field(default_factory=lambda: LabelValues(MAX_TOOLS_PER_AGENT))
+    versions: LabelValues = field(default_factory=lambda: LabelValues(MAX_VERSIONS))
 
     @property
     def is_overflow(self) -> bool:
@@ -288,9 +287,8 @@ class AgentSeries:
 class KnownAgents:
     """All agents with series, by label value, and the bounds over all of them.
 
-    The series without optional labels of agents named exactly in criteria stay, as far as criteria are in
-    force for them; all others, their versions, tools and classes too, go when they were idle for
-    `expiry_seconds`.
+    Series of agents named exactly in criteria never expire if they have no optional labels and their criteria
+    are in force; all others, those of versions, tools and classes too, expire after `expiry_seconds` idle.
     """
 
     def __init__(
@@ -334,7 +332,7 @@ class KnownAgents:
             optional: Labels = (version,) if version else ()
         else:
             resource = run.resource
-            optional = _trimmed(
+            optional = trimmed(
                 (version or "", *(_text(resource.get(name)) for name in self._resource_attributes))
             )
         found = agent.runs.get(optional)
@@ -349,8 +347,7 @@ class KnownAgents:
         found = runs.evaluations.get((in_shadow, name))
         if found is None:
             instruments = self._shadow if in_shadow else self._live
-            found = EvaluationSeries(self.new, *instruments, name, runs)
-            runs.evaluations[in_shadow, name] = found
+            found = runs.evaluations[in_shadow, name] = EvaluationSeries(self.new, *instruments, name, runs)
         return found
 
     def tool_series(self, agent: AgentSeries, tool: str, status: str) -> Series:
@@ -366,8 +363,8 @@ class KnownAgents:
             label = OVERFLOW
         found = agent.tools.get((label, status))
         if found is None:
-            found = Series(self.new, (self._tool_calls, (agent.name, label, status)))
-            agent.tools[label, status] = found
+            calls = (self._tool_calls, (agent.name, label, status))
+            found = agent.tools[label, status] = Series(self.new, calls)
         return found
 
     def class_series(
@@ -389,10 +386,7 @@ class KnownAgents:
         return found
 
     def sweep(self) -> int:
-        """Take idle series away, if it is time to look for them; the number of those that were.
-
-        To be called when a scrape has shown everything as it stands.
-        """
+        """Remove idle series, if it is time; the number removed. Call this after a scrape."""
         now = self._clock.monotonic()
         if now < self._next_sweep:
             return 0
@@ -423,7 +417,7 @@ class KnownAgents:
         return sum([series.pop(key).remove() for key in idle])
 
     def _free_unused(self) -> None:
-        """Give back the slots of whatever has no series any more, agents without series among them."""
+        """Free the slots of label values without series, and remove agents without series."""
         for name, agent in list(self.agents.items()):
             agent.versions.keep({key[0] for key in agent.runs if key})
             agent.tool_values.keep({tool for tool, _ in agent.tools})
@@ -444,9 +438,9 @@ class KnownAgents:
         self._class_series = sum(len(series.classes) for series in evaluations)
 
     def _bounded(self, agent: AgentSeries, optional: Labels) -> RunSeries:
-        """The series of `optional` with values that have no slot as overflow; made if need be."""
+        """The series of `optional`, with overflow for values without a slot; created if needed."""
         if agent.is_overflow and optional:
-            optional = _trimmed(("", *optional[1:]))
+            optional = trimmed(("", *optional[1:]))
         bounds = (agent.versions, *self._resource_values)
         bounded = tuple(
             bound.value(value) if value else "" for bound, value in zip(bounds, optional, strict=False)
@@ -466,11 +460,12 @@ class KnownAgents:
 
 
 def _valid(name: str) -> str:
-    """`name` as text that can be encoded: half a surrogate pair would make every later scrape fail."""
+    """`name` as encodable text: half a surrogate pair would make every later scrape fail."""
     return name.encode(errors="replace").decode()
 
 
-def _trimmed(values: Labels) -> Labels:
+def trimmed(values: Labels) -> Labels:
+    """Without the empty values at the end: a series has one tuple of labels only."""
     length = len(values)
     while length and not values[length - 1]:
         length -= 1

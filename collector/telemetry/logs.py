@@ -1,7 +1,7 @@
-"""Logging of the service: one line for each record, readable on a terminal, JSON lines elsewhere.
+"""Logging of the service: one line per record, readable on a terminal, JSON elsewhere.
 
-Components log through the standard `logging` with key/value fields in `extra`. What may happen once per
-request goes through a `RateLimitedLogger`. No line ever holds content of spans.
+Components log through the standard `logging` with fields in `extra`, and through a `RateLimitedLogger` what
+may happen once per request. No line ever contains content of spans.
 """
 
 import json
@@ -28,9 +28,9 @@ _MAX_FOREIGN_REASONS = 1000
 
 
 class RateLimitedLogger:
-    """Logs at most once in ten seconds for each reason; a line says how many like it were left out.
+    """Logs at most once in ten seconds for each reason; a line counts the suppressed ones.
 
-    The reasons are words from a closed list. Use one for each logger: the limit is kept here.
+    The reasons are words from a closed list. Use one for each logger: it holds the state of the limit.
     """
 
     def __init__(self, logger: logging.Logger, clock: Clock) -> None:
@@ -68,16 +68,17 @@ class RateLimitedLogger:
         suppressed = self._limit.admit((self._logger.name, reason))
         if suppressed is None:
             return
-        extra: dict[str, LogValue] = {_field_name(name): value for name, value in fields.items()}
+        # `logging` refuses fields with the name of a record's own attribute.
+        extra = {f"{name}_" if name in _STANDARD_FIELDS else name: value for name, value in fields.items()}
         extra["reason"] = reason
         if suppressed:
             extra["suppressed"] = suppressed
-        # The caller's line, not this one, is the origin: _log and the public method are two frames.
+        # The origin is the caller's line: _log and the public method are two frames.
         self._logger.log(level, message, extra=extra, exc_info=exception, stacklevel=3)
 
 
 class _RateLimit:
-    """Remembers when each key was last let through and how often it was not since."""
+    """Remembers when each key was last admitted, and how often it was suppressed since."""
 
     def __init__(self, clock: Clock, max_keys: int | None = None) -> None:
         self._clock = clock
@@ -85,7 +86,7 @@ class _RateLimit:
         self._seen: dict[tuple[str, str], tuple[float, int]] = {}
 
     def admit(self, key: tuple[str, str]) -> int | None:
-        """The number left out since the last time, or None to leave this one out too."""
+        """The number suppressed since the last time, or None if this one is suppressed."""
         now = self._clock.monotonic()
         last, suppressed = self._seen.get(key, (-INTERVAL_SECONDS, 0))
         if key in self._seen and now - last < INTERVAL_SECONDS:
@@ -98,9 +99,9 @@ class _RateLimit:
 
 
 class ForeignRateLimit(logging.Filter):
-    """Holds libraries to the same rate, by logger and message template, from WARNING on.
+    """Applies the same limit to warnings and errors of libraries, by logger and message template.
 
-    A library logs a line for each broken request; whoever sends those must not fill the disk.
+    A library logs a line for each broken request: senders of those must not fill the disk.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -118,10 +119,7 @@ class ForeignRateLimit(logging.Filter):
 
 
 class _Lines(logging.Formatter):
-    """A record as one line: time, level, logger, message, then its fields.
-
-    For people it is `time level=... logger=... message="..." key=value ...`, else one JSON object.
-    """
+    """A record as a JSON object, or for people as `time level=... logger=... message="..." key=value ...`."""
 
     def __init__(self, *, for_people: bool) -> None:
         super().__init__()
@@ -150,10 +148,10 @@ def configure_logging(
     encoding: LogEncoding = "auto",
     clock: Clock | None = None,
 ) -> logging.Handler:
-    """Send every record of the process to `stream`, and nowhere else; gives the handler that does it.
+    """Send every record of the process to `stream` only; returns the handler.
 
-    `auto` writes for people if `stream` is a terminal and JSON lines otherwise. Libraries are heard from
-    WARNING on. A later call replaces what an earlier one set.
+    `auto` writes for people if `stream` is a terminal and JSON lines otherwise. Libraries are logged from
+    WARNING on. A later call replaces the effect of an earlier one.
     """
     for_people = encoding == "console" or (encoding == "auto" and stream.isatty())
     handler = logging.StreamHandler(stream)
@@ -169,7 +167,7 @@ def configure_logging(
 
 
 def record_fields(record: logging.LogRecord) -> dict[str, object]:
-    """What a record says beside its message: the fields given as `extra`, and its exception."""
+    """The fields of a record that were given as `extra`, and its exception."""
     fields = {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
     if record.exc_info and record.exc_info[1] is not None:
         error = record.exc_info[1]
@@ -178,13 +176,8 @@ def record_fields(record: logging.LogRecord) -> dict[str, object]:
     return fields
 
 
-def _field_name(name: str) -> str:
-    """`logging` refuses fields that carry the name of a record's own attribute."""
-    return f"{name}_" if name in _STANDARD_FIELDS else name
-
-
 def _quoted(value: object) -> str:
-    """Bare where no reader could take it for something else, else as a JSON text."""
+    """Bare if that is unambiguous, else as a JSON text."""
     text = str(value).lower() if isinstance(value, bool) or value is None else str(value)
     if text and text.isprintable() and not any(character in text for character in ' "=\\'):
         return text

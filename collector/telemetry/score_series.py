@@ -1,13 +1,10 @@
-"""From graded traces to series: runs, their times and tokens, scores, outcomes and tool calls by agent.
-
-The tenant would join where a run gets its labels: `KnownAgents.series_of`.
-"""
+"""Counts graded traces by agent: runs, durations, tokens, scores, outcomes and tool calls."""
 
 import logging
 from collections.abc import Container, Iterable, Sequence
 
 from collector.clock import Clock
-from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries
+from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries, trimmed
 from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
@@ -23,7 +20,7 @@ DEFAULT_EXPIRY_SECONDS = 86_400.0
 
 _DECLARED_CLASSES = frozenset({"multiclass-classification"})
 _OPEN_CLASSES = frozenset({"binary-classification"})
-"""Evaluators whose details name a class; that of an open one may be any output, and is content."""
+"""Evaluators whose details contain classes; those of open ones may be any output, and are content."""
 CLASSIFIERS = _DECLARED_CLASSES | _OPEN_CLASSES
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
@@ -37,17 +34,17 @@ _logger = logging.getLogger(__name__)
 class ScoreSeries:
     """Counts graded traces into `Metrics`.
 
-    Results in shadow are in series of their own and in no other. Muted results count as ever; when their mute
-    ends is a series beside them, for alerts to leave them out until then.
+    Shadow results are in series of their own and in no other. Muted results count as usual; another series
+    has the end of the mute, so that alerts can exclude them until then.
 
     A scrape shows new series at 0: whatever shows the metrics calls `before_scrape` and `after_scrape` around
     it.
 
     Args:
-        metrics: Where everything is counted, made for the labels of `resource_attributes`.
-        clock: Says what is new and what is idle.
-        resource_attributes: The attributes of agents' resources that are labels.
-        expiry_seconds: After how long without a count series are taken away.
+        metrics: The table, with the labels of `resource_attributes`.
+        clock: Measures what is new and what is idle.
+        resource_attributes: The resource attributes that are labels.
+        expiry_seconds: Series are removed after this time without a count.
     """
 
     def __init__(
@@ -67,11 +64,11 @@ class ScoreSeries:
         self._has_criteria = False
 
     def set_criteria(self, criteria: CriteriaSet) -> None:
-        """Give agents named exactly in criteria their series, at 0, and show what is in force for whom.
+        """Create the series of agents named exactly in criteria, and show the evaluations in force.
 
-        Series of the first call count from the first result on; series that a later call adds are new to
-        whoever scrapes and wait like any other. What was counted stays until it expires. Gauges of
-        evaluations that are not in force any more go at once.
+        Series of the first call count from the first result on; series added later are first shown at 0 like
+        any other. Counts remain until they expire. Gauges of evaluations that are no longer in force are
+        removed at once.
         """
         self._criteria = criteria
         exact = criteria.exact_names()
@@ -84,16 +81,15 @@ class ScoreSeries:
         for agent in self._known.agents.values():
             self._apply_criteria(agent)
         self._remove_stale_gauges()
-        self._without_criteria.tell()
+        self._without_criteria.log()
         if not self._has_criteria:
             self._has_criteria = True
             self.flush()
 
     def record(self, trace: GradedTrace) -> None:
-        """Count every run with what it took, every result and every tool call of the trace.
+        """Count every run, result and tool call of the trace.
 
-        The live results of a backfilled trace are counted by outcome in `backfill_results`; nothing of it
-        enters any other series.
+        The live results of a backfilled trace only count by outcome in `backfill_results`.
         """
         if trace.backfill:
             for run in trace.graded_runs:
@@ -103,12 +99,12 @@ class ScoreSeries:
             return
         for graded, shown in zip(trace.graded_runs, trace.runs, strict=True):
             self._count_run(graded, shown)
-        self._without_criteria.tell()
+        self._without_criteria.log()
 
     def before_scrape(self) -> None:
         """A scrape is to follow at once."""
         self._known.new.before_scrape()
-        self._without_criteria.tell()
+        self._without_criteria.log()
 
     def after_scrape(self) -> None:
         """Everything was shown as it stood: remove what is idle, show what new series count."""
@@ -123,26 +119,23 @@ class ScoreSeries:
         self._known.new.after_scrape()
 
     def _apply_criteria(self, agent: AgentSeries) -> None:
-        """Let the evaluations in force for `agent` be seen, and have their series if it is named exactly."""
+        """Show the evaluations in force for `agent`, and create their series if it is named exactly."""
         sources = () if agent.is_overflow else self._criteria.sources_for(agent.name)
         self._show_evaluations(agent.name, sources)
         self._without_criteria.note(agent.name, has_evaluations=bool(sources) or agent.is_overflow)
-        agent.lasting = frozenset()
+        keys = [(evaluation.stage is _SHADOW, evaluation.name) for _, evaluation in sources]
+        agent.lasting = frozenset(keys if agent.is_exact else ())
         if not agent.is_exact:
             return
-        agent.lasting = frozenset((found.stage is _SHADOW, found.name) for _, found in sources)
         series = self._known.plain_series(agent)
         failures = self._metrics.consecutive_failures
-        for in_shadow, name in ((found.stage is _SHADOW, found.name) for _, found in sources):
+        for in_shadow, name in keys:
             self._known.evaluation_series(series, name, in_shadow=in_shadow)
             if not in_shadow:
                 failures.set(failures.value(agent.name, name), agent.name, name)
 
     def _show_evaluations(self, agent: str, sources: Iterable[tuple[AgentCriteria, Evaluation]]) -> None:
-        """Make the live evaluations among `sources` the ones that are shown of `agent`.
-
-        A changed evaluation is a new series, and its old one goes.
-        """
+        """Show the live evaluations of `sources` for `agent`; a changed one is a new series."""
         shown = frozenset(
             _info_labels(agent, source, evaluation)
             for source, evaluation in sources
@@ -198,7 +191,7 @@ class ScoreSeries:
             (agent.tools.get((name, ended)) or known.tool_series(agent, name, ended)).count(count)
 
     def _count_failures(self, agent: AgentSeries, result: EvaluationResult) -> None:
-        """Count failures in a row; those of agents without a slot would be of different agents in turn."""
+        """Count failures in a row, except of agents without a slot, which share one series."""
         if not agent.is_overflow:
             failures = self._metrics.consecutive_failures.values
             labels = agent.name, result.name
@@ -216,7 +209,7 @@ class ScoreSeries:
             self._metrics.muted_until.remove(agent, result.name)
 
     def _remove_stale_gauges(self) -> None:
-        """Let gauges go whose agent is not known any more, or whose evaluation is not in force."""
+        """Remove gauges whose agent has no series any more, or whose evaluation is not in force."""
         agents = self._known.agents
         self._without_criteria.keep(agents)
         for name in list(self._evaluations_shown):
@@ -232,58 +225,51 @@ class ScoreSeries:
 
 
 def _info_labels(agent: str, source: AgentCriteria, evaluation: Evaluation) -> Labels:
-    required = (
-        agent,
-        evaluation.name,
-        evaluation.evaluator.id,
-        evaluation.evaluator.version,
-        evaluation.criteria_hash,
-        evaluation.severity.value,
-    )
-    if source.contact:
-        return *required, source.owner, source.contact
-    return (*required, source.owner) if source.owner else required
+    evaluator = evaluation.evaluator
+    required = (agent, evaluation.name, evaluator.id, evaluator.version)
+    optional = trimmed((source.owner, source.contact))
+    return *required, evaluation.criteria_hash, evaluation.severity.value, *optional
 
 
 class _AgentsWithoutCriteria:
-    """Knows the agents to which no evaluation applies; their names are label values, which are bounded.
+    """The agents to which no evaluation applies, by their bounded label values.
 
-    The log names each once, some of them in a line and a line in ten seconds at most.
+    Each is logged once, several per line, and one line in ten seconds at most.
     """
 
     def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._shown = metrics.agents_without_criteria
         self._clock = clock
-        self._untold: dict[str, None] = {}
+        self._unlogged: dict[str, None] = {}
         self._next_line = -_INTERVAL_SECONDS
 
     def note(self, agent: str, *, has_evaluations: bool) -> None:
         """Show whether anything applies to `agent`."""
         if has_evaluations:
             self._shown.remove(agent)
-            self._untold.pop(agent, None)
+            self._unlogged.pop(agent, None)
         elif not self._shown.value(agent):
             self._shown.set(1, agent)
-            self._untold[agent] = None
+            self._unlogged[agent] = None
 
     def keep(self, agents: Container[str]) -> None:
-        """Forget those that are not among `agents`."""
+        """Remove those that are not in `agents`."""
         for (agent,) in list(self._shown.values):
             if agent not in agents:
                 self._shown.remove(agent)
-                self._untold.pop(agent, None)
+                self._unlogged.pop(agent, None)
 
-    def tell(self) -> None:
-        """Log the names that were not told yet, if it is time for a line."""
-        if not self._untold or self._clock.monotonic() < self._next_line:
+    def log(self) -> None:
+        """Log the names that were not logged yet, if a line is due."""
+        if not self._unlogged or self._clock.monotonic() < self._next_line:
             return
         self._next_line = self._clock.monotonic() + _INTERVAL_SECONDS
-        names = list(self._untold)[:_MAX_NAMES]
+        names = list(self._unlogged)[:_MAX_NAMES]
         for name in names:
-            del self._untold[name]
-        left = f" and {len(self._untold)} more" if self._untold else ""
+            del self._unlogged[name]
+        left = f" and {len(self._unlogged)} more" if self._unlogged else ""
         _logger.warning(
-            "No evaluation applies to these agents. With builtin in processors.evaluation.criteria every "
-            "agent gets the checks that need no reference.",
+            "No evaluation applies to these agents. Add builtin to processors.evaluation.criteria to grade "
+            "every agent by the checks that need no reference.",
             extra={"agents": ", ".join(names) + left},
         )

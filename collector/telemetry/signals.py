@@ -1,4 +1,4 @@
-"""What the service measures of itself: is it ready, is every span accounted for, how late are its answers."""
+"""Measurements of the service: readiness, accounting of spans, delays."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -15,16 +15,16 @@ SAMPLE_INTERVAL_SECONDS = 0.25
 
 
 class Condition(NamedTuple):
-    """One thing that must hold; `detail` says for people why it does not."""
+    """A condition of readiness; `detail` explains why it does not hold."""
 
     is_ready: bool
     detail: str = ""
 
 
 class Readiness:
-    """What must hold before the service may be sent traffic, by name in the order in which it was first set.
+    """Conditions before the service may receive traffic, by name in the order in which they were first set.
 
-    It is ready when every condition holds, and not so before the first was set.
+    It is ready when every condition holds, and not before the first was set.
     """
 
     def __init__(self) -> None:
@@ -41,19 +41,19 @@ class Readiness:
 
 
 def accounting_error(metrics: Metrics, exporter: str) -> float:
-    """Spans received and not accounted for by a span exporter e: 0 unless the service is wrong.
+    """Spans received and not accounted for by a span exporter e: 0 unless there is a bug.
 
     No span is lost silently: received + recovered{""} + recovered{e} = forwarded{e} + dropped{""}
-    + dropped{e} + held{""} + held{e} + revoked. That means something only between two steps of the data
-    path, so call it in the loop.
+    + dropped{e} + held{""} + held{e} + revoked. This holds between two steps of the data path, so call it in
+    the loop.
     """
     dropped = sum(
         spans for (_, at), spans in metrics.spans_dropped.values.items() if at in (BEFORE_FAN_OUT, exporter)
     )
     held = metrics.spans_held.value(BEFORE_FAN_OUT) + metrics.spans_held.value(exporter)
     recovered = metrics.spans_recovered.value(BEFORE_FAN_OUT) + metrics.spans_recovered.value(exporter)
-    gone = metrics.spans_forwarded.value(exporter) + dropped + metrics.spans_revoked.value()
-    return metrics.spans_received.value() + recovered - gone - held
+    left = metrics.spans_forwarded.value(exporter) + dropped + metrics.spans_revoked.value()
+    return metrics.spans_received.value() + recovered - left - held
 
 
 def publish_accounting_errors(metrics: Metrics, span_exporters: Iterable[str]) -> None:
@@ -63,9 +63,9 @@ def publish_accounting_errors(metrics: Metrics, span_exporters: Iterable[str]) -
 
 
 async def measure_loop_lag(metrics: Metrics, clock: Clock) -> NoReturn:
-    """Observe every 250 ms how late a timer of the event loop fired, until cancelled.
+    """Observe every 250 ms how late a timer of the event loop fires, until cancelled.
 
-    Every request, answer and verdict waits as long as well.
+    Every request, answer and verdict is delayed by as much.
     """
     while True:
         due = clock.monotonic() + SAMPLE_INTERVAL_SECONDS
@@ -74,10 +74,10 @@ async def measure_loop_lag(metrics: Metrics, clock: Clock) -> NoReturn:
 
 
 def observe_verdict_delays(metrics: Metrics, graded: GradedTrace, unix_nano: int) -> None:
-    """Observe for each run with results how long ago it ended; nothing for backfill.
+    """Observe for each run with results how long ago it ended, except for backfill.
 
-    A run ends with the last of its own span and its tool calls. That time is the sender's word: a run that
-    ends in the future by it has waited 0 s.
+    A run ends with the last of its own span and its tool calls, by the clock of the sender: the delay of a
+    run that ends in the future is 0 s.
     """
     if graded.backfill:
         return

@@ -1,4 +1,4 @@
-"""What the user writes under `service.telemetry` and `exporters.prometheus`."""
+"""Configuration of `service.telemetry` and `exporters.prometheus`."""
 
 import re
 from typing import Annotated, Literal, TypeAlias
@@ -22,7 +22,7 @@ LogEncoding: TypeAlias = Literal["auto", "json", "console"]
 
 
 class OtlpConfig(StrictModel):
-    """Where the service sends telemetry about itself. Never its own receivers."""
+    """Destination of the service's own telemetry, which cannot be one of its receivers."""
 
     endpoint: str = Field(
         min_length=1,
@@ -46,7 +46,7 @@ class TracesConfig(StrictModel):
 
 
 class LogsConfig(StrictModel):
-    """The service's own log, on standard error and, if `otlp` is given, sent there as well."""
+    """The service's own log, on standard error, and sent to `otlp` if that is given."""
 
     level: LogLevel = "info"
     encoding: LogEncoding = Field(
@@ -56,25 +56,25 @@ class LogsConfig(StrictModel):
 
 
 class SelfCheckTlsConfig(StrictModel):
-    """The certificate that self-checks show to a listener which asks clients for one, as PEM files."""
+    """The client certificate of self-checks for a listener that requires one, as PEM files."""
 
     cert_file: FilePath = Field(description="The client certificate, followed by its chain.")
     key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
 
 
 class SelfCheckConfig(StrictModel):
-    """The service's check of itself: two traces through its own listener, whose verdicts must be right."""
+    """Self-checks: two traces sent to the service's own listener, whose verdicts must be right."""
 
     enabled: bool = True
     interval: PositiveDuration = Field(
         default=60.0,
-        description="From the start of one check to the next. The alert that ships fires after 5 minutes "
-        "without a success.",
+        description="Time between the starts of two checks. The bundled alert fires after 5 minutes without "
+        "a success.",
     )
     tls: SelfCheckTlsConfig | None = Field(
         default=None,
-        description="The client certificate for a listener with `client_ca_file`. Left out, the listener's "
-        "own certificate is shown.",
+        description="The client certificate for a listener with `client_ca_file`. Default: the listener's "
+        "own certificate.",
     )
 
 
@@ -83,7 +83,7 @@ class TelemetryConfig(StrictModel):
 
     endpoint: Endpoint = Field(
         default="127.0.0.1:9464",
-        description="Serves `/metrics`, `/healthz` and `/readyz`; port 0 takes a free one.",
+        description="Serves `/metrics`, `/healthz` and `/readyz`; port 0 selects a free one.",
     )
     logs: LogsConfig = LogsConfig()
     traces: TracesConfig = TracesConfig()
@@ -91,22 +91,20 @@ class TelemetryConfig(StrictModel):
 
 
 class PrometheusConfig(StrictModel):
-    """`exporters.prometheus`: where metrics and health are served, and what the series of agents tell."""
+    """`exporters.prometheus`: where metrics and health are served, and the labels of agents' series."""
 
-    endpoint: Endpoint | None = Field(
-        default=None, description="Counts instead of `service.telemetry.endpoint`."
-    )
+    endpoint: Endpoint | None = Field(default=None, description="Overrides `service.telemetry.endpoint`.")
     resource_attributes: tuple[str, ...] = Field(
         default=(),
         max_length=10,
-        description="Attributes of agents' resources that are labels of the series of agents, with `_` for "
-        "what is no letter or digit: `service.version` is the label `service_version`.",
+        description="Resource attributes that become labels of the series of agents, with `_` for all "
+        "characters but letters and digits: `service.version` is the label `service_version`.",
         examples=[["service.version", "deployment.environment.name"]],
     )
     series_expiry: _Expiry = Field(
         default=DEFAULT_EXPIRY_SECONDS,
-        description="After how long without a count series of agents are taken away, at least `1m`. Those of "
-        "agents named exactly in criteria stay.",
+        description="How long series of agents remain without a count, at least `1m`. Those of agents "
+        "named exactly in criteria never expire.",
     )
 
     @field_validator("resource_attributes")
@@ -119,17 +117,17 @@ class PrometheusConfig(StrictModel):
             if not _LABEL.fullmatch(label):
                 raise ValueError(f'"{attribute}" cannot be a label: expected a letter as its first character')
             if label in taken:
-                raise ValueError(f'"{attribute}" cannot be a label: {label} has a meaning already')
+                raise ValueError(f'"{attribute}" cannot be a label: {label} is already used')
             if label in seen:
                 raise ValueError(f'"{seen[label]}" and "{attribute}" are the same label {label}')
             seen[label] = attribute
         return attributes
 
     def resource_labels(self) -> tuple[str, ...]:
-        """The labels of `resource_attributes`, in their order."""
+        """The labels of `resource_attributes`, in the same order."""
         return tuple(label_of(attribute) for attribute in self.resource_attributes)
 
 
 def label_of(attribute: str) -> str:
-    """The label that holds an attribute: in lower case, with `_` for every other character."""
+    """The label for an attribute: lower case, with `_` for every other character."""
     return _NO_LABEL_CHARACTER.sub("_", attribute.lower())

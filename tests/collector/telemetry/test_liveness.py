@@ -98,12 +98,12 @@ async def test_a_step_that_takes_too_long_is_named_with_its_trace_and_evaluation
             await asyncio.sleep(2 * liveness_module.BEAT_SECONDS)
 
     [warning, over] = [record for record in caplog.records if record.name == "collector.telemetry.liveness"]
-    assert "A step holds up everything else." == warning.message
+    assert "A step blocks the event loop." == warning.message
     assert TRACE_ID.hex() == warning.__dict__["trace_id"]
     assert ("has-word", "contains") == (warning.__dict__["evaluation"], warning.__dict__["evaluator"])
     assert warning.__dict__["step"]
     assert warning.__dict__["seconds"] >= 0.4
-    assert "The step is over." == over.message
+    assert "The event loop turns again." == over.message
 
 
 def _impatient(heartbeat: Heartbeat, watched: object) -> Watchdog:
@@ -159,4 +159,4 @@ def test_a_process_that_was_paused_blames_no_step() -> None:
         process.send_signal(signal.SIGCONT)
         _, logged = process.communicate(timeout=30)
 
-    assert ["The process did not run: it was paused, or others had the CPU."] == logged.splitlines()
+    assert ["The process did not run: it was suspended or had no CPU."] == logged.splitlines()

@@ -38,9 +38,9 @@ def test_settings_are_printed_and_load_to_the_same() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ("{resource_attributes: [gen_ai.agent.name]}", "gen_ai_agent_name has a meaning already"),
-        ("{resource_attributes: [le]}", "le has a meaning already"),
-        ("{resource_attributes: [job]}", "job has a meaning already"),
+        ("{resource_attributes: [gen_ai.agent.name]}", "gen_ai_agent_name is already used"),
+        ("{resource_attributes: [le]}", "le is already used"),
+        ("{resource_attributes: [job]}", "job is already used"),
         ("{resource_attributes: [9lives]}", "expected a letter as its first character"),
         ('{resource_attributes: [""]}', "expected a letter as its first character"),
         ("{resource_attributes: [a.b, a_b]}", "are the same label a_b"),
@@ -55,5 +55,5 @@ def test_what_cannot_be_a_label_is_refused_with_the_reason(settings: str, messag
 
 
 def test_every_label_of_the_table_is_taken() -> None:
-    with pytest.raises(ValueError, match="has a meaning already"):
+    with pytest.raises(ValueError, match="is already used"):
         PrometheusConfig(resource_attributes=("predicted",))
