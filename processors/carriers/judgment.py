@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from processors.model import ABSENT, DecodedValue, value_of
 from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text, text_at
 from processors.shapes.chat_envelope import decode_input, first_output
@@ -31,7 +33,7 @@ _fields_of_tool = tool_fields(inferred_name=whole_name, result=(_OUTPUT,))
 
 
 def _tool(span: Span) -> ToolReading:
-    return _fields_of_tool(span)._replace(arguments=_arguments(span.attributes))
+    return replace(_fields_of_tool(span), arguments=_arguments(span.attributes))
 
 
 def _agent(span: Span) -> AgentReading:

@@ -4,8 +4,9 @@ What its instrumentors have in common; where they differ, the shape of the value
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from processors.frameworks.claude_code import called_sub_agent
 from processors.frameworks.haystack import PRINTED_CHAT, printed_chat

@@ -5,7 +5,7 @@ Messages travel as attributes (1.37 and newer), as one event per message (before
 family, and so are the names that emitters used before a standard place existed.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -15,19 +15,21 @@ from processors.model import (
     ABSENT,
     CallCategory,
     DecodedValue,
-    JsonValue,
-    ToolError,
     ValueState,
-    decode_arguments,
     decode_result,
     plain_object,
 )
 from processors.shapes.attribute_reading import (
     OPERATION,
+    after_prefix,
     better,
+    failure,
     first_arguments,
     first_result,
     first_text,
+    list_at,
+    object_at,
+    objects_at,
     operation_name,
 )
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
@@ -39,6 +41,7 @@ from processors.shapes.dialect import (
     Dialect,
     SpanRole,
     ToolReading,
+    roles,
 )
 from processors.shapes.messages import CallRequest, last_content
 from processors.shapes.placeholder_names import (
@@ -56,26 +59,22 @@ from processors.spans import Attributes, Span, encoded_text, short_text
 
 _ACTIVITY = "workflow.activity"
 """On spans that a durable workflow makes around its activities: what runs within has spans of its own."""
-_MODEL_OPERATIONS = frozenset(
-    {
-        "chat", "chat.completions", "chat.streaming_completions", "generate_content", "text.completions",
-        "text.streaming_completions", "text_completion", "text_completions",
-    }
+_MODEL_OPERATIONS = (
+    "chat", "chat.completions", "chat.streaming_completions", "generate_content", "text.completions",
+    "text.streaming_completions", "text_completion", "text_completions",
 )  # fmt: skip
-_HANDOFF_OPERATIONS = frozenset({"agent_handoff", "handoff"})
-_GUARDRAIL_OPERATIONS = frozenset({"apply_guardrail", "guard", "guardrail"})
+_HANDOFF_OPERATIONS = ("agent_handoff", "handoff")
+_GUARDRAIL_OPERATIONS = ("apply_guardrail", "guard", "guardrail")
 _OUTPUT_MESSAGES = "gen_ai.output.messages"
 _APPROVAL = "function_approval_request"
 _STRUCTURED_OUTPUT = "execute_structured_output"
-_ROLES = {
-    "execute_tool": SpanRole.TOOL,
-    "invoke_agent": SpanRole.AGENT,
-    _STRUCTURED_OUTPUT: SpanRole.AGENT,
-    "invoke_workflow": SpanRole.WORKFLOW,
-    **dict.fromkeys(_MODEL_OPERATIONS, SpanRole.MODEL),
-    **dict.fromkeys(_HANDOFF_OPERATIONS, SpanRole.TOOL),
-    **dict.fromkeys(_GUARDRAIL_OPERATIONS, SpanRole.JUDGE),
-}
+_ROLES = roles(
+    tool=("execute_tool", *_HANDOFF_OPERATIONS),
+    agent=("invoke_agent", _STRUCTURED_OUTPUT),
+    workflow="invoke_workflow",
+    model=_MODEL_OPERATIONS,
+    judge=_GUARDRAIL_OPERATIONS,
+)
 
 _TOOL_NAMES = ("gen_ai.tool.name", "mcp.tool.name")
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "mcp.tool.arguments", "gen_ai.tool.input", "gen_ai.tool.args")
@@ -90,25 +89,13 @@ _FLOW_PROVIDER = "crewai"
 _AGENTS_ALONE = "opentelemetry.instrumentation.genai.smolagents"
 """Makes no span of a call, and none of a model that is reached over its provider's client."""
 _GUARDRAIL = "gen_ai.guardrail.triggered"
-_HANDOFF_TARGETS = ("gen_ai.handoff.to_agent",)
 _TOOL_KEYS = frozenset(
     {
-        _CUT_RESULT,
-        *_TOOL_NAMES,
-        *_ARGUMENTS,
-        *_RESULTS,
-        "gen_ai.agent.name",
-        "gen_ai.agent.source",
-        "gen_ai.completion",
-        "gen_ai.prompt",
-        "gen_ai.task.status",
-        "gen_ai.tool.call.id",
-        "gen_ai.tool.status",
-        "gen_ai.tool.type",
-        "langsmith.span.kind",
-        "mcp.method.name",
+        *_TOOL_NAMES, *_ARGUMENTS, *_RESULTS, _CUT_RESULT, _HANDOFF_SOURCE, "gen_ai.agent.name",
+        "gen_ai.completion", "gen_ai.prompt", "gen_ai.task.status", "gen_ai.tool.call.id",
+        "gen_ai.tool.status", "gen_ai.tool.type", "langsmith.span.kind", "mcp.method.name",
     }
-)
+)  # fmt: skip
 _KEYS_OF_OTHER_CALLS = _TOOL_KEYS.difference(
     _ARGUMENTS, _RESULTS, {"gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.tool.type", "gen_ai.agent.name"}
 )
@@ -116,12 +103,8 @@ _KEYS_OF_OTHER_CALLS = _TOOL_KEYS.difference(
 _EXECUTE_TOOL = encoded_text("execute_tool")
 _PRESENT = ValueState.PRESENT
 _TOOL_SPAN_PREFIXES = (
-    "execute_tool ",
-    "MCP send tools/call ",
-    "tools/call ",
-    "running tool: ",
-    "running tool ",
-)
+    "execute_tool ", "MCP send tools/call ", "tools/call ", "running tool: ", "running tool ",
+)  # fmt: skip
 _AGENT_SPAN_PREFIXES = ("invoke_agent ", "invoke_workflow ")
 _TOOL_DEFINITIONS = (
     "gen_ai.tool.definitions",
@@ -140,21 +123,15 @@ class _Plan(NamedTuple):
     results: Sequence[str]
 
 
-_MAX_PLANS = 1024
 _MAX_NAMED = 256
 """Bytes of an encoded name with its type that are looked up."""
-_PLANS: dict[frozenset[str], _Plan] = {}
-"""Plans by the keys that are there, of which few sets occur."""
 
 
+@lru_cache(maxsize=1024)
 def _plan(present: frozenset[str]) -> _Plan:
-    names, arguments, results = (
-        tuple(key for key in keys if key in present) for keys in (_TOOL_NAMES, _ARGUMENTS, _RESULTS)
+    return _Plan(
+        *(tuple(key for key in keys if key in present) for keys in (_TOOL_NAMES, _ARGUMENTS, _RESULTS))
     )
-    plan = _Plan(names, arguments, results)
-    if len(_PLANS) < _MAX_PLANS:
-        _PLANS[present] = plan
-    return plan
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -180,7 +157,7 @@ def _role(span: Span) -> SpanRole | None:
 
 
 def _plan_tool(present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
-    """For calls of a function that tell their name, and each value under one key."""
+    """For calls of a function that carry its name, and each value under one key."""
     plan = _plan(present)
     if (
         not present.isdisjoint(_KEYS_OF_OTHER_CALLS)
@@ -190,52 +167,43 @@ def _plan_tool(present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
     ):
         return None
     (arguments_key,), (result_key,) = plan.arguments or ("",), plan.results or ("",)
-    tells_id, tells_type = "gen_ai.tool.call.id" in present, "gen_ai.tool.type" in present
-    tells_agent = "gen_ai.agent.name" in present
+    has_id, has_type = "gen_ai.tool.call.id" in present, "gen_ai.tool.type" in present
+    has_agent = "gen_ai.agent.name" in present
 
     def read(span: Span) -> ToolReading:
         encoded = span.by_key
         named = encoded["gen_ai.tool.name"]
-        typed = encoded["gen_ai.tool.type"] if tells_type else b""
+        typed = encoded["gen_ai.tool.type"] if has_type else b""
         if len(named) + len(typed) > _MAX_NAMED:
             return _tool(span)
-        name, category, is_synthetic = _told_by_name(named, typed)
-        call_id = short_text(encoded["gen_ai.tool.call.id"]) if tells_id else ""
+        name, category, is_synthetic = _known_by_name(named, typed)
+        call_id = short_text(encoded["gen_ai.tool.call.id"]) if has_id else ""
         arguments = plain_object(encoded[arguments_key] if arguments_key else None)
         if arguments is None:
             arguments = first_arguments(span.attributes, plan.arguments)
         result = plain_object(encoded[result_key] if result_key else None)
         if result is None or not isinstance(result.value, dict) or not is_bare(result.value):
             opened = first_result(span.attributes, plan.results) if result is None else open_result(result)
-            result, told_id, error = opened
+            result, result_id, error = opened
         else:
-            told_id, error = "", None
-        is_told = call_id and arguments.state is _PRESENT and result.state is _PRESENT
-        if not name or (tells_id and not call_id) or encoded[OPERATION] != _EXECUTE_TOOL:
+            result_id, error = "", None
+        if not name or (has_id and not call_id) or encoded[OPERATION] != _EXECUTE_TOOL:
             return _tool(span)
-        if not is_told and span.has_events:
+        is_whole = call_id and arguments.state is _PRESENT and result.state is _PRESENT
+        if not is_whole and span.has_events:
             return _tool(span)
-        agent_name = short_text(encoded["gen_ai.agent.name"]) if tells_agent else ""
-        if tells_agent and not agent_name:
+        agent_name = short_text(encoded["gen_ai.agent.name"]) if has_agent else ""
+        if has_agent and not agent_name:
             agent_name = first_text(span.attributes, _AGENT_NAME)
-        # By position and as the tuple that it is: a third of what names and the class cost here.
-        return tuple.__new__(
-            ToolReading,
-            (
-                name,
-                "",
-                call_id or told_id,
-                arguments,
-                False,
-                result,
-                error,
-                category,
-                agent_name,
-                False,
-                is_synthetic,
-                False,
-                False,
-            ),
+        return ToolReading(
+            name=name,
+            call_id=call_id or result_id,
+            arguments=arguments,
+            result=result,
+            error=error,
+            category=category,
+            agent_name=agent_name,
+            is_synthetic=is_synthetic,
         )
 
     return read
@@ -245,9 +213,7 @@ def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     present = attributes.among(_TOOL_KEYS)
     operation = operation_name(attributes)
-    plan = _PLANS.get(present)
-    if plan is None:
-        plan = _plan(present)
+    plan = _plan(present)
     name = first_text(attributes, plan.names)
     if not name and (operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present):
         name = _handoff(attributes)
@@ -256,34 +222,30 @@ def _tool(span: Span) -> ToolReading:
     result, error = opened.result, opened.error
     if _CUT_RESULT in present and result.state is ValueState.PRESENT:
         result = DecodedValue(None, result.text, ValueState.TRUNCATED)
-    call_id = first_text(attributes, _CALL_ID) if "gen_ai.tool.call.id" in present else ""
-    if (
-        arguments.state is not ValueState.PRESENT or result.state is not ValueState.PRESENT or not call_id
-    ) and span.has_events:
-        from_events, result_event, event_id = call_in_events(span)
-        arguments = better(arguments, from_events)
-        result = better(result, result_event)
+    call_id = first_text(attributes, _CALL_ID)
+    is_whole = call_id and arguments.state is _PRESENT and result.state is _PRESENT
+    if not is_whole and span.has_events:
+        event_arguments, event_result, event_id = call_in_events(span)
+        arguments, result = better(arguments, event_arguments), better(result, event_result)
         call_id = call_id or event_id
     if operation == "execute_tool" and "langsmith.span.kind" not in present:
-        if arguments.state is ValueState.ABSENT and "gen_ai.prompt" in present:
-            arguments = decode_arguments(attributes.get("gen_ai.prompt"))
-        if result.state is ValueState.ABSENT and "gen_ai.completion" in present:
+        if arguments.state is ValueState.ABSENT:
+            arguments = first_arguments(attributes, ("gen_ai.prompt",))
+        if result.state is ValueState.ABSENT:
             result = first_result(attributes, ("gen_ai.completion",), OUTPUT).result
-    if ("gen_ai.tool.status" in present and attributes.get("gen_ai.tool.status") == "error") or (
-        "gen_ai.task.status" in present and attributes.get("gen_ai.task.status") == "failure"
-    ):
-        error = error or ToolError(type="", message=first_text(attributes, ("gen_ai.tool.error",)))
+    has_failed = attributes.get("gen_ai.tool.status") == "error"
+    if has_failed or attributes.get("gen_ai.task.status") == "failure":
+        error = error or failure(first_text(attributes, ("gen_ai.tool.error",)))
     is_run = operation == "invoke_agent" and _HANDOFF_SOURCE not in present and _bears_its_call(attributes)
-    told_agent = "gen_ai.agent.name" in present and not is_run
     return ToolReading(
         name=name,
-        inferred_name="" if name else _name_of(span, _TOOL_SPAN_PREFIXES) or span.name,
+        inferred_name="" if name else after_prefix(span.name, _TOOL_SPAN_PREFIXES) or span.name,
         call_id=call_id or opened.call_id,
         arguments=arguments,
         result=result,
         error=error,
         category=CallCategory.AGENT if is_run else _category(attributes, present, name, operation),
-        agent_name=first_text(attributes, _AGENT_NAME) if told_agent else "",
+        agent_name="" if is_run else first_text(attributes, _AGENT_NAME),
         is_synthetic=name in SYNTHETIC_TOOL_NAMES,
         runs_agent=is_run,
     )
@@ -292,39 +254,37 @@ def _tool(span: Span) -> ToolReading:
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     name = _agent_that_is_called(span) or first_text(attributes, _AGENT_NAME)
-    inferred = "" if name else _name_of(span, _AGENT_SPAN_PREFIXES)
+    inferred = "" if name else after_prefix(span.name, _AGENT_SPAN_PREFIXES)
     if inferred and inferred == attributes.get("gen_ai.request.model"):
         inferred = ""
     return AgentReading(
         name or first_text(attributes, ("gen_ai.workflow.name",)),
         inferred,
-        first_text(attributes, ("gen_ai.agent.id",)),
-        first_text(attributes, ("gen_ai.agent.version",)),
-        first_text(attributes, ("gen_ai.conversation.id",)),
-        lambda: last_content(_conversation(span).input, "user"),
-        _data_in_choice(span)
+        id=first_text(attributes, ("gen_ai.agent.id",)),
+        version=first_text(attributes, ("gen_ai.agent.version",)),
+        session=first_text(attributes, ("gen_ai.conversation.id",)),
+        input=lambda: last_content(_conversation(span).input, "user"),
+        output=_data_in_choice(span)
         if operation_name(attributes) == _STRUCTURED_OUTPUT
         else (lambda: last_content(_conversation(span).output, "assistant")),
-        _hides_calls(span) or is_borrowed(span),
+        hides_calls=_hides_calls(span) or is_borrowed(span),
         awaited=_awaited(span),
     )
 
 
 def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
-    conversation = _messages(span)
+    if "gen_ai.input.messages" in attributes or _OUTPUT_MESSAGES in attributes:
+        conversation = messages_in_attributes(attributes)
+    else:
+        conversation = messages_in_events(span) if span.has_events else Conversation()
     if any(key in attributes for key in _TOOL_DEFINITIONS):
-        conversation.tools = lambda: _first_tools(attributes)
+        conversation.tools = lambda: next(
+            filter(None, (read_tool_definitions(attributes.get(key)) for key in _TOOL_DEFINITIONS)), {}
+        )
     elif _TOOL_SCHEMA in attributes:
         conversation.tools = lambda: read_tool_schema(attributes, "gen_ai.tool.name", _TOOL_SCHEMA)
     return conversation
-
-
-def _messages(span: Span) -> Conversation:
-    attributes = span.attributes
-    if "gen_ai.input.messages" in attributes or "gen_ai.output.messages" in attributes:
-        return messages_in_attributes(attributes)
-    return messages_in_events(span) if span.has_events else Conversation()
 
 
 def _awaited(span: Span) -> Mapping[str, AwaitedCall]:
@@ -332,14 +292,10 @@ def _awaited(span: Span) -> Mapping[str, AwaitedCall]:
     if _APPROVAL.encode() not in span.by_key.get(_OUTPUT_MESSAGES, b""):
         return NOTHING_AWAITED
     awaited: dict[str, AwaitedCall] = {}
-    messages = decode_result(span.attributes.get(_OUTPUT_MESSAGES)).value
-    for message in messages if isinstance(messages, list) else ():
-        parts = message.get("parts") if isinstance(message, dict) else None
-        for part in parts if isinstance(parts, list) else ():
-            if not isinstance(part, dict) or part.get("type") != _APPROVAL:
-                continue
-            call = part.get("function_call")
-            if isinstance(call, dict) and call.get("call_id"):
+    for message in list_at(decode_result(span.attributes.get(_OUTPUT_MESSAGES)).value):
+        for part in objects_at(message, "parts"):
+            call = object_at(part, "function_call")
+            if part.get("type") == _APPROVAL and call.get("call_id"):
                 name, call_id = str(call.get("name", "")), str(call["call_id"])
                 request = CallRequest(name, call_id, call.get("arguments"), "arguments" in call)
                 awaited[call_id] = AwaitedCall(request, _APPROVAL)
@@ -368,12 +324,12 @@ def _role_of_agent(span: Span) -> SpanRole:
 
 
 def _bears_its_call(attributes: Attributes) -> bool:
-    """Whether a run's span also tells the call that started the run, for which there is no other span."""
+    """Whether a run's span also reports the call that started the run, for which there is no other span."""
     return "gen_ai.tool.call.id" in attributes and "gen_ai.tool.name" in attributes
 
 
 def _data_in_choice(span: Span) -> DecodedValue:
-    """The answer as data, which stands in the place of a message."""
+    """The answer as data, in place of a message."""
     for event in span.events if span.has_events else ():
         if event.name == "gen_ai.choice" and event.attributes.get("message") is not None:
             return decode_result(event.attributes.get("message"))
@@ -381,20 +337,18 @@ def _data_in_choice(span: Span) -> DecodedValue:
 
 
 def _role_of_borrowed(span: Span) -> SpanRole | None:
-    """What a span was before model calls were written on it, of which its name still tells."""
+    """What a span was before model calls were written on it, by its name."""
     return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIXES) else None
 
 
 def _hides_calls(span: Span) -> bool:
-    """Whether calls of the run may have no span, or are told without their names."""
+    """Whether calls of the run may have no span, or are reported without their names."""
     if span.attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER:
         return True
     if span.envelope.scope_name == _AGENTS_ALONE:
         return True
-    if "gen_ai.output.messages" not in span.by_key:
-        return False
-    answered = span.by_key["gen_ai.output.messages"]
-    return answered.find(b'"tool_call"') >= 0 and answered.find(b'"name"') < 0
+    answer = span.by_key.get(_OUTPUT_MESSAGES, b"")
+    return b'"tool_call"' in answer and b'"name"' not in answer
 
 
 def _agent_that_is_called(span: Span) -> str:
@@ -405,34 +359,20 @@ def _agent_that_is_called(span: Span) -> str:
 
 
 def _handoff(attributes: Attributes) -> str:
-    """The name of the call that passes the conversation on, if its receiver is told."""
-    keys = _AGENT_NAME if _HANDOFF_SOURCE in attributes else _HANDOFF_TARGETS
+    """The name of the call that passes the conversation on, if its receiver is known."""
+    keys = _AGENT_NAME if _HANDOFF_SOURCE in attributes else ("gen_ai.handoff.to_agent",)
     receiver = first_text(attributes, keys)
     return f"handoff to {receiver}" if receiver else ""
 
 
-def _first_tools(attributes: Attributes) -> Mapping[str, JsonValue]:
-    for key in _TOOL_DEFINITIONS:
-        tools = read_tool_definitions(attributes.get(key))
-        if tools:
-            return tools
-    return {}
-
-
-def _category(
-    attributes: Attributes, present: frozenset[str], name: str, operation: str | None
-) -> CallCategory:
-    if (
-        operation in _HANDOFF_OPERATIONS
-        or _HANDOFF_SOURCE in present
-        or name.startswith(HANDOFF_TOOL_PREFIXES)
-    ):
+def _category(attributes: Attributes, present: frozenset[str], name: str, operation: str) -> CallCategory:
+    if operation in _HANDOFF_OPERATIONS or _HANDOFF_SOURCE in present:
         return CallCategory.HANDOFF
-    if "mcp.method.name" in present or "mcp.tool.name" in present:
-        return CallCategory.FINAL_ANSWER if name in FINAL_ANSWER_TOOL_NAMES else CallCategory.MCP
-    return _category_of_function(
-        name, (attributes.text("gen_ai.tool.type") or "") if "gen_ai.tool.type" in present else ""
-    )
+    if "mcp.method.name" not in present and "mcp.tool.name" not in present:
+        return _category_of_function(name, attributes.text("gen_ai.tool.type") or "")
+    if name.startswith(HANDOFF_TOOL_PREFIXES):
+        return CallCategory.HANDOFF
+    return CallCategory.FINAL_ANSWER if name in FINAL_ANSWER_TOOL_NAMES else CallCategory.MCP
 
 
 def _category_of_function(name: str, tool_type: str) -> CallCategory:
@@ -446,20 +386,13 @@ def _category_of_function(name: str, tool_type: str) -> CallCategory:
 
 
 @lru_cache(maxsize=1024)
-def _told_by_name(name: bytes, tool_type: bytes) -> tuple[str, CallCategory, bool]:
-    """What the encoded name and type of a function tell: its name, its category, whether it is made up.
+def _known_by_name(name: bytes, tool_type: bytes) -> tuple[str, CallCategory, bool]:
+    """Of a function, by its encoded name and type: its name, its category, and whether it is made up.
 
     Both are to be short, since they are remembered.
     """
     text = short_text(name)
     return text, _category_of_function(text, short_text(tool_type)), text in SYNTHETIC_TOOL_NAMES
-
-
-def _name_of(span: Span, prefixes: Iterable[str]) -> str:
-    for prefix in prefixes:
-        if span.name.startswith(prefix):
-            return span.name[len(prefix) :].strip()
-    return ""
 
 
 DIALECT: Final = Dialect(
@@ -472,5 +405,5 @@ DIALECT: Final = Dialect(
     rank=10,
     plan_tool=_plan_tool,
     tool_keys=(OPERATION, *_TOOL_KEYS),
-    answer_key="gen_ai.output.messages",
+    answer_key=_OUTPUT_MESSAGES,
 )

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from msgspec.structs import replace
+
 from processors.model import (
     ABSENT,
     DecodedValue,
@@ -61,7 +63,8 @@ def _tool(span: Span) -> ToolReading:
     )
     if call is None:
         return reading
-    return reading._replace(
+    return replace(
+        reading,
         name=str(call["name"]),
         inferred_name="",
         call_id=str(call.get("id") or "") or opened.call_id,

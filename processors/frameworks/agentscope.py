@@ -4,16 +4,17 @@ Whether a call failed is only in there: the span of a tool that raised has the s
 """
 
 import re
-from dataclasses import replace
 from typing import Final
 
-from processors.model import ToolError, decode_result
-from processors.shapes.attribute_reading import first_value, operation_name
+from msgspec.structs import replace
+
+from processors.model import decode_result
+from processors.shapes.attribute_reading import failure, first_value, list_at, operation_name
 from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import CallResponse, ChatMessage
 from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.shapes.span_event_messages import messages_in_attributes
-from processors.spans import Attributes, Span
+from processors.spans import Span
 
 _SCOPE = "agentscope"
 _RESULT = "gen_ai.tool.call.result"
@@ -21,26 +22,22 @@ _MESSAGES = "gen_ai.input.messages"
 _RESPONSE = "ToolResponse(content=["
 _PRINTED_BLOCK = "TextBlock(type='text', text="
 _STATE = "], state=<ToolResultState."
-_SUCCESS = "SUCCESS"
 _BLOCK = re.compile(
     rf"TextBlock\(type='text', text={QUOTED}, id='[^']*'(?:, \w+=(?:None|'[^']*'))*\)(?:, )?", re.DOTALL
 )
 
 
 def _role(span: Span) -> SpanRole | None:
-    scope = span.envelope.scope_name
-    if scope != _SCOPE and (scope or not _holds_printed_objects(span.attributes)):
+    attributes, scope = span.attributes, span.envelope.scope_name
+    # Printed objects mark the framework where the name of the scope was left out on the way.
+    result, messages = attributes.text(_RESULT) or "", attributes.text(_MESSAGES) or ""
+    is_printed = result.startswith('"' + _RESPONSE) or _PRINTED_BLOCK in messages
+    if scope != _SCOPE and (scope or not is_printed):
         return None
-    operation = operation_name(span.attributes)
+    operation = operation_name(attributes)
     if operation == "execute_tool":
         return SpanRole.TOOL
     return SpanRole.MODEL if operation == "chat" else None
-
-
-def _holds_printed_objects(attributes: Attributes) -> bool:
-    """What tells the framework where the name of the scope was left out on the way."""
-    result, messages = attributes.text(_RESULT) or "", attributes.text(_MESSAGES) or ""
-    return result.startswith('"' + _RESPONSE) or _PRINTED_BLOCK in messages
 
 
 def _tool(span: Span) -> ToolReading:
@@ -50,32 +47,32 @@ def _tool(span: Span) -> ToolReading:
     text, end = _text_of_blocks(printed, len(_RESPONSE))
     if text is None or not printed.startswith(_STATE, end):
         return ToolReading()
-    succeeded = printed.startswith(_SUCCESS, end + len(_STATE))
-    return ToolReading(
-        result=decode_result(text), error=None if succeeded else ToolError(type="", message=text)
-    )
+    succeeded = printed.startswith("SUCCESS", end + len(_STATE))
+    return ToolReading(result=decode_result(text), error=None if succeeded else failure(text))
 
 
 def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
-    return Conversation(lambda: _asked(attributes)) if _MESSAGES in attributes else Conversation()
+    return Conversation(
+        lambda: (
+            [_opened(message) for message in messages_in_attributes(attributes).input]
+            if _MESSAGES in attributes
+            else ()
+        )
+    )
 
 
-def _asked(attributes: Attributes) -> list[ChatMessage]:
-    messages = list(messages_in_attributes(attributes).input)
-    for message in messages:
-        message.responses = [_opened(response) for response in message.responses]
-    return messages
+def _opened(message: ChatMessage) -> ChatMessage:
+    message.responses = [_opened_response(response) for response in message.responses]
+    return message
 
 
-def _opened(response: CallResponse) -> CallResponse:
+def _opened_response(response: CallResponse) -> CallResponse:
     """The result of a call, of which a message holds the printed blocks as a list."""
-    blocks = decode_result(response.content).value
-    if not isinstance(blocks, list) or not blocks:
-        return response
+    blocks = list_at(decode_result(response.content).value)
     texts = [_text_of_blocks(block, 0)[0] if isinstance(block, str) else None for block in blocks]
-    told = [text for text in texts if text is not None]
-    return replace(response, content="\n".join(told)) if len(told) == len(texts) else response
+    known = [text for text in texts if text is not None]
+    return replace(response, content="\n".join(known)) if blocks and len(known) == len(texts) else response
 
 
 def _text_of_blocks(printed: str, start: int) -> tuple[str | None, int]:
@@ -91,5 +88,11 @@ def _text_of_blocks(printed: str, start: int) -> tuple[str | None, int]:
 
 
 DIALECT: Final = Dialect(
-    "agentscope", (_RESULT, _MESSAGES), _role, _tool, conversation=_conversation, rank=9, scopes=(_SCOPE,)
+    "agentscope",
+    (_RESULT, _MESSAGES),
+    _role,
+    _tool,
+    conversation=_conversation,
+    rank=9,
+    scopes=(_SCOPE,),
 )

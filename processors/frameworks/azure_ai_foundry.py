@@ -1,6 +1,6 @@
 """Azure AI Foundry: an agent is hosted elsewhere; the caller executes its tools and brings it the results.
 
-Each time it is called it has an invocation span of its own, beside the one before: a turn of the same run.
+Each time it is called it has an invocation span of its own, next to the one before: a turn of the same run.
 """
 
 from collections.abc import Sequence
@@ -10,24 +10,20 @@ from processors.shapes.messages import ChatMessage, is_call_id
 from processors.shapes.rewriting import Found, Rewrite, RunScope, Trace
 
 
-def _may_be_resumed(trace: Trace, found: Found) -> bool:
-    return len(found.runs) > 1
-
-
 def _join_resumed(trace: Trace, found: Found) -> Found:
-    """The runs, with each invocation that only brings results of calls joined to the run that asked for them.
+    """The runs, with each invocation that only brings results of calls joined to the run that requested them.
 
     Both are spans of the same agent under the same parent with nothing below them. The joined run has every
     invocation as a turn, and its layers with the last one first, since that one has the answer.
     """
-    beside: dict[tuple[bytes, str], list[RunScope]] = {}
+    siblings: dict[tuple[bytes, str], list[RunScope]] = {}
     with_children = set(trace.tree.parents)
     for scope in sorted(found.runs, key=lambda scope: scope.carrier):
         parent, name = trace.tree.parent_ids[scope.carrier], trace.agent_name(scope.carrier)
         if parent and name and scope.carrier not in with_children and len(scope.layers) == 1:
-            beside.setdefault((parent, name), []).append(scope)
+            siblings.setdefault((parent, name), []).append(scope)
     resumed: set[int] = set()
-    for runs in beside.values():
+    for runs in siblings.values():
         if len(runs) > 1:
             resumed.update(_join(runs, trace))
     return found._replace(runs=[scope for scope in found.runs if id(scope) not in resumed])
@@ -42,18 +38,14 @@ def _join(runs: Sequence[RunScope], trace: Trace) -> set[int]:
         reading = trace.readings[scope.carrier]
         if reading is None:
             continue
-        told = reading.conversation
-        asked = _asked_by(told.input, waiting, hidden)
-        run = scope
-        if asked is not None:
-            if not asked.models:
-                asked.models.append(asked.carrier)
-            asked.models.append(scope.carrier)
-            asked.layers.append(scope.carrier)
+        conversation = reading.conversation
+        run = _requester(conversation.input, waiting, hidden) or scope
+        if run is not scope:
+            run.models += [scope.carrier] if run.models else [run.carrier, scope.carrier]
+            run.layers.append(scope.carrier)
             joined.add(id(scope))
-            run = asked
         hidden = run if reading.agent.hides_calls else None
-        for message in told.output:
+        for message in conversation.output:
             for request in message.requests:
                 if is_call_id(request.call_id):
                     waiting[request.call_id] = run
@@ -63,29 +55,29 @@ def _join(runs: Sequence[RunScope], trace: Trace) -> set[int]:
     return joined
 
 
-def _asked_by(
+def _requester(
     messages: Sequence[ChatMessage], waiting: dict[str, RunScope], hidden: RunScope | None
 ) -> RunScope | None:
-    """The run that asked for the results which are all that `messages` bring, if there is one.
+    """The run that requested the results which are all that `messages` bring, if there is one.
 
-    Results that no known call asked for are of the run `hidden`, whose calls are not told.
+    Results that no known call requested are of the run `hidden`, whose calls are not shown.
     """
-    asked: RunScope | None = None
+    requester: RunScope | None = None
     for message in messages:
         if message.requests or (message.role == "user" and message.text):
             return None
         for response in message.responses:
             run = waiting.get(response.call_id, hidden)
-            if run is None or asked not in (None, run):
+            if run is None or requester not in (None, run):
                 return None
-            asked = run
-    return asked
+            requester = run
+    return requester
 
 
 REWRITE: Final = Rewrite(
     framework="Azure AI Foundry",
     what="joins the requests to a hosted agent that bring results to the run that asked for them",
     stage="agents",
-    applies=_may_be_resumed,
+    applies=lambda _, found: len(found.runs) > 1,
     rewrite=_join_resumed,
 )

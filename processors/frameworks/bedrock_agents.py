@@ -2,28 +2,25 @@
 
 from typing import Final
 
-from processors.model import ABSENT, DecodedValue, JsonObject, JsonValue, decode_result, value_of
-from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
-from processors.spans import Span
+from processors.model import ABSENT, DecodedValue, JsonObject, decode_result, value_of
+from processors.shapes.attribute_reading import first_decoded
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, by_kind, roles
+from processors.spans import AttributeValue, Span
 
-_PARAMETERS = "tool.parameters"
 _KIND = "openinference.span.kind"
 _COLLABORATOR = "agent_collaborator["
-_PARAMETER_KEYS = {"name", "type", "value"}
 _NO_TEXTS = frozenset({"array", "boolean", "integer", "number", "object"})
+
+_role_of_kind = by_kind((_KIND,), roles(tool="TOOL", agent="AGENT"), None)
 
 
 def _role(span: Span) -> SpanRole | None:
-    if span.envelope.scope_name != "openinference.instrumentation.bedrock":
-        return None
-    kind = span.attributes.get(_KIND)
-    return SpanRole.TOOL if kind == "TOOL" else SpanRole.AGENT if kind == "AGENT" else None
+    is_own = span.envelope.scope_name == "openinference.instrumentation.bedrock"
+    return _role_of_kind(span) if is_own else None
 
 
 def _tool(span: Span) -> ToolReading:
-    if _PARAMETERS not in span.attributes:
-        return ToolReading()
-    return ToolReading(arguments=_by_name(decode_result(span.attributes.get(_PARAMETERS)).value))
+    return ToolReading(arguments=first_decoded(span.attributes, ("tool.parameters",), _by_name))
 
 
 def _agent(span: Span) -> AgentReading:
@@ -33,13 +30,14 @@ def _agent(span: Span) -> AgentReading:
     return AgentReading(name=span.name[len(_COLLABORATOR) :].removesuffix("]"))
 
 
-def _by_name(parameters: JsonValue) -> DecodedValue:
+def _by_name(raw: AttributeValue) -> DecodedValue:
     """The arguments in a list of `{"name", "type", "value"}`, whose values are all texts; else absent."""
+    parameters = decode_result(raw).value
     if not isinstance(parameters, list):
         return ABSENT
     arguments: JsonObject = {}
     for parameter in parameters:
-        if not isinstance(parameter, dict) or not parameter.keys() <= _PARAMETER_KEYS:
+        if not isinstance(parameter, dict) or not parameter.keys() <= {"name", "type", "value"}:
             return ABSENT
         name, value = parameter.get("name"), parameter.get("value")
         if not isinstance(name, str):

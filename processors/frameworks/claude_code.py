@@ -13,15 +13,21 @@ from processors.model import (
     REDACTION_MARKERS,
     DecodedValue,
     JsonObject,
-    ToolError,
     ValueState,
     decode_arguments,
     decode_result,
     text_value,
     value_of,
 )
-from processors.shapes.attribute_reading import better, first_arguments, first_text
-from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.attribute_reading import (
+    better,
+    failure,
+    first_arguments,
+    first_decoded,
+    first_text,
+    text_at,
+)
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Found, Rewrite, Trace
 from processors.spans import Attributes, Span
@@ -36,24 +42,19 @@ def called_sub_agent(tool: str, arguments: str | None) -> str:
     """The name of the agent that a call starts; empty for any other call, and where the name is hidden."""
     if tool not in AGENT_TOOLS or arguments is None or SUB_AGENT not in arguments:
         return ""
-    given = decode_arguments(arguments).value
-    name = given.get(SUB_AGENT) if isinstance(given, dict) else None
-    return name if isinstance(name, str) and name not in REDACTION_MARKERS else ""
+    name = text_at(decode_arguments(arguments).value, SUB_AGENT)
+    return "" if name in REDACTION_MARKERS else name
 
 
 _PREFIX = "claude_code."
 _EXECUTION = "claude_code.tool.execution"
-_ROLES = {
-    "claude_code.interaction": SpanRole.AGENT,
-    "claude_code.llm_request": SpanRole.MODEL,
-    "claude_code.tool": SpanRole.TOOL,
-    _EXECUTION: SpanRole.TOOL,
-}
+_ROLES = roles(
+    tool=("claude_code.tool", _EXECUTION), agent="claude_code.interaction", model="claude_code.llm_request"
+)
 _DETAILS = {
     "full_command": "command", "file_path": "file_path", "skill_name": "skill", SUB_AGENT: SUB_AGENT
 }  # fmt: skip
-"""What the span of a call tells of its arguments, and what the tool calls them."""
-_OUTPUT_KEYS = ("output", "content", "diff")
+"""Attributes of the span of a call that hold arguments, and what the tool calls these."""
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -65,8 +66,8 @@ def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     if span.name == _EXECUTION:
         failed = attributes.get("success") in (False, "false")
-        message = first_text(attributes, ("error",))
-        return ToolReading(error=ToolError(type="", message=message) if failed else None, is_part=True)
+        error = failure(first_text(attributes, ("error",))) if failed else None
+        return ToolReading(error=error, is_part=True)
     result = open_result(_output(span))
     return ToolReading(
         name=first_text(attributes, ("tool_name",)),
@@ -80,40 +81,31 @@ def _tool(span: Span) -> ToolReading:
 
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
-    asked = decode_result(attributes.get("user_prompt")) if "user_prompt" in attributes else ABSENT
-    if asked.state is ValueState.PRESENT:
-        asked = text_value(asked.text)
+    name = first_text(attributes, (SUB_AGENT,))
+    prompt = first_decoded(attributes, ("user_prompt",), decode_result)
     return AgentReading(
-        name=_name_of_sub_agent(attributes), session=first_text(attributes, ("session.id",)), input=asked
+        name="" if name in REDACTION_MARKERS else name,
+        session=first_text(attributes, ("session.id",)),
+        input=text_value(prompt.text) if prompt.state is ValueState.PRESENT else prompt,
     )
 
 
-def _name_of_sub_agent(attributes: Attributes) -> str:
-    """The kind of agent that a call started, which is its name; empty for the interaction itself."""
-    name = first_text(attributes, (SUB_AGENT,))
-    return "" if name in REDACTION_MARKERS else name
-
-
 def _details(attributes: Attributes) -> DecodedValue:
-    """What the span tells of the arguments besides the arguments themselves."""
-    told: JsonObject = {}
-    is_redacted = False
-    for key, name in _DETAILS.items():
-        detail = attributes.text(key)
-        if detail is not None and detail.strip() in REDACTION_MARKERS:
-            is_redacted = True
-        elif detail is not None:
-            told[name] = detail
-    if told:
-        return value_of(told)
-    return DecodedValue(None, "", ValueState.REDACTED) if is_redacted else ABSENT
+    """The arguments in attributes of their own; `REDACTED` where these are all masked."""
+    details = {name: detail for key, name in _DETAILS.items() if (detail := attributes.text(key)) is not None}
+    shown: JsonObject = {
+        name: detail for name, detail in details.items() if detail.strip() not in REDACTION_MARKERS
+    }
+    if shown:
+        return value_of(shown)
+    return DecodedValue(None, "", ValueState.REDACTED) if details else ABSENT
 
 
 def _output(span: Span) -> DecodedValue:
     found = ABSENT
     for event in span.events if span.has_events else ():
         if event.name == "tool.output":
-            for key in _OUTPUT_KEYS:
+            for key in ("output", "content", "diff"):
                 if event.attributes.get(key) not in (None, ""):
                     found = better(found, decode_result(event.attributes.get(key)))
     return found
@@ -129,53 +121,46 @@ _MOST_UNDER_WAY = 64
 """Calls of sub-agents whose runs have not begun, beyond which none is named: keeps hostile traces linear."""
 
 
-def _has_sub_agents(trace: Trace, found: Found) -> bool:
-    return len(found.runs) > 1 and trace.is_told_by("openinference")
-
-
 def _name_sub_agents(trace: Trace, found: Found) -> Found:
-    """The runs, where those of sub-agents bear the name that the call which started them tells.
+    """The runs, where those of sub-agents bear the name in the call that started them.
 
-    In the background the first to begin is that of the first call. Where agents of several names are on
-    their way, nobody can tell whose run it is, and it keeps its name.
+    In the background the first to begin is that of the first call. Where agents of several names are under
+    way, it is unknown whose run it is, and it keeps its name.
     """
     sub_agents = [
         run for run in found.runs if trace.tree.views[run.carrier].name in _SPANS and run.parent is not None
     ]
     if not sub_agents:
         return found
+
+    def started_by(call: int) -> str:
+        return called_sub_agent(trace.tool(call).name, trace.tool(call).arguments.text)
+
     taken = {run.asked_by for run in found.runs}
     started: dict[int, deque[tuple[int, str]]] = {}
     for call in sorted(found.calls):
-        name = "" if call in taken else _started(call, trace)
+        name = "" if call in taken else started_by(call)
         if name:
             started.setdefault(trace.tree.parents[call], deque()).append((call, name))
     under_way: dict[int, deque[tuple[int, str]]] = {}
     for run in sorted(sub_agents, key=lambda run: run.carrier):
         if run.asked_by >= 0:
-            run.agent_name = _started(run.asked_by, trace)
+            run.agent_name = started_by(run.asked_by)
             continue
         parent = trace.tree.parents[run.carrier]
-        to_come = started.get(parent, deque())
+        due = started.get(parent, deque())
         begun = under_way.setdefault(parent, deque())
-        while to_come and to_come[0][0] < run.carrier:
-            begun.append(to_come.popleft())
+        while due and due[0][0] < run.carrier:
+            begun.append(due.popleft())
         if 0 < len(begun) <= _MOST_UNDER_WAY and len({name for _, name in begun}) == 1:
             run.asked_by, run.agent_name = begun.popleft()
     return found
-
-
-def _started(call: int, trace: Trace) -> str:
-    reading = trace.readings[call]
-    if reading is None:
-        return ""
-    return called_sub_agent(reading.tool.name, reading.tool.arguments.text)
 
 
 REWRITE: Final = Rewrite(
     framework="Claude Agent SDK, OpenInference",
     what="names sub-agents after the agent that the call which started them asked for",
     stage="agents",
-    applies=_has_sub_agents,
+    applies=lambda trace, found: len(found.runs) > 1 and trace.is_told_by("openinference"),
     rewrite=_name_sub_agents,
 )

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.dialect import (
     AgentReading,
@@ -24,7 +26,7 @@ _fields = tool_fields(
 
 
 def _tool(span: Span) -> ToolReading:
-    return _fields(span)._replace(is_part=span.name != _CALL_SPAN)
+    return replace(_fields(span), is_part=span.name != _CALL_SPAN)
 
 
 def _agent(span: Span) -> AgentReading:

@@ -2,39 +2,44 @@
 
 from typing import Final
 
-from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, decode_result
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, flattened_list
+from processors.model import CallCategory, DecodedValue, decode_result
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_decoded,
+    first_result,
+    first_text,
+    flattened_list,
+    list_at,
+    text_at,
+    value_at,
+)
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import ChatMessage, read_messages
+from processors.shapes.messages import ChatMessage, Role, read_messages
 from processors.spans import Attributes, AttributeValue, Span
 
 _COMPONENT = "runinfo.component"
 _NAME = "runinfo.name"
-_ROOT = "workflow"
-_AGENT_TOOL = "agentTool"
 _GENERIC_NAMES = frozenset({"", "ReAct", "ReActAgent"})
-_PROMPTS = "gen_ai.prompt."
-_COMPLETIONS = "gen_ai.completion."
 _INPUT = "gen_ai.prompt.0.content"
 _OUTPUT = "gen_ai.completion.0.content"
 _AGENT_INPUT = ('{"Messages":', '[{"Messages":')
-_MESSAGES = '[{"role":'
+"""How the input begins that only an agent of the ADK is given."""
 _ROLES = {"Tool": SpanRole.TOOL, "ChatModel": SpanRole.MODEL}
 
 
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
-    role = _ROLES.get(attributes.text(_COMPONENT) or "", SpanRole.OTHER)
-    if role is not SpanRole.OTHER:
+    role = _ROLES.get(attributes.text(_COMPONENT) or "")
+    if role is not None:
         return role
-    is_run = attributes.get("gen_ai.span.kind") == _ROOT or _is_agent(attributes)
+    is_run = attributes.get("gen_ai.span.kind") == "workflow" or _is_agent(attributes)
     return SpanRole.AGENT if is_run else SpanRole.OTHER
 
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
-    is_agent = attributes.get("runinfo.type") == _AGENT_TOOL
+    is_agent = attributes.get("runinfo.type") == "agentTool"
     return ToolReading(
         name=first_text(attributes, (_NAME,)),
         inferred_name=span.name,
@@ -50,8 +55,8 @@ def _agent(span: Span) -> AgentReading:
     return AgentReading(
         name="" if name in _GENERIC_NAMES else name,
         session=first_text(attributes, ("gen_ai.session.id",)),
-        input=lambda: _asked(attributes),
-        output=lambda: _answered(attributes),
+        input=lambda: _given(attributes),
+        output=lambda: first_output(attributes, ("gen_ai.output", _OUTPUT)),
     )
 
 
@@ -60,50 +65,37 @@ def _conversation(span: Span) -> Conversation:
     component = attributes.text(_COMPONENT)
     if component == "ChatModel":
         return Conversation(
-            lambda: read_messages(_flattened(attributes, _PROMPTS), "user"),
-            lambda: read_messages(_flattened(attributes, _COMPLETIONS), "assistant"),
+            lambda: _messages(attributes, "gen_ai.prompt.", "user"),
+            lambda: _messages(attributes, "gen_ai.completion.", "assistant"),
         )
     if component == "ToolsNode":
-        return Conversation(read_output=lambda: _message(attributes.get(_INPUT)))
+        return Conversation(
+            read_output=lambda: read_messages([decode_result(attributes.get(_INPUT)).value], "assistant")
+        )
     return Conversation()
 
 
 def _is_agent(attributes: Attributes) -> bool:
-    """Whether the component was given what only an agent of the ADK is given."""
     return (attributes.text(_INPUT) or "").startswith(_AGENT_INPUT)
 
 
-def _asked(attributes: Attributes) -> DecodedValue:
-    key = "gen_ai.input" if "gen_ai.input" in attributes else _INPUT
-    if key not in attributes:
-        return ABSENT
-    told = decode_result(attributes.get(key)).value
-    if isinstance(told, list) and len(told) == 1:  # what is streamed is a list of pieces
-        told = told[0]
-    if isinstance(told, dict) and "Messages" in told and _is_agent(attributes):
-        return decode_input(told["Messages"])
-    return decode_input(attributes.get(key))
+def _given(attributes: Attributes) -> DecodedValue:
+    def decode(raw: AttributeValue) -> DecodedValue:
+        value = decode_result(raw).value
+        if isinstance(value, list) and len(value) == 1:  # what is streamed is a list of pieces
+            value = value[0]
+        is_agents = isinstance(value, dict) and "Messages" in value and _is_agent(attributes)
+        return decode_input(value_at(value, "Messages") if is_agents else raw)
+
+    return first_decoded(attributes, ("gen_ai.input", _INPUT), decode)
 
 
-def _answered(attributes: Attributes) -> DecodedValue:
-    key = "gen_ai.output" if "gen_ai.output" in attributes else _OUTPUT
-    return first_output(attributes, (key,))
-
-
-def _flattened(attributes: Attributes, prefix: str) -> list[JsonValue]:
+def _messages(attributes: Attributes, prefix: str, role: Role) -> list[ChatMessage]:
     """The messages, out of the one in which those that have no text are written as a whole."""
     messages = flattened_list(attributes, prefix)
-    only = messages[0] if len(messages) == 1 else None
-    content = only.get("content") if isinstance(only, dict) else None
-    if isinstance(content, str) and content.startswith(_MESSAGES):
-        told = decode_result(content).value
-        return told if isinstance(told, list) else messages
-    return messages
-
-
-def _message(raw: AttributeValue) -> list[ChatMessage]:
-    told: JsonValue = [decode_result(raw).value]
-    return read_messages(told, "assistant")
+    content = text_at(messages, 0, "content") if len(messages) == 1 else ""
+    whole = list_at(decode_result(content).value) if content.startswith('[{"role":') else []
+    return read_messages(whole or messages, role)
 
 
 DIALECT: Final = Dialect("eino", (_COMPONENT,), _role, _tool, _agent, _conversation, rank=8)

@@ -5,29 +5,30 @@ The messages of a tool span hold the scheduler's request and its completed call.
 
 from typing import Final
 
-from processors.model import (
-    ABSENT,
-    DecodedValue,
-    JsonObject,
-    JsonValue,
-    ToolError,
-    ValueState,
-    decode_arguments,
-    decode_result,
+from processors.model import ABSENT, DecodedValue, JsonObject, ToolError, decode_arguments, decode_result
+from processors.shapes.attribute_reading import (
+    OPERATION,
+    first_text,
+    object_at,
+    objects_at,
+    operation_name,
+    text_at,
+    value_at,
 )
-from processors.shapes.attribute_reading import OPERATION, first_text, operation_name
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import (
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    agent_fields,
+    roles,
+)
 from processors.shapes.messages import read_messages
 from processors.spans import Attributes, Span
 
 _INPUTS = ("gen_ai.input.messages", "input-json")
 _OUTPUTS = ("gen_ai.output.messages", "output-json")
-_ROLES = {
-    "tool_call": SpanRole.TOOL,
-    "agent_call": SpanRole.AGENT,
-    "llm_call": SpanRole.MODEL,
-    "user_prompt": SpanRole.WORKFLOW,
-}
+_ROLES = roles(tool="tool_call", agent="agent_call", model="llm_call", workflow="user_prompt")
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -38,24 +39,13 @@ def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     request = _object(attributes, _INPUTS)
     result, error = _completed(attributes)
-    arguments = ABSENT
-    if request is not None and "args" in request:
-        arguments = decode_arguments(request["args"])
     return ToolReading(
-        name=first_text(attributes, ("gen_ai.tool.name",)) or _text(request, "name"),
+        name=first_text(attributes, ("gen_ai.tool.name",)) or text_at(request, "name"),
         call_id=first_text(attributes, ("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
-        or _text(request, "callId"),
-        arguments=arguments,
+        or text_at(request, "callId"),
+        arguments=decode_arguments(request["args"]) if "args" in request else ABSENT,
         result=result,
         error=error,
-    )
-
-
-def _agent(span: Span) -> AgentReading:
-    attributes = span.attributes
-    return AgentReading(
-        name=first_text(attributes, ("gen_ai.agent.name",)),
-        session=first_text(attributes, ("gen_ai.conversation.id",)),
     )
 
 
@@ -72,43 +62,37 @@ def _conversation(span: Span) -> Conversation:
 def _completed(attributes: Attributes) -> tuple[DecodedValue, ToolError | None]:
     """The result, and the error, of the completed call that the scheduler recorded."""
     call = _object(attributes, _OUTPUTS)
-    response = call.get("response") if call is not None else None
-    if call is None or not isinstance(response, dict):
+    response = call.get("response")
+    if not isinstance(response, dict):
         raw = _first(attributes, _OUTPUTS)
         return (ABSENT if raw is None else decode_result(raw)), None
-    parts = response.get("responseParts")
     result = ABSENT
-    message = _text(response, "error")
-    for part in parts if isinstance(parts, list) else ():
-        function = part.get("functionResponse") if isinstance(part, dict) else None
-        content = function.get("response") if isinstance(function, dict) else None
+    for part in objects_at(response, "responseParts"):
+        content = value_at(part, "functionResponse", "response")
         if isinstance(content, dict):
-            inner = content["output"] if content.keys() == {"output"} else content
-            result = decode_result(content["error"] if content.keys() == {"error"} else inner)
+            only = next(iter(content), "") if len(content) == 1 else ""
+            result = decode_result(content[only] if only in ("output", "error") else content)
             break
     if call.get("status") != "error":
         return result, None
-    return result, ToolError(type=_text(response, "errorType"), message=message or result.text or "")
+    message = text_at(response, "error") or result.text or ""
+    return result, ToolError(type=text_at(response, "errorType"), message=message)
 
 
-def _object(attributes: Attributes, keys: tuple[str, ...]) -> JsonObject | None:
-    raw = _first(attributes, keys)
-    decoded = decode_arguments(raw) if raw is not None else ABSENT
-    value = decoded.value
-    return value if decoded.state is ValueState.PRESENT and isinstance(value, dict) else None
+def _object(attributes: Attributes, keys: tuple[str, ...]) -> JsonObject:
+    return object_at(decode_arguments(_first(attributes, keys)).value)
 
 
-def _first(attributes: Attributes, keys: tuple[str, ...]) -> JsonValue:
-    for key in keys:
-        value = attributes.text(key)
-        if value is not None:
-            return value
-    return None
+def _first(attributes: Attributes, keys: tuple[str, ...]) -> str | None:
+    return next((text for key in keys if (text := attributes.text(key)) is not None), None)
 
 
-def _text(mapping: JsonObject | None, key: str) -> str:
-    value = None if mapping is None else mapping.get(key)
-    return value if isinstance(value, str) else ""
-
-
-DIALECT: Final = Dialect("gemini_cli", (OPERATION,), _role, _tool, _agent, _conversation, rank=5)
+DIALECT: Final = Dialect(
+    "gemini_cli",
+    (OPERATION,),
+    _role,
+    _tool,
+    agent_fields(name=("gen_ai.agent.name",), session=("gen_ai.conversation.id",)),
+    _conversation,
+    rank=5,
+)

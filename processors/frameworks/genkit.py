@@ -4,7 +4,6 @@ from typing import Final
 
 from processors.model import (
     ABSENT,
-    CallCategory,
     DecodedValue,
     JsonObject,
     JsonValue,
@@ -12,10 +11,18 @@ from processors.model import (
     decode_result,
     text_value,
 )
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_object,
+    first_result,
+    first_text,
+    object_at,
+    objects_at,
+    value_at,
+)
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_output, first_input
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.spans import Attributes, Span
@@ -23,37 +30,34 @@ from processors.spans import Attributes, Span
 _TYPE = "genkit:type"
 _SUBTYPE = "genkit:metadata:subtype"
 _NAME = ("genkit:name",)
-_INPUT = "genkit:input"
-_OUTPUT = "genkit:output"
+_INPUT = ("genkit:input",)
+_OUTPUT = ("genkit:output",)
+_NULL = DecodedValue(None, "null", ValueState.PRESENT)
 _ACTION = "action"
 _MULTIPART_TOOL = "tool.v2"
-_MULTIPART_KEYS = {"output", "metadata"}
-_ROLES = {
-    "tool": SpanRole.TOOL,
-    _MULTIPART_TOOL: SpanRole.TOOL,
-    "model": SpanRole.MODEL,
-    "flow": SpanRole.AGENT,
-    "agent": SpanRole.AGENT,
-    "dotprompt": SpanRole.AGENT,
-    "evaluator": SpanRole.JUDGE,
-}
+_ROLES = roles(
+    tool=("tool", _MULTIPART_TOOL), model="model", agent=("flow", "agent", "dotprompt"), judge="evaluator"
+)
 
 
 def _role(span: Span) -> SpanRole | None:
-    kind = _kind(span.attributes)
-    return None if not kind else _ROLES.get(kind, SpanRole.OTHER)
+    return _ROLES.get(_kind(span.attributes), SpanRole.OTHER)
 
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
-    opened = first_result(attributes, (_OUTPUT,))
+    opened = first_result(attributes, _OUTPUT)
+    result, value = opened.result, opened.result.value
+    is_of_parts = isinstance(value, dict) and value.keys() <= {"output", "metadata"}
+    if is_of_parts and _kind(attributes) == _MULTIPART_TOOL:
+        output = value_at(value, "output")
+        result = _NULL if output is None else decode_result(output)
     return ToolReading(
         name=first_text(attributes, _NAME),
         inferred_name=span.name,
-        arguments=first_arguments(attributes, (_INPUT,)),
-        result=_single(attributes, opened.result),
+        arguments=first_arguments(attributes, _INPUT),
+        result=result,
         error=opened.error,
-        category=CallCategory.FUNCTION,
     )
 
 
@@ -62,7 +66,7 @@ def _agent(span: Span) -> AgentReading:
     return AgentReading(
         name=first_text(attributes, _NAME) if _role(span) is SpanRole.AGENT else "",
         session=first_text(attributes, ("genkit:metadata:agent:sessionId", "genkit:sessionId")),
-        input=first_input(attributes, (_INPUT,)),
+        input=first_input(attributes, _INPUT),
         output=_answer(attributes),
     )
 
@@ -72,29 +76,16 @@ def _conversation(span: Span) -> Conversation:
     if _kind(attributes) != "model":
         return Conversation()
     return Conversation(
-        lambda: _messages(_object(attributes, _INPUT).get("messages"), "user"),
-        lambda: _messages([_answered(_object(attributes, _OUTPUT))], "assistant"),
-        lambda: read_tool_definitions(_object(attributes, _INPUT).get("tools")),
+        lambda: _messages(first_object(attributes, _INPUT).get("messages"), "user"),
+        lambda: _messages([_message(first_object(attributes, _OUTPUT))], "assistant"),
+        lambda: read_tool_definitions(first_object(attributes, _INPUT).get("tools")),
     )
-
-
-def _tells_usage(span: Span) -> bool:
-    return _kind(span.attributes) == "model"
 
 
 def _usage(span: Span) -> UsageReading:
     attributes = span.attributes
-    told = usage_in_object(_object(attributes, _OUTPUT).get("usage"))
-    return UsageReading(first_text(attributes, _NAME), told)
-
-
-def _single(attributes: Attributes, result: DecodedValue) -> DecodedValue:
-    """The result out of what a tool that may return several parts returns; nothing at all is null there."""
-    value = result.value
-    if _kind(attributes) != _MULTIPART_TOOL or not isinstance(value, dict) or value.keys() - _MULTIPART_KEYS:
-        return result
-    output = value.get("output")
-    return DecodedValue(None, "null", ValueState.PRESENT) if output is None else decode_result(output)
+    usage = usage_in_object(first_object(attributes, _OUTPUT).get("usage"))
+    return UsageReading(first_text(attributes, _NAME), usage)
 
 
 def _kind(attributes: Attributes) -> str:
@@ -103,61 +94,41 @@ def _kind(attributes: Attributes) -> str:
     return (attributes.text(_SUBTYPE) or _ACTION) if kind == _ACTION else kind
 
 
-def _object(attributes: Attributes, key: str) -> JsonObject:
-    value = first_value(attributes, (key,))
-    return value if isinstance(value, dict) else {}
-
-
-def _answered(response: JsonObject) -> JsonValue:
+def _message(response: JsonObject) -> JsonValue:
     """The message in a model's response, or in the first of its candidates."""
-    candidates = response.get("candidates")
-    if isinstance(candidates, list) and candidates and isinstance(candidates[0], dict):
-        return candidates[0].get("message")
-    return response.get("message")
+    candidate = value_at(response, "candidates", 0)
+    return value_at(candidate if isinstance(candidate, dict) else response, "message")
 
 
 def _answer(attributes: Attributes) -> DecodedValue:
     """What a run answered: a flow's own output, or the text of the response of a prompt."""
-    if _OUTPUT not in attributes:
+    if _OUTPUT[0] not in attributes:
         return ABSENT
-    message = _answered(_object(attributes, _OUTPUT))
-    if not isinstance(message, dict) or "role" not in message:
-        return decode_output(attributes.get(_OUTPUT))
-    text = "\n".join(filter(None, (read.text for read in _messages([message], "assistant"))))
-    return text_value(text)
+    message = object_at(_message(first_object(attributes, _OUTPUT)))
+    if "role" not in message:
+        return decode_output(attributes.get(_OUTPUT[0]))
+    return text_value("\n".join(filter(None, (read.text for read in _messages([message], "assistant")))))
 
 
 def _messages(messages: JsonValue, default_role: str) -> list[ChatMessage]:
     """The messages, with requests and responses in the shape that is common to conventions."""
-    if not isinstance(messages, list):
-        return []
     common: list[JsonValue] = []
-    for message in messages:
-        if isinstance(message, dict):
-            content = message.get("content")
-            parts = [_part(part) for part in content] if isinstance(content, list) else content
-            common.append({"role": message.get("role") or default_role, "content": parts})
+    for message in objects_at(messages):
+        content = message.get("content")
+        parts = [_part(part) for part in content] if isinstance(content, list) else content
+        common.append({"role": message.get("role") or default_role, "content": parts})
     return read_messages(common)
 
 
 def _part(part: JsonValue) -> JsonValue:
-    if not isinstance(part, dict):
-        return part
-    request, response = part.get("toolRequest"), part.get("toolResponse")
-    if isinstance(request, dict):
-        return {
-            "type": "tool_call",
-            "id": request.get("ref"),
-            "name": request.get("name"),
-            **({"arguments": request["input"]} if "input" in request else {}),
-        }
-    if isinstance(response, dict):
-        return {
-            "type": "tool_call_response",
-            "id": response.get("ref"),
-            "name": response.get("name"),
-            **({"response": response["output"]} if "output" in response else {}),
-        }
+    for kind, common_kind, key, common_key in (
+        ("toolRequest", "tool_call", "input", "arguments"),
+        ("toolResponse", "tool_call_response", "output", "response"),
+    ):
+        call = value_at(part, kind)
+        if isinstance(call, dict):
+            common = {"type": common_kind, "id": call.get("ref"), "name": call.get("name")}
+            return {**common, common_key: call[key]} if key in call else common
     return part
 
 
@@ -169,6 +140,6 @@ DIALECT: Final = Dialect(
     _agent,
     _conversation,
     rank=20,
-    has_usage=_tells_usage,
     usage=_usage,
+    has_usage=lambda span: _kind(span.attributes) == "model",
 )

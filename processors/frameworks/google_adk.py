@@ -1,6 +1,5 @@
 """Google ADK: the `gcp.vertex.agent.*` attributes that stand beside, or before, the GenAI conventions."""
 
-from collections.abc import Mapping
 from typing import Final
 
 from processors.model import (
@@ -8,13 +7,18 @@ from processors.model import (
     CallCategory,
     DecodedValue,
     JsonObject,
-    JsonValue,
     ToolError,
-    ValueState,
     decode_arguments,
     decode_result,
 )
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text
+from processors.shapes.attribute_reading import (
+    failure,
+    first_arguments,
+    first_result,
+    first_text,
+    object_at,
+    value_at,
+)
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages
@@ -31,7 +35,6 @@ _TOOL_NAME = "gen_ai.tool.name"
 _RESULTS = ("gen_ai.tool.call.result", _RESULT, "output.value")
 _ARGUMENT_KEYS = frozenset({"gen_ai.tool.call.arguments", _ARGUMENTS, "input.value", "tool.parameters"})
 _NOT_SPECIFIED = "<not specified>"
-_NO_RESPONSE = {"result": _NOT_SPECIFIED}
 _CALL_IDS = ("gen_ai.tool.call.id", "gen_ai.tool_call.id")
 _RETURNED_ERROR = "TOOL_ERROR"
 _AGENT_SPAN = "agent_run ["
@@ -53,19 +56,19 @@ def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     name = first_text(attributes, (_TOOL_NAME,))
     arguments, opened = ABSENT, OpenedResult(ABSENT)
-    if not _is_withheld(attributes):
+    # Empty objects replace values that were not captured.
+    if not attributes.get(_ARGUMENTS) == "{}" == attributes.get(_RESULT):
         arguments = first_arguments(attributes, (_ARGUMENTS,))
         if not _lacks_response(attributes):
             opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
-        value = opened.result.value
-        if isinstance(value, dict) and _makes_object_of_list(span, value):
-            opened = opened._replace(result=decode_result(value["results"]))
+        if _makes_object_of_list(span, object_at(opened.result.value)):
+            opened = opened._replace(result=decode_result(value_at(opened.result.value, "results")))
     if arguments is ABSENT and _takes_none(span):
         arguments = decode_arguments("{}")
     is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
     # A call that came back is described; in JavaScript one that raised has not even a status.
-    is_told = bool(attributes) or span.dropped_attributes_count > 0
-    error = None if is_told else ToolError(type="", message="")
+    is_described = bool(attributes) or span.dropped_attributes_count > 0
+    error = None if is_described else failure()
     return ToolReading(
         name=name,
         inferred_name="" if name else span.name.removeprefix(_TOOL_SPAN),
@@ -91,33 +94,24 @@ def _conversation(span: Span) -> Conversation:
     return Conversation(
         lambda: _contents(attributes.get(_REQUEST), "contents"),
         lambda: _contents(attributes.get(_RESPONSE), "content"),
-        lambda: _offered(attributes.get(_REQUEST)),
+        lambda: read_tool_definitions(
+            value_at(decode_result(attributes.get(_REQUEST)).value, "config", "tools")
+        ),
     )
 
 
-def _offered(request: AttributeValue) -> Mapping[str, JsonValue]:
-    """The tools in the configuration of a recorded request."""
-    told = decode_result(request).value
-    config = told.get("config") if isinstance(told, dict) else None
-    return read_tool_definitions(config.get("tools")) if isinstance(config, dict) else {}
-
-
-def _is_withheld(attributes: Attributes) -> bool:
-    """Whether empty objects stand in for values that were not captured."""
-    return attributes.get(_ARGUMENTS) == "{}" == attributes.get(_RESULT)
-
-
 def _lacks_response(attributes: Attributes) -> bool:
-    """Whether a placeholder stands for the response of a call that none came of."""
-    told = attributes.get(_RESULT)
-    return told == _NOT_SPECIFIED or (told == "{}" and first_text(attributes, _CALL_IDS) == _NOT_SPECIFIED)
+    """Whether a placeholder replaces the response of a call that had none."""
+    result = attributes.get(_RESULT)
+    return result == _NOT_SPECIFIED or (
+        result == "{}" and first_text(attributes, _CALL_IDS) == _NOT_SPECIFIED
+    )
 
 
 def _makes_object_of_list(span: Span, result: JsonObject) -> bool:
     """Whether the JavaScript SDK, which writes no blanks, put a list that a tool returned in `results`."""
-    if result.keys() != {"results"} or not isinstance(result["results"], list):
-        return False
-    if not (span.attributes.text(_RESULT) or "").startswith('{"results":['):
+    is_list = result.keys() == {"results"} and isinstance(result["results"], list)
+    if not is_list or not (span.attributes.text(_RESULT) or "").startswith('{"results":['):
         return False
     language = span.envelope.resource_attributes.text("telemetry.sdk.language")
     return language in (None, "nodejs", "webjs")
@@ -130,52 +124,38 @@ def _takes_none(span: Span) -> bool:
         attributes.get("openinference.span.kind") == "TOOL"
         and "output.value" in attributes
         and _EVENT_ID in attributes
-        and attributes.among(_ARGUMENT_KEYS) == frozenset()
+        and not attributes.among(_ARGUMENT_KEYS)
         and not span.dropped_attributes_count
     )
 
 
-def _opened(found: OpenedResult) -> OpenedResult:
+def _opened(opened: OpenedResult) -> OpenedResult:
     """What a tool returned, out of the event that reports it and the envelope of what is no object."""
-    value = found.result.value
-    if found.result.state is not ValueState.PRESENT or not isinstance(value, dict):
-        return found
-    if value == _NO_RESPONSE:
+    value = opened.result.value
+    if value == {"result": _NOT_SPECIFIED}:
         return OpenedResult(ABSENT)
-    call_id = found.call_id
-    reported = _function_response(value)
-    if reported is not None:
-        value = reported.get("response")
-        told_id = reported.get("id")
-        call_id = told_id if isinstance(told_id, str) else call_id
-        found = OpenedResult(decode_result(value), call_id)
+    response = value_at(value, "content", "parts", 0, "function_response")
+    if isinstance(response, dict):
+        value, call_id = response.get("response"), response.get("id")
+        opened = OpenedResult(decode_result(value), call_id if isinstance(call_id, str) else opened.call_id)
     if isinstance(value, dict) and value.keys() == {"result"} and not isinstance(value["result"], dict):
-        return OpenedResult(decode_result(value["result"]), call_id)
-    return found
-
-
-def _function_response(event: JsonObject) -> JsonObject | None:
-    content = event.get("content")
-    parts = content.get("parts") if isinstance(content, dict) else None
-    first = parts[0] if isinstance(parts, list) and parts else None
-    response = first.get("function_response") if isinstance(first, dict) else None
-    return response if isinstance(response, dict) else None
+        return OpenedResult(decode_result(value["result"]), opened.call_id)
+    return opened
 
 
 def _returned_error(attributes: Attributes, result: DecodedValue) -> ToolError | None:
-    """The message of an error that the tool did not raise but return."""
-    value = result.value
-    if attributes.get("error.type") != _RETURNED_ERROR or not isinstance(value, dict):
-        return None
-    message = value.get("error")
-    return ToolError(type=_RETURNED_ERROR, message=message) if isinstance(message, str) else None
+    """The error that the tool did not raise but return."""
+    message = value_at(result.value, "error")
+    is_returned = attributes.get("error.type") == _RETURNED_ERROR and isinstance(message, str)
+    return ToolError(type=_RETURNED_ERROR, message=str(message)) if is_returned else None
 
 
 def _contents(raw: AttributeValue, key: str) -> list[ChatMessage]:
     """The messages under `key` in a recorded request or response; in Go that of a request has a capital."""
-    told = decode_result(raw).value
-    listed: JsonValue = told.get(key, told.get(key.title())) if isinstance(told, dict) else None
-    return read_messages(listed, "user" if key == "contents" else "assistant")
+    recorded = object_at(decode_result(raw).value)
+    return read_messages(
+        recorded.get(key, recorded.get(key.title())), "user" if key == "contents" else "assistant"
+    )
 
 
 DIALECT: Final = Dialect(

@@ -7,8 +7,19 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from processors.model import JsonObject, JsonValue, ToolError, parse_python_literal
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
+from processors.model import JsonObject, JsonValue, parse_python_literal
+from processors.shapes.attribute_reading import (
+    failure,
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+    list_at,
+    object_at,
+    objects_at,
+    text_at,
+    value_at,
+)
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import (
@@ -19,7 +30,7 @@ from processors.shapes.messages import (
     read_message,
     read_messages,
 )
-from processors.shapes.model_usage import NO_USAGE, UsageReading, usage_in_object
+from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.spans import STATUS_ERROR, Attributes, Span
 
 _ROLE = re.compile(r"ChatMessage\(_role=<ChatRole\.\w+: '(?P<role>\w+)'>, _content=\[")
@@ -66,11 +77,11 @@ def _read(printed: str) -> ChatMessage | None:
         parts = parse_python_literal(_OBJECT.sub(_as_literal, printed[match.end() - 1 : bracket.end()]))
     except ValueError:
         return None
-    told = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    for part in told:
+    fields = objects_at(parts)
+    for part in fields:
         if "origin" in part:
-            return read_message(_result(part), "tool")
-    content: list[JsonValue] = [{"tool_call": part} if "tool_name" in part else part for part in told]
+            return read_message(_response(part, value_at(part, "origin", "tool_name")), "tool")
+    content: list[JsonValue] = [{"tool_call": part} if "tool_name" in part else part for part in fields]
     return read_message({"role": match["role"], "content": content}, "user")
 
 
@@ -81,15 +92,14 @@ def _as_literal(match: re.Match[str]) -> str:
     return "{" if match["open"] else "}" if match["close"] else f"'{match['key']}': "
 
 
-def _result(part: JsonObject) -> JsonObject:
-    origin = part.get("origin")
-    asked = origin if isinstance(origin, dict) else {}
+def _response(result: JsonObject, name: JsonValue = None) -> JsonObject:
+    """A tool's result in the shape that other conventions have too."""
     return {
         "role": "tool",
-        "tool_call_id": asked.get("id"),
-        "name": asked.get("tool_name"),
-        "content": part.get("result"),
-        "is_error": part.get("error"),
+        "tool_call_id": value_at(result, "origin", "id"),
+        "name": name,
+        "content": result.get("result"),
+        "is_error": result.get("error"),
     }
 
 
@@ -105,7 +115,6 @@ _COMPONENT_OUTPUT = "haystack.component.output"
 _INVOKER = "ToolInvoker"
 _REPLIES = '"replies": [{'
 _FAILURE = "Failed to invoke Tool `"
-_REASON = "}. Error: "
 _RAISED = re.compile(
     r"Failed to invoke Tool `(?P<name>[^`]+)` with parameters (?P<arguments>\{.*\})\. Error: (?P<error>.*)",
     re.DOTALL,
@@ -129,11 +138,18 @@ def _role(span: Span) -> SpanRole | None:
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     opened = first_result(attributes, ("haystack.agent.step.tool.output",))
+    error = opened.error
+    # A failure in place of a result, else the mark of one.
+    message = text_at(opened.result.value, "error") if len(object_at(opened.result.value)) == 1 else ""
+    if error is None and message.startswith(_FAILURE):
+        error = failure(message.partition("}. Error: ")[2] or message)
+    elif error is None and attributes.get("haystack.tool.error") in (True, "true", "True"):
+        error = failure()
     return ToolReading(
         name=first_text(attributes, (_TOOL,)),
         arguments=first_arguments(attributes, ("haystack.agent.step.tool.input",)),
         result=opened.result,
-        error=opened.error or _failure(opened.result.value) or _mark_of_failure(attributes),
+        error=error,
     )
 
 
@@ -144,7 +160,10 @@ def _agent(span: Span) -> AgentReading:
         name=first_text(attributes, ("haystack.component.name",)),
         input=last_content(conversation.input, "user"),
         output=last_content(conversation.output, "assistant"),
-        hides_calls=_may_hide_calls(attributes),
+        # In version 2 calls have no spans of their own; where content is captured, the answers have them.
+        hides_calls=_AGENT in attributes
+        and _AGENT_INPUT not in attributes
+        and not _calls_nothing(attributes),
         needs_no_turns=_calls_nothing(attributes),
     )
 
@@ -155,52 +174,33 @@ def _conversation(span: Span) -> Conversation:
         return Conversation(
             lambda: _messages(attributes, _COMPONENT_OUTPUT, "tool_messages") or _call_that_raised(span)
         )
-    if _role(span) is SpanRole.MODEL and _COMPONENT in attributes:
-        return Conversation(
-            lambda: _messages(attributes, _COMPONENT_INPUT, "messages"),
-            lambda: _messages(attributes, _COMPONENT_OUTPUT, "replies"),
-        )
     if _role(span) is SpanRole.MODEL:
+        is_component = _COMPONENT in attributes
         return Conversation(
-            lambda: _messages(attributes, _MODEL_INPUT, "messages"),
-            lambda: _messages(attributes, _MODEL_OUTPUT, "replies"),
+            lambda: _messages(attributes, _COMPONENT_INPUT if is_component else _MODEL_INPUT, "messages"),
+            lambda: _messages(attributes, _COMPONENT_OUTPUT if is_component else _MODEL_OUTPUT, "replies"),
         )
 
-    def asked() -> list[ChatMessage]:
+    def given() -> list[ChatMessage]:
         return _messages(attributes, _AGENT_INPUT, "messages")
 
     return Conversation(
-        asked,
+        given,
         # The outcome repeats what went in.
-        lambda: _messages(attributes, "haystack.agent.output", "messages")[len(asked()) :],
-        lambda: read_tool_definitions(_listed_tools(attributes)),
+        lambda: _messages(attributes, "haystack.agent.output", "messages")[len(given()) :],
+        lambda: read_tool_definitions(
+            [entry.get("data") for entry in objects_at(first_value(attributes, ("haystack.agent.tools",)))]
+        ),
     )
-
-
-def _tells_usage(span: Span) -> bool:
-    return _role(span) is SpanRole.MODEL
 
 
 def _usage(span: Span) -> UsageReading:
     attributes = span.attributes
     if attributes.get(_COMPONENT) == _INVOKER:
         return UsageReading(is_request=False)
-    made = first_value(attributes, (_MODEL_OUTPUT, _COMPONENT_OUTPUT))
-    replies = made.get("replies") if isinstance(made, dict) else None
-    reply = replies[0] if isinstance(replies, list) and replies else None
-    about = reply.get("meta") if isinstance(reply, dict) else None
-    if not isinstance(about, dict):
-        return NO_USAGE
-    model = about.get("model")
-    return UsageReading(model if isinstance(model, str) else "", usage_in_object(about.get("usage")))
-
-
-def _may_hide_calls(attributes: Attributes) -> bool:
-    """Whether a run without any call may have made some: they have no spans of their own in version 2.
-
-    Where content is captured, the answers tell.
-    """
-    return _AGENT in attributes and _AGENT_INPUT not in attributes and not _calls_nothing(attributes)
+    output = first_value(attributes, (_MODEL_OUTPUT, _COMPONENT_OUTPUT))
+    about = object_at(output, "replies", 0, "meta")
+    return UsageReading(text_at(about, "model"), usage_in_object(about.get("usage")))
 
 
 def _calls_nothing(attributes: Attributes) -> bool:
@@ -209,65 +209,29 @@ def _calls_nothing(attributes: Attributes) -> bool:
     return ended_with_text and attributes.get("haystack.agent.steps_taken") == 1
 
 
-def _listed_tools(attributes: Attributes) -> list[JsonValue]:
-    listed = first_value(attributes, ("haystack.agent.tools",))
-    if not isinstance(listed, list):
-        return []
-    return [entry.get("data") for entry in listed if isinstance(entry, dict)]
-
-
-def _failure(result: JsonValue) -> ToolError | None:
-    """The error that stands in place of a result where the tool raised one."""
-    message = result.get("error") if isinstance(result, dict) and len(result) == 1 else None
-    if not isinstance(message, str) or not message.startswith(_FAILURE):
-        return None
-    return ToolError(type="", message=message.partition(_REASON)[2] or message)
-
-
-def _mark_of_failure(attributes: Attributes) -> ToolError | None:
-    failed = attributes.get("haystack.tool.error") in (True, "true", "True")
-    return ToolError(type="", message="") if failed else None
-
-
 def _call_that_raised(span: Span) -> list[ChatMessage]:
     """The failure of the one call for which the component that executes calls ended with an error."""
     if span.status_code != STATUS_ERROR:
         return []
     message = span.status_message
     # From the first place alone: a search would try every one, each to the end of the text.
-    told = _RAISED.match(message, max(0, message.find(_FAILURE)))
-    if told is None:
+    raised = _RAISED.match(message, max(0, message.find(_FAILURE)))
+    if raised is None:
         return []
-    call = f"tool_name='{told['name']}', arguments={told['arguments']}, id='"
-    _, _, behind = (span.attributes.text(_COMPONENT_INPUT) or "").partition(call)
-    call_id = behind.partition("'")[0]
-    response = CallResponse(call_id, told["name"], told["error"], failed=True)
+    call = f"tool_name='{raised['name']}', arguments={raised['arguments']}, id='"
+    after_call = (span.attributes.text(_COMPONENT_INPUT) or "").partition(call)[2]
+    call_id = after_call.partition("'")[0]
+    response = CallResponse(call_id, raised["name"], raised["error"], failed=True)
     return [ChatMessage("tool", responses=[response])] if call_id else []
 
 
 def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage]:
-    told = first_value(attributes, (key,))
-    listed = told.get(member) if isinstance(told, dict) else None
-    if not isinstance(listed, list):
-        return []
-    messages: list[JsonValue] = [_with_response(item) for item in listed if isinstance(item, dict)]
+    messages: list[JsonValue] = []
+    for message in objects_at(first_value(attributes, (key,)), member):
+        content = list_at(message, "content")
+        result = value_at(content, 0, "tool_call_result") if len(content) == 1 else None
+        messages.append(_response(result) if isinstance(result, dict) else message)
     return read_messages(messages)
-
-
-def _with_response(message: JsonObject) -> JsonObject:
-    """The message with its result in the shape that other conventions have too."""
-    content = message.get("content")
-    only = content[0] if isinstance(content, list) and len(content) == 1 else None
-    told = only.get("tool_call_result") if isinstance(only, dict) else None
-    if not isinstance(told, dict):
-        return message
-    origin = told.get("origin")
-    return {
-        "role": "tool",
-        "tool_call_id": origin.get("id") if isinstance(origin, dict) else None,
-        "content": told.get("result"),
-        "is_error": told.get("error"),
-    }
 
 
 DIALECT: Final = Dialect(
@@ -278,6 +242,6 @@ DIALECT: Final = Dialect(
     _agent,
     _conversation,
     rank=8,
-    has_usage=_tells_usage,
+    has_usage=lambda span: _role(span) is SpanRole.MODEL,
     usage=_usage,
 )

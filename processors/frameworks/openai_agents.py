@@ -10,16 +10,11 @@ _LOOK_AHEAD = 64
 """Spans that are looked at for the agent that took over: keeps hostile traces linear."""
 
 
-def _is_told(trace: Trace, found: Found) -> bool:
-    return trace.is_told_by("traceloop")
-
-
 def _name_targets(trace: Trace, found: Found) -> Found:
-    """The runs, with names for handoffs to nobody known: the next agent beside the run's took over."""
+    """The runs, with names for handoffs to unknown agents: the next agent next to the run's took over."""
     for run in found.runs:
         for position in run.tools:
-            reading = trace.readings[position]
-            name = "" if reading is None else reading.tool.name or reading.tool.inferred_name
+            name = trace.tool(position).name or trace.tool(position).inferred_name
             if name.endswith(UNKNOWN_HANDOFF_TARGET):
                 target = _next_agent(position, run, trace)
                 if target:
@@ -44,6 +39,6 @@ REWRITE: Final = Rewrite(
     framework="OpenAI Agents SDK, Traceloop",
     what="names handoffs after the agent that took over",
     stage="runs",
-    applies=_is_told,
+    applies=lambda trace, _: trace.is_told_by("traceloop"),
     rewrite=_name_targets,
 )

@@ -1,7 +1,8 @@
 """Pipecat: a conversation and its model's turns; only the histories of later turns tell of calls."""
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.available_tools import read_tool_definitions

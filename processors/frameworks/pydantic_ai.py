@@ -5,8 +5,9 @@ whole history, with the place where this run begins.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, ValueState, text_value
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from processors.shapes.dialect import (
     AgentReading,
     Dialect,
@@ -51,7 +53,7 @@ def _role(span: Span) -> SpanRole | None:
 
 def _agent(span: Span) -> AgentReading:
     reading = _fields_of_agent(span)
-    return reading._replace(inferred_name=span.name) if _role(span) is SpanRole.AGENT else reading
+    return replace(reading, inferred_name=span.name) if _role(span) is SpanRole.AGENT else reading
 
 
 DIALECT: Final = Dialect(

@@ -861,7 +861,7 @@ def _let_last_attempt_decide(call: MergedCall, attempts: Mapping[int, list[int]]
     for position in reversed(call.spans):  # what lies below a span comes after it
         outcomes[position] = _outcome(position, sorted(attempts.get(position, ())), outcomes, trace)
     call.error, result = outcomes[call.spans[0]]
-    call.reading = call.reading._replace(result=result)
+    call.reading = replace(call.reading, result=result)
 
 
 def _outcome(

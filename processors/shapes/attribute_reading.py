@@ -5,7 +5,7 @@ Also members of decoded values, lists and objects that telemetry spells out in f
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from processors.model import (
@@ -68,6 +68,11 @@ def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
 def first_raw(attributes: Attributes, keys: Sequence[str]) -> AttributeValue:
     """The first of the attributes `keys` that is there, as it is; None where none is."""
     return next((attributes.get(key) for key in keys if key in attributes), None)
+
+
+def after_prefix(name: str, prefixes: Iterable[str]) -> str:
+    """What follows in `name` the first of `prefixes` with which it begins, else nothing."""
+    return next((name[len(prefix) :].strip() for prefix in prefixes if name.startswith(prefix)), "")
 
 
 def first_decoded(

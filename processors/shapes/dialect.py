@@ -13,8 +13,16 @@ from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, ToolError, late
-from processors.shapes.attribute_reading import first_arguments, first_raw, first_result, first_text
+from processors.shapes.attribute_reading import (
+    after_prefix,
+    first_arguments,
+    first_raw,
+    first_result,
+    first_text,
+)
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
 from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.messages import CallRequest, ChatMessage, read_messages, read_model_response
@@ -40,7 +48,7 @@ class SpanRole(IntEnum):
     TOOL = 6
 
 
-class ToolReading(NamedTuple):
+class ToolReading(Struct, frozen=True):
     """What a dialect reads from a span that is a tool call. Empty texts mean: not said."""
 
     name: str = ""
@@ -79,7 +87,7 @@ class AwaitedCall(NamedTuple):
 NOTHING_AWAITED: Mapping[str, AwaitedCall] = {}
 
 
-class AgentReading(NamedTuple):
+class AgentReading(Struct, frozen=True):
     """What a dialect reads from a span that is an agent's or a workflow's run."""
 
     name: str = ""
@@ -242,14 +250,7 @@ def whole_name(span: Span) -> str:
 
 def name_after(*prefixes: str) -> Callable[[Span], str]:
     """What stands in a span's name behind the first of `prefixes` with which it begins, else nothing."""
-
-    def name(span: Span) -> str:
-        for prefix in prefixes:
-            if span.name.startswith(prefix):
-                return span.name[len(prefix) :].strip()
-        return ""
-
-    return name
+    return lambda span: after_prefix(span.name, prefixes)
 
 
 def tool_fields(

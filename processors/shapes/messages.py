@@ -5,13 +5,16 @@ it requests and the results it carries; everything else in a message is left out
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from processors.model import (
     ABSENT,
     REDACTION_MARKERS,
     DecodedValue,
+    JsonObject,
     JsonValue,
     Message,
     ValueState,
@@ -37,19 +40,8 @@ _ROLES: dict[str, Role] = {
     "ai": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool", "function": "tool",
     "ipython": "tool",
 }  # fmt: skip
-_REQUEST_TYPES = frozenset(
-    {
-        "tool_call",
-        "tool-call",
-        "tool_use",
-        "function_call",
-        "function",
-        "server_tool_call",
-        "server_tool_use",
-        "mcp_tool_use",
-        "mcp_call",
-    }
-)
+_SERVER_CALLS = frozenset({"server_tool_call", "server_tool_use", "mcp_tool_use", "mcp_call"})
+"""Types of calls at a model's provider that bear a name."""
 _RESPONSE_TYPES = frozenset(
     {"tool_call_response", "server_tool_call_response", "tool-result", "tool_result", "function_call_output"}
 )
@@ -57,6 +49,7 @@ _RESPONSE_ENDING = "_tool_result"
 """How the types of results end that name the provider's tool: `web_search_tool_result`."""
 _FAILURE_ENDING = "_tool_result_error"
 _RESULT_KEYS = ("response", "result", "output", "content")
+_SERVER_RESPONSE = "server_tool_call_response"
 _SUCCESS = "OUTCOME_OK"
 """How code that a Google model ran ended well."""
 _BLOCKS = frozenset(
@@ -67,12 +60,8 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 """Types of parts of one message."""
 _WRAPPED_RESPONSES = (
-    "toolResult",
-    "function_response",
-    "functionResponse",
-    "code_execution_result",
-    "codeExecutionResult",
-)
+    "toolResult", "function_response", "functionResponse", "code_execution_result", "codeExecutionResult",
+)  # fmt: skip
 _CODE_KEYS = ("executable_code", "executableCode")
 _WRAPPED = ("toolUse", "function_call", "functionCall", *_WRAPPED_RESPONSES, *_CODE_KEYS, "tool_call")
 
@@ -84,17 +73,21 @@ _PROVIDER_CALLS = {
     "image_generation_call": "image_generation", "web_search_call": "web_search",
     "x_search_call": "x_search",
 }  # fmt: skip
-"""Kinds of calls at a model's provider, which bear no name; some senders put the kind where that belongs."""
-_PROVIDER_TYPES = frozenset(
-    {"server_tool_call", "server_tool_use", "mcp_tool_use", "mcp_call", *_PROVIDER_CALLS}
-)
+"""Types of calls at a model's provider that bear no name; some senders put the type in its place."""
+_PROVIDER_TYPES = _SERVER_CALLS.union(_PROVIDER_CALLS)
+_REQUEST_TYPES = _PROVIDER_TYPES | {"tool_call", "tool-call", "tool_use", "function_call", "function"}
 _PROVIDER_IDS = ("srvtoolu_", "mcptoolu_")
 """How Anthropic's ids of such calls begin: senders that write all calls in one form keep them."""
 _CODE_TOOL = "code_execution"
 """What the GenAI conventions call the code that a Google model runs."""
-_ABOUT_CALL = frozenset({"type", "id", "name", "status", "caller", "server_name", "server_label"})
-"""What a call at the provider holds beside its arguments and its result."""
 _PROVIDER_RESULTS = ("output", "outputs", "results")
+_NO_ARGUMENTS = frozenset(
+    {
+        "type", "id", "name", "status", "caller", "server_name", "server_label", "error", "result",
+        *_PROVIDER_RESULTS,
+    }
+)  # fmt: skip
+"""What a call at the provider holds in addition to its arguments."""
 
 PROVIDER_CALL_MARKERS = (
     b"server_tool", b"mcp_call", b"_search_call", b"srvtoolu_", b"mcptoolu_", b"interpreter_call",
@@ -111,9 +104,8 @@ _ENDS = frozenset({"stop", "end_turn"})
 """Reasons for which a model ends its turn by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallRequest:
-    """A tool call as a model asked for it; `arguments` as the message carries them, None if it does not."""
+class CallRequest(Struct, frozen=True):
+    """A tool call as a model requested it; `arguments` as the message carries them, None if it does not."""
 
     name: str
     call_id: str
@@ -125,8 +117,7 @@ class CallRequest:
     """True for tools through which the model gives its answer, where the span tells which those are."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallResponse:
+class CallResponse(Struct, frozen=True):
     """The result of a tool call as a message carries it."""
 
     call_id: str
@@ -134,11 +125,10 @@ class CallResponse:
     content: JsonValue
     failed: bool = False
     has_content: bool = True
-    """False where the message tells that there was a result, but not which."""
+    """False where the message shows that there was a result, but not which."""
 
 
-@dataclass(slots=True)
-class ChatMessage:
+class ChatMessage(Struct):
     """One message in the normal form."""
 
     role: Role
@@ -148,9 +138,9 @@ class ChatMessage:
     unreadable: str = ""
     """Data in the message, or in its place, that was cut off or cannot be parsed: it may hold anything."""
     finish_reason: str = ""
-    """Why the model ended it, where the message tells that."""
+    """Why the model ended it, where the message has that."""
     closing: str | None = None
-    """The text after the last call or result; None where the order is not told."""
+    """The text after the last call or result; None where the order is unknown."""
 
     @property
     def ends_turn(self) -> bool:
@@ -179,17 +169,21 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
         try:
             content = parse_json(text)
         except ValueError:
-            if is_broken_data(text):
-                return [ChatMessage(default_role, unreadable=value)]
-            return [ChatMessage(default_role, value)]
+            is_broken = is_broken_data(text)
+            return [
+                ChatMessage(default_role, "" if is_broken else value, unreadable=value if is_broken else "")
+            ]
     else:
         content = json_value(value)
     if isinstance(content, dict):
         inner = content.get("messages")
         content = inner if isinstance(inner, list) else [content]
-    while isinstance(content, list) and len(content) == 1 and isinstance(content[0], list):
-        if is_role_pair(content[0]):
-            break
+    while (
+        isinstance(content, list)
+        and len(content) == 1
+        and isinstance(content[0], list)
+        and not is_role_pair(content[0])
+    ):
         content = content[0]
     if not isinstance(content, list):
         return []
@@ -202,13 +196,9 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
         if isinstance(item, str):
             messages.append(ChatMessage(default_role, item))
         elif isinstance(item, dict):
-            message = read_message(item, default_role)
-            if message is not None:
-                messages.append(message)
-        elif is_role_pair(item) and isinstance(item, list):
-            message = read_message({"role": item[0], "content": item[1]}, default_role)
-            if message is not None:
-                messages.append(message)
+            messages.append(read_message(item, default_role))
+        elif isinstance(item, list) and is_role_pair(item):
+            messages.append(read_message({"role": item[0], "content": item[1]}, default_role))
     return messages
 
 
@@ -217,16 +207,13 @@ def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage
 
     Text that is no data is the answer itself. Never raises.
     """
-    content: JsonValue
-    if isinstance(value, str):
-        try:
-            content = parse_text(value.strip())
-        except ValueError:
-            content = value
-    else:
-        content = json_value(value)
-    if isinstance(content, list) and len(content) == 1 and _is_model_response(content[0]):
-        content = content[0]
+    try:
+        content = parse_text(value.strip()) if isinstance(value, str) else json_value(value)
+    except ValueError:
+        content = value if isinstance(value, str) else None
+    if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+        only = content[0]
+        content = only if any(isinstance(only.get(key), list) for key in _ANSWERS) else content
     if not isinstance(content, dict):
         return read_messages(content, "assistant")
     calls = content.get("toolCalls")
@@ -238,20 +225,10 @@ def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage
         if isinstance(items, dict):
             return read_model_response(items)
         if isinstance(items, list):
-            return read_messages([_message_of(item) for item in _flat(items)], "assistant")
+            # Generations of several prompts are lists of lists.
+            flat = [part for item in items for part in (item if isinstance(item, list) else [item])]
+            return read_messages([_message_of(item) for item in flat], "assistant")
     return read_messages(content, "assistant")
-
-
-def _is_model_response(item: JsonValue) -> bool:
-    return isinstance(item, dict) and any(isinstance(item.get(key), list) for key in _ANSWERS)
-
-
-def _flat(items: list[JsonValue]) -> list[JsonValue]:
-    """A list of lists, as generations of several prompts are, without the inner lists."""
-    flat: list[JsonValue] = []
-    for item in items:
-        flat.extend(item if isinstance(item, list) else [item])
-    return flat
 
 
 def _message_of(item: JsonValue) -> JsonValue:
@@ -293,23 +270,26 @@ def is_role_pair(item: JsonValue) -> bool:
     )
 
 
-def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> ChatMessage | None:
-    """One message object in the normal form, or None if it says nothing."""
+def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
+    """One message object in the normal form."""
     for key in ("message", "data", "kwargs"):
         inner = item.get(key)
         if isinstance(inner, dict) and ("parts" not in item and "content" not in item):
             item = {"role": item.get("role") or _type_role(item) or _class_role(item), **inner}
     kind = item.get("type")
     role_name = item.get("role")
-    if not isinstance(role_name, str) and isinstance(kind, str) and kind in _ROLES:
-        role_name = kind
-    if not isinstance(role_name, str) and isinstance(kind, str) and (_is_request(kind) or _is_response(kind)):
-        message = ChatMessage("assistant" if _is_request(kind) else "tool")
-        message.text = _read_part(message, item, skip_requests=False)
-        return message
-    if isinstance(role_name, str) and role_name.lower() not in _ROLES and "additional_kwargs" in item:
-        role_name = "tool"  # a tool's message that bears the tool's name as its role
-    role = _ROLES.get(role_name.lower(), default_role) if isinstance(role_name, str) else default_role
+    if not isinstance(role_name, str) and isinstance(kind, str):
+        if kind in _ROLES:
+            role_name = kind
+        elif _is_request(kind) or _is_response(kind):
+            message = ChatMessage("assistant" if _is_request(kind) else "tool")
+            message.text = _read_part(message, item, skip_requests=False)
+            return message
+    role = default_role
+    if isinstance(role_name, str):
+        # A tool's message may bear the tool's name as its role.
+        other: Role = "tool" if "additional_kwargs" in item else default_role
+        role = _ROLES.get(role_name.lower(), other)
     message = ChatMessage(role, finish_reason=_string(item.get("finish_reason")))
     calls = item.get("tool_calls")
     for call in _members(calls):
@@ -323,14 +303,13 @@ def read_message(item: dict[str, JsonValue], default_role: Role = "user") -> Cha
     if content is None:
         content = item.get("contents")
     if role == "tool" and not _has_response(content):
-        call_id = item.get("tool_call_id") or item.get("id")
         message.responses.append(
             CallResponse(
-                call_id if isinstance(call_id, str) else "",
+                _string(item.get("tool_call_id") or item.get("id")),
                 _string(item.get("name")),
                 _response_content(content),
-                item.get("status") == "error" or item.get("is_error") is True,
-                any(key in item for key in ("parts", "content", "contents")),
+                failed=item.get("status") == "error" or item.get("is_error") is True,
+                has_content=not item.keys().isdisjoint(("parts", "content", "contents")),
             )
         )
         message.text = text_of(content)
@@ -377,9 +356,9 @@ def last_content(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
 
 
 def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-    """What a model says and asks for after the last result: all where there is none.
+    """What a model answers and requests after the last result: all where there is none.
 
-    Calls that it does not wait for are left out: they ran at its provider, or are answered beside it.
+    Calls that it does not wait for are left out: they ran at its provider, or are answered next to it.
     """
     results = result_ids(messages)
     rest: list[ChatMessage] = []
@@ -411,7 +390,7 @@ def is_call_id(call_id: str | None) -> bool:
     return call_id is not None and call_id not in BOGUS_CALL_IDS and call_id not in REDACTION_MARKERS
 
 
-def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
+def add_request(message: ChatMessage, call: JsonObject) -> None:
     """Add the tool call in `call`, in any provider's shape, to a message; one without a name is left out."""
     inner = call.get("tool_call")
     if isinstance(inner, dict):
@@ -428,12 +407,8 @@ def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
         name, at_provider = of_kind, True
     if not name:
         return
-    arguments: JsonValue = None
-    has_arguments = False
-    for key in ("arguments", "args", "input", "parameters"):
-        if key in named:
-            arguments, has_arguments = named[key], True
-            break
+    key = next((key for key in ("arguments", "args", "input", "parameters") if key in named), "")
+    arguments, has_arguments = named.get(key), bool(key)
     call_id = _first_string(call, "id", "call_id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
     if kind == "function_call":
         call_id = _first_string(call, "call_id") or call_id
@@ -441,32 +416,26 @@ def add_request(message: ChatMessage, call: dict[str, JsonValue]) -> None:
     if kind in _PROVIDER_TYPES:
         nested = call.get("server_tool_call", call)
         if isinstance(nested, dict):
-            told = _arguments_at_provider(nested)
-            arguments, has_arguments = (arguments, True) if has_arguments else told
+            if not has_arguments:
+                arguments, has_arguments = _arguments_at_provider(nested), True
             _add_result_at_provider(message, nested, call_id)
     message.requests.append(CallRequest(name, call_id, arguments, has_arguments, at_provider))
 
 
-def _arguments_at_provider(call: dict[str, JsonValue]) -> tuple[JsonValue, bool]:
-    """The arguments of a call at the provider: under a key of theirs, else what it holds beside the rest."""
+def _arguments_at_provider(call: JsonObject) -> JsonValue:
+    """The arguments of a call at the provider: under a key of theirs, else what it holds in addition."""
     for key in ("input", "arguments", "action"):
         if call.get(key) is not None:
-            return call[key], True
-    left_out = _ABOUT_CALL.union(_PROVIDER_RESULTS, ("error", "result"))
-    return {key: value for key, value in call.items() if key not in left_out}, True
+            return call[key]
+    return {key: value for key, value in call.items() if key not in _NO_ARGUMENTS}
 
 
-def _add_result_at_provider(message: ChatMessage, call: dict[str, JsonValue], call_id: str) -> None:
+def _add_result_at_provider(message: ChatMessage, call: JsonObject, call_id: str) -> None:
     """Add the result that such a call may hold itself."""
     error = call.get("error")
-    for key in _PROVIDER_RESULTS:
-        if call.get(key) is not None:
-            message.responses.append(
-                CallResponse(call_id, "", _response_content(call[key]), error is not None)
-            )
-            return
-    if error is not None:
-        message.responses.append(CallResponse(call_id, "", error, True))
+    results = [_response_content(call[key]) for key in _PROVIDER_RESULTS if call.get(key) is not None]
+    if results or error is not None:
+        message.responses.append(CallResponse(call_id, "", (*results, error)[0], error is not None))
 
 
 def said(text: str, calls: JsonValue = None) -> list[ChatMessage]:
@@ -479,21 +448,26 @@ def said(text: str, calls: JsonValue = None) -> list[ChatMessage]:
     return [message] if message.text or message.requests else []
 
 
-def _type_role(item: dict[str, JsonValue]) -> JsonValue:
+def _type_role(item: JsonObject) -> JsonValue:
     """The type of a serialised message, where it is a role and not how the message was serialised."""
     kind = item.get("type")
     return kind if isinstance(kind, str) and kind in _ROLES else None
 
 
-def _class_role(item: dict[str, JsonValue]) -> JsonValue:
+_CLASS_ROLES: dict[str, Role] = {
+    "AIMessage": "assistant", "HumanMessage": "user", "ToolMessage": "tool", "System": "system",
+}  # fmt: skip
+
+
+def _class_role(item: JsonObject) -> JsonValue:
     """The role behind a serialised message class: `[..., "AIMessage"]`."""
     path = item.get("id")
     name = path[-1] if isinstance(path, list) and path else None
     if isinstance(name, str):
-        for ending, role in (("AIMessage", "assistant"), ("HumanMessage", "user"), ("ToolMessage", "tool")):
-            if ending in name:
+        for part, role in _CLASS_ROLES.items():
+            if part in name:
                 return role
-    return "system" if isinstance(name, str) and "System" in name else None
+    return None
 
 
 def _is_request(kind: JsonValue) -> bool:
@@ -510,23 +484,17 @@ def _is_content_block(item: JsonValue) -> bool:
     kind = item.get("type")
     if isinstance(kind, str) and (kind in _BLOCKS or kind.endswith(_RESPONSE_ENDING)):
         return True
-    return not item.keys() - {
-        "text", "json", "toolUse", "toolResult", "reasoningContent"
-    }  # fmt: skip
+    return item.keys() <= {"text", "json", "toolUse", "toolResult", "reasoningContent"}
 
 
-def _members(value: JsonValue) -> Iterator[dict[str, JsonValue]]:
+def _members(value: JsonValue) -> Iterator[JsonObject]:
     if isinstance(value, str):
         try:
             value = parse_json(value)
         except ValueError:
             return
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, list):
-        for member in value:
-            if isinstance(member, dict):
-                yield member
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    yield from (member for member in members if isinstance(member, dict))
 
 
 def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) -> None:
@@ -552,7 +520,7 @@ def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) 
         message.closing = "\n".join(filter(None, texts[closing:]))
 
 
-def _read_part(message: ChatMessage, part: dict[str, JsonValue], *, skip_requests: bool) -> str:
+def _read_part(message: ChatMessage, part: JsonObject, *, skip_requests: bool) -> str:
     """Add the request or the result in `part` to the message; the text in it, or the empty text."""
     kind = part.get("type")
     for key in _WRAPPED:
@@ -577,17 +545,13 @@ def _read_part(message: ChatMessage, part: dict[str, JsonValue], *, skip_request
     return ""
 
 
-def _add_response(message: ChatMessage, part: dict[str, JsonValue]) -> str:
+def _add_response(message: ChatMessage, part: JsonObject) -> str:
     """Add the result in `part` to the message; the text that it gives a message of a tool."""
-    content: JsonValue = None
-    has_content = False
-    for key in (*_RESULT_KEYS, "server_tool_call_response"):
-        if key in part:
-            content, has_content = part[key], True
-            break
+    key = next((key for key in (*_RESULT_KEYS, _SERVER_RESPONSE) if key in part), "")
+    content, has_content = part.get(key), bool(key)
     failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
     failed = failed or part.get("outcome", _SUCCESS) != _SUCCESS
-    if key == "server_tool_call_response" and isinstance(content, dict):
+    if key == _SERVER_RESPONSE and isinstance(content, dict):
         failed = failed or content.get("outcome", _SUCCESS) != _SUCCESS
         content = next((content[key] for key in _RESULT_KEYS if key in content), content)
     if isinstance(content, dict):
@@ -618,12 +582,13 @@ def _response_content(content: JsonValue) -> JsonValue:
         except ValueError:
             return content
     if isinstance(content, list) and content:
-        texts: list[str] = []
-        for block in content:
-            if isinstance(block, dict) and not block.keys() - {"type", "text", "content", "id"}:
-                text = block.get("text", block.get("content"))
-                if isinstance(text, str):
-                    texts.append(text)
+        texts = [
+            text
+            for block in content
+            if isinstance(block, dict)
+            and block.keys() <= {"type", "text", "content", "id"}
+            and isinstance(text := block.get("text", block.get("content")), str)
+        ]
         if len(texts) == len(content):
             return "\n".join(texts)
         if len(content) == 1 and isinstance(content[0], dict) and content[0].keys() == {"json"}:
@@ -631,7 +596,7 @@ def _response_content(content: JsonValue) -> JsonValue:
     return content
 
 
-def _first_string(mapping: dict[str, JsonValue], *keys: str) -> str:
+def _first_string(mapping: JsonObject, *keys: str) -> str:
     for key in keys:
         value = mapping.get(key)
         if isinstance(value, str) and value:

@@ -5,8 +5,9 @@ Only the texts in them can be read, and only where the printed form leaves no do
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
+
+from msgspec.structs import replace
 
 from processors.model import JsonValue, parse_python_literal
 from processors.shapes.messages import CallRequest, ChatMessage, read_model_response

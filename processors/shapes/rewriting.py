@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, Literal, NamedTuple
 
+from msgspec.structs import replace
+
 from processors.model import ABSENT, CallCategory, DecodedValue, TokenUsage, ValueState, json_text, late
 from processors.shapes.attribute_reading import better, merged_error
 from processors.shapes.decisions import interruption_of
@@ -42,6 +44,9 @@ _PROVIDERS: Final = ("gen_ai.provider.name", "gen_ai.system")
 _STOPS_ANYHOW: Final = ("gemini", "google", "gcp", "vertex", "ollama")
 """Providers that end with `stop` where calls are asked for, too."""
 _WORD: Final = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
+
+
+_NO_TOOL, _NO_AGENT = ToolReading(), AgentReading()
 
 
 @dataclass(slots=True, eq=False)
@@ -197,9 +202,19 @@ class Trace:
         return [reading for position in positions if (reading := readings[position]) is not None]
 
     def agent_name(self, position: int) -> str:
-        """What the span at `position` calls its agent, or lets guess."""
+        """What the span at `position` calls its agent, or implies."""
         reading = self.readings[position]
         return "" if reading is None else reading.agent_name
+
+    def tool(self, position: int) -> ToolReading:
+        """The call that the span at `position` reports; an empty one where no dialect reads the span."""
+        reading = self.readings[position]
+        return _NO_TOOL if reading is None else reading.tool
+
+    def agent(self, position: int) -> AgentReading:
+        """The run that the span at `position` reports, likewise."""
+        reading = self.readings[position]
+        return _NO_AGENT if reading is None else reading.agent
 
 
 class CarrierKind(Enum):
@@ -356,11 +371,11 @@ def _merged_conversation(first: Conversation, second: Conversation) -> Conversat
 def _without_placeholders(reading: AgentReading) -> AgentReading:
     name, inferred, agent_id = reading.name, reading.inferred_name, reading.id
     if name and is_placeholder_agent(name):
-        reading = reading._replace(name="")
+        reading = replace(reading, name="")
     if inferred and is_placeholder_agent(inferred):
-        reading = reading._replace(inferred_name="")
+        reading = replace(reading, inferred_name="")
     if agent_id and is_placeholder_agent(agent_id):
-        reading = reading._replace(id="")
+        reading = replace(reading, id="")
     return reading
 
 

@@ -1,12 +1,12 @@
-"""What GenAI span events, or the same attributes on a span, tell: messages, and a call's values.
+"""What GenAI span events, or the same attributes on a span, carry: messages, and a call's values.
 
 Before 1.37 each message is an event of its own; since then one event may hold all that the attributes
 `gen_ai.input.messages` and `gen_ai.output.messages` hold. All events of a turn were
 also recorded as one list, before there were attributes for them.
 """
 
-from processors.model import ABSENT, DecodedValue, decode_arguments, decode_result, json_value
-from processors.shapes.attribute_reading import first_text
+from processors.model import ABSENT, DecodedValue, JsonObject, decode_arguments, decode_result, json_value
+from processors.shapes.attribute_reading import first_text, objects_at
 from processors.shapes.dialect import Conversation
 from processors.shapes.messages import ChatMessage, Role, read_message, read_messages
 from processors.shapes.printed_messages import opened_answer
@@ -28,45 +28,40 @@ _ANSWER = "gen_ai.assistant.message"
 
 def messages_in_attributes(attributes: Attributes) -> Conversation:
     """The messages in the attributes of a span, or of the event that holds the same ones."""
-
-    def asked() -> list[ChatMessage]:
-        instructions = attributes.get("gen_ai.system_instructions")
-        messages = read_messages(instructions, "system") if instructions else []
-        return [*messages, *read_messages(attributes.get("gen_ai.input.messages"), "user")]
-
-    def answered() -> list[ChatMessage]:
-        messages = read_messages(attributes.get("gen_ai.output.messages"), "assistant")
-        return [opened_answer(message) for message in messages]
-
-    return Conversation(asked, answered)
+    return Conversation(
+        lambda: [
+            *read_messages(attributes.get("gen_ai.system_instructions") or [], "system"),
+            *read_messages(attributes.get("gen_ai.input.messages"), "user"),
+        ],
+        lambda: [
+            opened_answer(message)
+            for message in read_messages(attributes.get("gen_ai.output.messages"), "assistant")
+        ],
+    )
 
 
 def messages_in_events(span: Span) -> Conversation:
     """The messages in the events of a model's or an agent's span."""
-    asked: list[ChatMessage] = []
+    given: list[ChatMessage] = []
     answered: list[ChatMessage] = []
     for event in span.events:
         if event.name == _DETAILS_EVENT:  # one event may hold what went in, another what came out
-            told = messages_in_attributes(event.attributes)
-            asked.extend(told.input)
-            answered.extend(told.output)
-            continue
-        role = _MESSAGE_EVENTS.get(event.name)
-        if role is not None:
-            _add_event(asked, {"role": role, **event.attributes})
+            conversation = messages_in_attributes(event.attributes)
+            given.extend(conversation.input)
+            answered.extend(conversation.output)
+        elif event.name in _MESSAGE_EVENTS:
+            given.append(_message(_MESSAGE_EVENTS[event.name], event.attributes))
         elif event.name == _CHOICE:
-            _add_event(answered, {"role": "assistant", **event.attributes})
-    return Conversation(lambda: asked, lambda: answered)
+            answered.append(_message("assistant", event.attributes))
+    return Conversation(lambda: given, lambda: answered)
 
 
-def _add_event(messages: list[ChatMessage], body: object) -> None:
-    fields = json_value(body)  # type: ignore[arg-type]  # a mapping of attribute values
-    if not isinstance(fields, dict):
-        return
-    told = fields.pop(_EVENT_CONTENT, None)
-    if told is not None:
-        content = decode_result(told).value
-        fields.update(content if isinstance(content, dict) else {"content": told})
+def _message(role: str, attributes: Attributes) -> ChatMessage:
+    fields: JsonObject = {"role": role, **{key: json_value(attributes.get(key)) for key in attributes}}
+    body = fields.pop(_EVENT_CONTENT, None)
+    if body is not None:
+        content = decode_result(body).value
+        fields.update(content if isinstance(content, dict) else {"content": body})
     for key in ("message", "content", "tool_calls"):
         if isinstance(fields.get(key), str):
             decoded = decode_result(fields[key])
@@ -77,13 +72,11 @@ def _add_event(messages: list[ChatMessage], body: object) -> None:
         fields.update(inner)
     elif inner is not None:
         fields["content"] = inner
-    message = read_message(fields, "assistant")
-    if message is not None:
-        messages.append(message)
+    return read_message(fields, "assistant")
 
 
 def call_in_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
-    """Arguments, result and call id as the events of a tool span tell them."""
+    """Arguments, result and call id in the events of a tool span."""
     arguments = result = ABSENT
     call_id = ""
     for event in span.events:
@@ -117,20 +110,18 @@ def read_recorded_events(raw: AttributeValue) -> Conversation:
     """
 
     def chosen(is_output: bool) -> list[ChatMessage]:
-        decoded = decode_result(raw).value
-        events = [event for event in decoded if isinstance(event, dict)] if isinstance(decoded, list) else []
-        made = [event.get("event.name") == _CHOICE for event in events]
-        if True not in made:
+        events = objects_at(decode_result(raw).value)
+        answers = [event.get("event.name") == _CHOICE for event in events]
+        if True not in answers:
             for position in range(len(events) - 1, -1, -1):
                 if events[position].get("event.name") != _ANSWER:
                     break
-                made[position] = True
+                answers[position] = True
         default: Role = "assistant" if is_output else "user"
-        messages = [
+        return [
             read_message(event, default)
-            for event, is_made in zip(events, made, strict=True)
-            if is_made is is_output
+            for event, is_answer in zip(events, answers, strict=True)
+            if is_answer is is_output
         ]
-        return [message for message in messages if message is not None]
 
     return Conversation(lambda: chosen(False), lambda: chosen(True))
