@@ -2,20 +2,27 @@
 
 from typing import Final
 
-from processors.model import ABSENT, DecodedValue, ToolError, text_value
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
+from processors.model import text_value
+from processors.shapes.attribute_reading import (
+    OPERATION,
+    failure,
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+    list_at,
+)
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.messages import ChatMessage, add_request, read_messages
+from processors.shapes.messages import ChatMessage, read_messages, said
 from processors.shapes.placeholder_names import transfer_or_function
 from processors.spans import Attributes, Span
 
 _TOOL_NAME = "lk.function_tool.name"
-_AGENT_NAMES = ("lk.agent_name",)
+_AGENT_NAME = "lk.agent_name"
 _LABEL = "lk.agent_label"
 _TURN = "lk.generation_id"
-_OPERATION = "gen_ai.operation.name"
-_ASKED = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
+_PROMPTS = ("lk.pii.user_input", "lk.user_input", "lk.pii.user_transcript", "lk.user_transcript")
 _CHAT = ("lk.pii.chat_ctx", "lk.chat_ctx")
 _ANSWER = ("lk.pii.response.text", "lk.response.text")
 _CALLS = ("lk.pii.response.function_calls", "lk.response.function_calls")
@@ -27,11 +34,11 @@ def _role(span: Span) -> SpanRole | None:
         return SpanRole.TOOL
     if any(key in attributes for key in (*_CHAT, *_CALLS)):
         return SpanRole.MODEL
-    if _OPERATION in attributes:
-        return SpanRole.OTHER  # what it stands for is said there
+    if OPERATION in attributes:
+        return SpanRole.OTHER  # what it stands for is in there
     if span.name == "agent_session" or _TURN in attributes:
         return SpanRole.AGENT
-    return SpanRole.WORKFLOW if any(key in attributes for key in _AGENT_NAMES) else SpanRole.OTHER
+    return SpanRole.WORKFLOW if _AGENT_NAME in attributes else SpanRole.OTHER
 
 
 def _tool(span: Span) -> ToolReading:
@@ -46,56 +53,45 @@ def _tool(span: Span) -> ToolReading:
             attributes, ("lk.pii.function_tool.arguments", "lk.function_tool.arguments")
         ),
         result=opened.result,
-        error=ToolError(type="", message=opened.result.text or "") if failed else opened.error,
+        error=failure(opened.result.text) if failed else opened.error,
         category=transfer_or_function(name),
     )
 
 
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
-    # Before turns were operations each was one answer of the model, which may have asked for calls.
-    is_whole_turn = _OPERATION in attributes
+    # Before turns were operations each was one answer of the model, which may have requested calls.
+    answer = first_text(attributes, _ANSWER) if OPERATION in attributes else ""
     return AgentReading(
-        name=first_text(attributes, (*_AGENT_NAMES, _LABEL)),
-        input=_text_value(first_text(attributes, _ASKED)),
-        output=_text_value(first_text(attributes, _ANSWER)) if is_whole_turn else ABSENT,
+        name=first_text(attributes, (_AGENT_NAME, _LABEL)),
+        input=text_value(first_text(attributes, _PROMPTS) or None),
+        output=text_value(answer or None),
     )
 
 
 def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
     return Conversation(
-        lambda: _asked(attributes),
+        lambda: _given(attributes),
         lambda: _answered(attributes),
         lambda: read_tool_definitions(attributes.get("lk.function_tools")),
     )
 
 
-def _asked(attributes: Attributes) -> list[ChatMessage]:
-    for key in _CHAT:
-        context = first_value(attributes, (key,))
-        if context is not None:
-            return read_messages(context.get("items") if isinstance(context, dict) else context, "user")
-    return []
+def _given(attributes: Attributes) -> list[ChatMessage]:
+    contexts = (first_value(attributes, (key,)) for key in _CHAT)
+    context = next((context for context in contexts if context is not None), None)
+    return read_messages(context.get("items") if isinstance(context, dict) else context, "user")
 
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:
-    message = ChatMessage("assistant", first_text(attributes, _ANSWER))
-    for key in _CALLS:
-        calls = first_value(attributes, (key,))
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict):
-                add_request(message, call)
-    return [message] if message.text or message.requests else []
-
-
-def _text_value(text: str) -> DecodedValue:
-    return text_value(text) if text else ABSENT
+    calls = [call for key in _CALLS for call in list_at(first_value(attributes, (key,)))]
+    return said(first_text(attributes, _ANSWER), calls)
 
 
 DIALECT: Final = Dialect(
     "livekit",
-    (_TOOL_NAME, *_AGENT_NAMES, _LABEL, _TURN, *_CHAT, *_CALLS),
+    (_TOOL_NAME, _AGENT_NAME, _LABEL, _TURN, *_CHAT, *_CALLS),
     _role,
     _tool,
     _agent,

@@ -16,13 +16,14 @@ from typing import Final
 from processors.model import (
     ABSENT,
     DecodedValue,
+    JsonObject,
     JsonValue,
     ValueState,
     decode_arguments,
     decode_result,
     json_value,
 )
-from processors.shapes.attribute_reading import first_text
+from processors.shapes.attribute_reading import first_text, first_value, objects_at, value_at
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.messages import ChatMessage, read_messages
@@ -80,7 +81,6 @@ _CALL_ID = re.compile(r", tool_id='([^'\\]*)'\)$")
 _RESULT = re.compile(
     rf"tool_output=ToolOutput\(blocks=\[TextBlock\(block_type='text', text={QUOTED}\)\], tool_name="
 )
-_USAGE = ("prompt_tokens", "completion_tokens")
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -93,8 +93,7 @@ def _role(span: Span) -> SpanRole | None:
     if name.endswith(_TOOL_METHODS):
         return SpanRole.TOOL
     if name.endswith(AGENT_STEP):
-        told = agent_in_printed_step(span.attributes.text(_GIVEN) or "")
-        return SpanRole.STEP if told else SpanRole.OTHER
+        return SpanRole.STEP if agent_in_printed_step(span.attributes.text(_GIVEN) or "") else SpanRole.OTHER
     if name.endswith(_RUN):
         return SpanRole.AGENT if name in AGENT_WORKFLOW_SPANS else SpanRole.WORKFLOW
     if name.endswith(_MODEL_METHODS) and not name.endswith(REQUEST_PREPARATION):
@@ -130,7 +129,9 @@ def _conversation(span: Span) -> Conversation:
         return Conversation()
     start, end = _event(span, _START), _event(span, _END)
     return Conversation(
-        lambda: _asked(start or end),
+        lambda: read_messages(
+            [_message(message) for message in objects_at(first_value(start or end, ("messages",)))], "user"
+        ),
         lambda: _answered(end),
         lambda: read_tool_definitions(start.get("additional_kwargs.tools")),
     )
@@ -142,23 +143,19 @@ def _tells_usage(span: Span) -> bool:
 
 def _usage(span: Span) -> UsageReading:
     start, end = _event(span, _START), _event(span, _END)
-    tokens: dict[str, JsonValue] = {}
-    for key in _USAGE:
-        for place in ("response.raw.usage.", "response.additional_kwargs."):
-            told = decode_result(json_value(end.get(place + key))).value
-            if isinstance(told, int):
-                tokens[key] = told
-                break
+    tokens: JsonObject = {}
+    for key in ("prompt_tokens", "completion_tokens"):
+        places = (f"response.raw.usage.{key}", f"response.additional_kwargs.{key}")
+        counts = (decode_result(json_value(end.get(place))).value for place in places)
+        tokens[key] = next((count for count in counts if isinstance(count, int)), None)
     model = first_text(end, ("response.raw.model",)) or first_text(start, ("model_dict.model_name",))
     return UsageReading(model=model, usage=usage_in_object(tokens))
 
 
 def _event(span: Span, name: str) -> Attributes:
-    """What the first event of this name tells."""
-    for event in span.events if span.has_events else ():
-        if event.name == name:
-            return event.attributes
-    return Attributes({})
+    """The attributes of the first event of this name."""
+    events = span.events if span.has_events else ()
+    return next((event.attributes for event in events if event.name == name), Attributes({}))
 
 
 def _result(output: Attributes) -> DecodedValue:
@@ -167,27 +164,20 @@ def _result(output: Attributes) -> DecodedValue:
     return ABSENT if text is None else decode_result(text)
 
 
-def _asked(event: Attributes) -> list[ChatMessage]:
-    told = decode_result(json_value(event.get("messages"))).value
-    messages = told if isinstance(told, list) else []
-    return read_messages([_message(message) for message in messages if isinstance(message, dict)], "user")
-
-
 def _answered(event: Attributes) -> list[ChatMessage]:
-    message: dict[str, JsonValue] = {
+    if "response.message.blocks" not in event:
+        return []
+    message: JsonObject = {
         "role": json_value(event.get("response.message.role")),
-        "blocks": decode_result(json_value(event.get("response.message.blocks"))).value,
+        "blocks": first_value(event, ("response.message.blocks",)),
     }
-    return read_messages([_message(message)], "assistant") if "response.message.blocks" in event else []
+    return read_messages([_message(message)], "assistant")
 
 
-def _message(message: dict[str, JsonValue]) -> JsonValue:
+def _message(message: JsonObject) -> JsonValue:
     """A message of LlamaIndex, whose content is blocks, in the common shape."""
-    blocks = message.get("blocks")
     parts: list[JsonValue] = []
-    for block in blocks if isinstance(blocks, list) else ():
-        if not isinstance(block, dict):
-            continue
+    for block in objects_at(message, "blocks"):
         if block.get("block_type") == "text":
             parts.append({"type": "text", "text": block.get("text")})
         elif block.get("block_type") == "tool_call":
@@ -199,8 +189,7 @@ def _message(message: dict[str, JsonValue]) -> JsonValue:
                     "arguments": block.get("tool_kwargs"),
                 }
             )
-    more = message.get("additional_kwargs")
-    call_id = more.get("tool_call_id") if isinstance(more, dict) else None
+    call_id = value_at(message, "additional_kwargs", "tool_call_id")
     return {"role": message.get("role"), "content": parts, "tool_call_id": call_id}
 
 
@@ -218,15 +207,11 @@ DIALECT: Final = Dialect(
 )
 
 
-def _has_steps(trace: Trace, found: Found) -> bool:
-    return trace.has(SpanRole.STEP)
-
-
 def _divide_by_agent(trace: Trace, found: Found) -> Found:
-    """The runs, where those that no span of their own names bear the name that their steps tell.
+    """The runs, where those that no span of their own names bear the name in their steps.
 
-    Where steps tell several names, every stay of an agent becomes a run; the stay's first step stands for it.
-    A run stays whole and nameless where a step tells no name, where steps belong to different workflows, or
+    Where steps have several names, every stay of an agent becomes a run; the stay's first step stands for it.
+    A run stays whole and nameless where a step has no name, where steps belong to different workflows, or
     where two agents' steps began at once.
     """
     stays_of: dict[int, _Stays] = {}
@@ -250,11 +235,10 @@ def _divide_by_agent(trace: Trace, found: Found) -> Found:
 
 
 def _takeovers(scope: RunScope, trace: Trace) -> list[tuple[int, str]]:
-    """The first step of every stay with the agent's name, in order; nothing where a step tells none."""
+    """The first step of every stay with the agent's name, in order; nothing where a step has none."""
     found: list[tuple[int, str]] = []
     for at in sorted(scope.steps):
-        reading = trace.readings[at]
-        name = "" if reading is None else reading.agent.name
+        name = trace.agent(at).name
         if not name:
             return []
         if not found or found[-1][1] != name:
@@ -288,7 +272,8 @@ class _Stays:
         for position in scope.tools:
             self.of_call(position).tools.append(position)
         for position in scope.models:
-            self._of_turn(position).models.append(position)
+            turn = bisect_right(self._starts, trace.tree.starts[position]) - 1
+            self.runs[max(turn, 0)].models.append(position)
 
     def of_call(self, position: int) -> RunScope:
         """The stay that the call at `position` is part of.
@@ -298,14 +283,11 @@ class _Stays:
         """
         return self.runs[max(bisect_left(self._starts, self._trace.tree.starts[position]) - 1, 0)]
 
-    def _of_turn(self, position: int) -> RunScope:
-        return self.runs[max(bisect_right(self._starts, self._trace.tree.starts[position]) - 1, 0)]
-
 
 REWRITE: Final = Rewrite(
     framework="LlamaIndex",
     what="divides the run of a workflow among the agents whose names its steps tell",
     stage="runs",
-    applies=_has_steps,
+    applies=lambda trace, _: trace.has(SpanRole.STEP),
     rewrite=_divide_by_agent,
 )

@@ -3,9 +3,17 @@
 from collections.abc import Mapping
 from typing import Final
 
-from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, text_value
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text
-from processors.shapes.chat_envelope import decode_input, decode_output
+from processors.model import ABSENT, CallCategory, DecodedValue, text_value
+from processors.shapes.attribute_reading import (
+    after_prefix,
+    failure,
+    first_arguments,
+    first_result,
+    first_text,
+    object_at,
+    value_at,
+)
+from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
     AgentReading,
@@ -14,27 +22,24 @@ from processors.shapes.dialect import (
     Dialect,
     SpanRole,
     ToolReading,
+    roles,
 )
 from processors.shapes.messages import CallRequest, read_messages, read_model_response
-from processors.spans import Attributes, Span
+from processors.spans import Span
 
 _TYPE = "mastra.span.type"
-_ROLES = {
-    "agent_run": SpanRole.AGENT,
-    "workflow_run": SpanRole.WORKFLOW,
-    "tool_call": SpanRole.TOOL,
-    "mcp_tool_call": SpanRole.TOOL,
-    "provider_tool_call": SpanRole.TOOL,
-    "model_generation": SpanRole.MODEL,
-    "llm_generation": SpanRole.MODEL,
-    **dict.fromkeys(("processor_run", "scorer_run", "classifier_evaluation"), SpanRole.JUDGE),
-}
+_ROLES = roles(
+    agent="agent_run",
+    workflow="workflow_run",
+    tool=("tool_call", "mcp_tool_call", "provider_tool_call"),
+    model=("model_generation", "llm_generation"),
+    judge=("processor_run", "scorer_run", "classifier_evaluation"),
+)
 _STEP, _GENERATION = "model_step", "model_generation"
 _TOKENS = "gen_ai.usage.input_tokens"
 _CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
 _INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "langfuse.observation.input", "input")
 _OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "langfuse.observation.output", "output")
-_REFUSAL_KEYS = {"error", "message", "validationErrors"}
 _RUN_SPAN_PREFIXES = ("agent.", "workflow.", "invoke_agent ", "invoke_workflow ")
 _TOOL_SPAN_PREFIXES = ("tool.execute ", "execute_tool ")
 
@@ -45,7 +50,7 @@ def _role(span: Span) -> SpanRole | None:
         return None
     if _answer_key(kind) in span.attributes:
         if kind == _STEP:
-            return SpanRole.MODEL  # the request below it tells no calls
+            return SpanRole.MODEL  # the request below it has no calls
         if kind == _GENERATION and _TOKENS not in span.attributes:
             return SpanRole.OTHER  # all steps: each is a turn
     return _ROLES.get(kind.lower(), SpanRole.OTHER)
@@ -57,11 +62,15 @@ def _tool(span: Span) -> ToolReading:
     failed = attributes.get("gen_ai.tool.success") in (False, "false")
     message = first_text(attributes, ("error.message",))
     error = opened.error
-    if failed or message or _is_refusal(opened.result):
-        error = ToolError(type="", message=message or _told(opened.result))
+    result = object_at(opened.result.value)
+    # Of a call that was refused for its arguments the tool did not run, and the model was given the reason.
+    is_refusal = result.get("error") is True and result.keys() == {"error", "message", "validationErrors"}
+    if failed or message or is_refusal:
+        shown = result.get("message")
+        error = failure(message or (shown if isinstance(shown, str) else opened.result.text))
     return ToolReading(
         name=first_text(attributes, ("gen_ai.tool.name", "mastra.mcp_server_request.target_name")),
-        inferred_name=_name_in(span.name, _TOOL_SPAN_PREFIXES),
+        inferred_name=after_prefix(span.name, _TOOL_SPAN_PREFIXES),
         call_id=first_text(attributes, ("gen_ai.tool.call.id", "toolCallId")),
         arguments=first_arguments(attributes, ("gen_ai.tool.call.arguments", "gen_ai.tool.input", "input")),
         result=opened.result,
@@ -72,16 +81,17 @@ def _tool(span: Span) -> ToolReading:
 
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
-    output = _first(attributes, _OUTPUTS, is_output=True)
-    awaited = _awaited(output)
+    output = first_output(attributes, _OUTPUTS)
+    text = value_at(output.value, "text")
+    awaited = NOTHING_AWAITED if isinstance(text, str) else _awaited(output)
     return AgentReading(
         name=first_text(attributes, ("gen_ai.agent.name",)),
-        inferred_name=_name_in(span.name, _RUN_SPAN_PREFIXES)
+        inferred_name=after_prefix(span.name, _RUN_SPAN_PREFIXES)
         or first_text(attributes, ("gen_ai.agent.id", "agent.id")),
         id=first_text(attributes, ("gen_ai.agent.id", "agent.id")),
         session=first_text(attributes, ("gen_ai.conversation.id", "threadId")),
-        input=_first(attributes, _INPUTS, is_output=False),
-        output=ABSENT if awaited else output,
+        input=first_input(attributes, _INPUTS),
+        output=text_value(text) if isinstance(text, str) else ABSENT if awaited else output,
         awaited=awaited,
     )
 
@@ -103,52 +113,18 @@ def _conversation(span: Span) -> Conversation:
 
 
 def _answer_key(kind: str) -> str:
-    """Where a span of this type tells what the model answered, with the calls that it asked for."""
+    """Where a span of this type has the model's answer, with the calls in it."""
     return f"mastra.{kind}.output"
 
 
 def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
-    """The call that a run which was suspended waits for; its arguments stand where the model asked for it."""
-    told = output.value
-    if not isinstance(told, dict) or told.get("status") != "suspended":
-        return NOTHING_AWAITED
-    name, call_id, reason = (told.get(key) for key in ("toolName", "toolCallId", "reason"))
-    if not isinstance(name, str) or not isinstance(call_id, str):
+    """The call that a suspended run waits for; its arguments are where the model requested it."""
+    suspended = object_at(output.value)
+    name, call_id, reason = (suspended.get(key) for key in ("toolName", "toolCallId", "reason"))
+    if suspended.get("status") != "suspended" or not isinstance(name, str) or not isinstance(call_id, str):
         return NOTHING_AWAITED
     request = CallRequest(call_id=call_id, name=name, arguments=None, has_arguments=False)
     return {call_id: AwaitedCall(request, reason if isinstance(reason, str) else "suspended")}
-
-
-def _is_refusal(result: DecodedValue) -> bool:
-    """Whether the call was refused for its arguments: the tool did not run, and the model was told why."""
-    value = result.value
-    return isinstance(value, dict) and value.get("error") is True and value.keys() == _REFUSAL_KEYS
-
-
-def _told(result: DecodedValue) -> str:
-    """What a result says of the failure that it stands for."""
-    message = result.value.get("message") if isinstance(result.value, dict) else None
-    return message if isinstance(message, str) else result.text or ""
-
-
-def _first(attributes: Attributes, keys: tuple[str, ...], *, is_output: bool) -> DecodedValue:
-    for key in keys:
-        if key in attributes:
-            decoded = (decode_output if is_output else decode_input)(attributes.get(key))
-            value = decoded.value
-            if is_output and isinstance(value, dict):
-                text = value.get("text")
-                if isinstance(text, str):
-                    return text_value(text)
-            return decoded
-    return ABSENT
-
-
-def _name_in(span_name: str, prefixes: tuple[str, ...]) -> str:
-    for prefix in prefixes:
-        if span_name.startswith(prefix):
-            return span_name[len(prefix) :].strip()
-    return ""
 
 
 DIALECT: Final = Dialect("mastra", (_TYPE,), _role, _tool, _agent, _conversation, rank=20)

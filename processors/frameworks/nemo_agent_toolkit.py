@@ -3,30 +3,37 @@
 from typing import Final
 
 from processors.model import (
-    ABSENT,
-    DecodedValue,
     JsonObject,
     JsonValue,
-    ValueState,
-    decode_result,
     parse_text,
     text_value,
 )
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_object,
+    first_result,
+    first_text,
+    text_at,
+)
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.chat_envelope import first_input, first_output
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.spans import Attributes, Span
 
 _EVENTS = ("nat.event_type", "aiq.event_type")
+_ROLES = roles(
+    agent="WORKFLOW_START",
+    tool="TOOL_START",
+    model="LLM_START",
+    judge=("GUARDRAIL_START", "EVALUATOR_START"),
+)
 _STEP = ("nat.subspan.name", "aiq.subspan.name")
 _FUNCTION = ("nat.function.name", "aiq.function.name")
 _INPUT = "input.value"
 _OUTPUT = "output.value"
 
 _UNKNOWN = "unknown"
-_ROOT = "root"
 _WORKFLOW = "<workflow>"
 _TYPES = frozenset(
     {
@@ -36,36 +43,29 @@ _TYPES = frozenset(
 )  # fmt: skip
 """Kinds of workflows that come with the toolkit: they name no agent."""
 _GRAPH = "LangGraph"
-_ANSWER_TYPES = ("AIMessageChunk", "ai")
-_CHAT_KEYS = frozenset({"input_message", "messages"})
-_ASKED_FOR = "\n\nTool calls: "
-"""What stands between the text of a model's answer and the calls that it asks for."""
+_CALLS = "\n\nTool calls: "
+"""What separates the text of a model's answer from the calls in it."""
 
 
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
     event = first_text(attributes, _EVENTS)
-    if event == "WORKFLOW_START":
-        return SpanRole.AGENT
-    if event == "TOOL_START":
-        return SpanRole.TOOL
-    if event == "LLM_START":
-        return SpanRole.MODEL
-    if event in ("GUARDRAIL_START", "EVALUATOR_START"):
-        return SpanRole.JUDGE
     if event != "FUNCTION_START":
-        return SpanRole.OTHER
+        return _ROLES.get(event, SpanRole.OTHER)
     if not _is_function_itself(attributes):
         if first_text(attributes, _STEP) == _GRAPH:
             return SpanRole.AGENT
         return SpanRole.MODEL if _chained_answer(attributes) else SpanRole.OTHER
-    return SpanRole.AGENT if _is_workflow(attributes) else SpanRole.TOOL
+    parent = first_text(attributes, ("nat.function.parent_name", "aiq.function.parent_name"))
+    is_workflow = parent == "root" or first_text(attributes, _FUNCTION) == _WORKFLOW
+    return SpanRole.AGENT if is_workflow else SpanRole.TOOL
 
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     opened = first_result(attributes, (_OUTPUT,))
     is_function = first_text(attributes, _EVENTS) == "FUNCTION_START"
+    is_chat = not first_object(attributes, (_INPUT,)).keys().isdisjoint(("input_message", "messages"))
     return ToolReading(
         name=first_text(attributes, _STEP),
         inferred_name=span.name,
@@ -74,7 +74,7 @@ def _tool(span: Span) -> ToolReading:
         arguments_are_doubtful=is_function,  # they are what the function took: defaults are filled in
         result=opened.result,
         error=opened.error,
-        runs_agent=is_function and not _chat(attributes).keys().isdisjoint(_CHAT_KEYS),
+        runs_agent=is_function and is_chat,
     )
 
 
@@ -83,10 +83,12 @@ def _agent(span: Span) -> AgentReading:
     if first_text(attributes, _EVENTS) == "FUNCTION_START" and not _is_function_itself(attributes):
         return AgentReading(hides_calls=first_text(attributes, _STEP) == _GRAPH)
     session = first_text(attributes, ("session.id", "nat.conversation.id"))
+    name = span.name if span.name != _WORKFLOW else first_text(attributes, _STEP)
+    text = first_object(attributes, (_INPUT,)).get("input_message")
     return AgentReading(
-        name=_name(span),
+        name="" if name == _WORKFLOW or name in _TYPES else name,
         session="" if session == _UNKNOWN else session,
-        input=_asked(attributes),
+        input=text_value(text) if isinstance(text, str) else first_input(attributes, (_INPUT,)),
         output=first_output(attributes, (_OUTPUT,)),
     )
 
@@ -98,7 +100,9 @@ def _conversation(span: Span) -> Conversation:
     return Conversation(
         lambda: read_messages(attributes.get(_INPUT), "user"),
         lambda: _answered(first_text(attributes, (_OUTPUT,))),
-        lambda: read_tool_definitions(_metadata(attributes).get("tools_schema")),
+        lambda: read_tool_definitions(
+            first_object(attributes, ("nat.metadata", "aiq.metadata")).get("tools_schema")
+        ),
     )
 
 
@@ -110,69 +114,29 @@ def _is_function_itself(attributes: Attributes) -> bool:
 
 
 def _chained_answer(attributes: Attributes) -> list[ChatMessage]:
-    """The text of the message that a chain around a model's call made, without the calls it asks for.
+    """The text of the message that a chain around a model's call returned, without the calls in it.
 
-    Versions that tell of chains lose the steps after an agent's first turn, so that those would be all calls.
+    Versions that report chains lose the steps after an agent's first turn, so that those would be all calls.
     """
     if _is_function_itself(attributes):
         return []
-    message = first_value(attributes, (_OUTPUT,))
-    if not isinstance(message, dict) or message.get("type") not in _ANSWER_TYPES:
-        return []
-    text = message.get("content")
-    return [ChatMessage("assistant", text if isinstance(text, str) else "")]
+    message = first_object(attributes, (_OUTPUT,))
+    is_answer = message.get("type") in ("AIMessageChunk", "ai")
+    return [ChatMessage("assistant", text_at(message, "content"))] if is_answer else []
 
 
-def _is_workflow(attributes: Attributes) -> bool:
-    return (
-        first_text(attributes, ("nat.function.parent_name", "aiq.function.parent_name")) == _ROOT
-        or first_text(attributes, _FUNCTION) == _WORKFLOW
-    )
-
-
-def _name(span: Span) -> str:
-    for name in (span.name, first_text(span.attributes, _STEP)):
-        if name != _WORKFLOW:
-            return "" if name in _TYPES else name
-    return ""
-
-
-def _chat(attributes: Attributes) -> JsonObject:
-    """The input, where it is an object."""
-    value = first_value(attributes, (_INPUT,))
-    return value if isinstance(value, dict) else {}
-
-
-def _asked(attributes: Attributes) -> DecodedValue:
-    if _INPUT not in attributes:
-        return ABSENT
-    text = _chat(attributes).get("input_message")
-    return text_value(text) if isinstance(text, str) else decode_input(attributes.get(_INPUT))
-
-
-def _metadata(attributes: Attributes) -> JsonObject:
-    decoded = decode_result(first_text(attributes, ("nat.metadata", "aiq.metadata")))
-    if decoded.state is ValueState.PRESENT and isinstance(decoded.value, dict):
-        return decoded.value
-    return {}
-
-
-def _answered(told: str) -> list[ChatMessage]:
-    """The message of a model that the text `told` prints."""
-    text, mark, printed = told.rpartition(_ASKED_FOR)
+def _answered(printed: str) -> list[ChatMessage]:
+    """The message of a model in its printed form."""
+    text, mark, calls_text = printed.rpartition(_CALLS)
     calls: JsonValue = None
-    if mark:
-        try:
-            calls = parse_text(printed)
-        except ValueError:
-            text = told
-    else:
-        text = told
-    message: JsonObject = {"role": "assistant", "content": text.strip()}
+    try:
+        calls = parse_text(calls_text) if mark else None
+    except ValueError:
+        mark = ""
+    message: JsonObject = {"role": "assistant", "content": (text if mark else printed).strip()}
     if isinstance(calls, list):
         message["tool_calls"] = calls
-    messages: list[JsonValue] = [message]
-    return read_messages(messages, "assistant")
+    return read_messages(message, "assistant")
 
 
 DIALECT: Final = Dialect("nemo_agent_toolkit", _EVENTS, _role, _tool, _agent, _conversation, rank=20)

@@ -17,7 +17,7 @@ _OUTPUT = "output"
 
 _EMPTY = "COMPLETED"
 _CANCELLED = "CANCELLED"
-"""What stands in a history for a result that is not there yet, is empty, or never comes; results are JSON."""
+"""What replaces a result in a history that is empty, or never arrives; results are JSON."""
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -33,23 +33,22 @@ def _conversation(span: Span) -> Conversation:
     if _INPUT not in attributes:
         return Conversation()
     return Conversation(
-        lambda: _asked(attributes),
+        lambda: _given(attributes),
         lambda: _answered(attributes),
         lambda: read_tool_definitions(attributes.get("tools")),
     )
 
 
-def _asked(attributes: Attributes) -> list[ChatMessage]:
+def _given(attributes: Attributes) -> list[ChatMessage]:
     messages = read_messages(attributes.get(_INPUT), "user")
     for message in messages:
-        if message.responses:
-            message.responses = [
-                _told(response) for response in message.responses if response.content != "IN_PROGRESS"
-            ]
+        message.responses = [
+            _opened(response) for response in message.responses if response.content != "IN_PROGRESS"
+        ]
     return messages
 
 
-def _told(response: CallResponse) -> CallResponse:
+def _opened(response: CallResponse) -> CallResponse:
     if response.content == _EMPTY:
         return replace(response, has_content=False)
     return replace(response, failed=True) if response.content == _CANCELLED else response

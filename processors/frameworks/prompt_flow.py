@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from processors.shapes.attribute_reading import first_object
+from processors.shapes.attribute_reading import first_object, first_raw
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import (
     AgentReading,
@@ -18,7 +18,6 @@ from processors.spans import Span
 
 _INPUT = ("inputs",)
 _OUTPUT = "output"
-_MESSAGE = "llm.generated_message"
 _IS_OURS = ("framework", "promptflow")
 
 _role = by_signs(
@@ -37,7 +36,7 @@ def _conversation(span: Span) -> Conversation:
         return Conversation()
     return Conversation(
         lambda: read_messages(first_object(attributes, _INPUT).get("messages"), "user"),
-        lambda: read_model_response(attributes.get(_MESSAGE if _MESSAGE in attributes else _OUTPUT)),
+        lambda: read_model_response(first_raw(attributes, ("llm.generated_message", _OUTPUT))),
         lambda: read_tool_definitions(first_object(attributes, _INPUT).get("tools")),
     )
 

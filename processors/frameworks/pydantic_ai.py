@@ -9,8 +9,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from processors.model import ABSENT, CallCategory, DecodedValue, ToolError, ValueState, text_value
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
+from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, text_value
+from processors.shapes.attribute_reading import (
+    failure,
+    first_arguments,
+    first_result,
+    first_text,
+    first_value,
+    object_at,
+    objects_at,
+)
 from processors.shapes.chat_envelope import decode_output
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
@@ -56,12 +64,13 @@ def _role(span: Span) -> SpanRole | None:
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     opened = first_result(attributes, (_RESULT,))
+    text = opened.result.text or ""
     return ToolReading(
         name=first_text(attributes, (_TOOL_NAME,)),
         call_id=first_text(attributes, ("gen_ai.tool.call.id",)),
         arguments=first_arguments(attributes, (_ARGUMENTS,)),
         result=opened.result,
-        error=opened.error or _request_to_try_again(opened.result),
+        error=opened.error or (failure(text.removesuffix(_TRY_AGAIN)) if text.endswith(_TRY_AGAIN) else None),
         category=CallCategory.FINAL_ANSWER if _gives_the_answer(span) else CallCategory.FUNCTION,
     )
 
@@ -95,28 +104,27 @@ def _conversation(span: Span) -> Conversation:
 
 
 def _answer(attributes: Attributes, conversation: Conversation) -> DecodedValue:
-    """The run's result as it is told, else what the model said last, if that asks for no more calls."""
-    told = attributes.get(_ANSWER)
+    """The run's result as recorded, else the model's last answer, if that requests no more calls."""
+    result = attributes.get(_ANSWER)
     answered = after_results(conversation.output)
     last = answered[-1] if answered else None
-    said = last.text if last is not None and last.role == "assistant" and not last.requests else ""
-    if isinstance(told, str) and told != said:
-        answer = decode_output(told)
-        if answer.state is ValueState.PRESENT or not said:
+    text = last.text if last is not None and last.role == "assistant" and not last.requests else ""
+    if isinstance(result, str) and result != text:
+        answer = decode_output(result)
+        if answer.state is ValueState.PRESENT or not text:
             return answer
-    return text_value(said or None)
+    return text_value(text or None)
 
 
 def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
-    """The calls of `DeferredToolRequests`, with which a run ends that waits for somebody."""
-    told = output.value
-    if not isinstance(told, dict) or not _DEFERRED.keys() <= told.keys():
+    """The calls of `DeferredToolRequests`, with which a run ends that waits for decisions."""
+    deferred = object_at(output.value)
+    if not _DEFERRED.keys() <= deferred.keys():
         return NOTHING_AWAITED
     awaited: dict[str, AwaitedCall] = {}
     for key, source in _DEFERRED.items():
-        parts = told[key]
-        for part in parts if isinstance(parts, list) else ():
-            if isinstance(part, dict) and part.get("part_kind") == "tool-call":
+        for part in objects_at(deferred, key):
+            if part.get("part_kind") == "tool-call":
                 call_id, name, arguments = str(part["tool_call_id"]), str(part["tool_name"]), part.get("args")
                 request = CallRequest(call_id=call_id, name=name, arguments=arguments, has_arguments=True)
                 awaited[call_id] = AwaitedCall(request, source)
@@ -127,11 +135,6 @@ def _gives_the_answer(span: Span) -> bool:
     """Whether a call only makes the run's result out of what the model answered."""
     shown_as = span.attributes.text(_SHOWN_AS) or span.name
     return shown_as.startswith(_OUTPUT_FUNCTION)
-
-
-def _request_to_try_again(result: DecodedValue) -> ToolError | None:
-    text = result.text or ""
-    return ToolError(type="", message=text.removesuffix(_TRY_AGAIN)) if text.endswith(_TRY_AGAIN) else None
 
 
 def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
@@ -155,12 +158,10 @@ def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
 
 
 def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Sequence[ChatMessage]:
-    """The same messages, where a request of a tool for the answer is known as one."""
+    """The same messages, where a request of a tool for the answer is marked as one."""
     if not any(message.requests for message in messages):
         return messages
-    offered = first_value(attributes, (_OFFERED,))
-    tools = offered.get(_ANSWER_TOOLS) if isinstance(offered, dict) else None
-    names = [tool.get("name") for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
+    names = [tool.get("name") for tool in objects_at(first_value(attributes, (_OFFERED,)), _ANSWER_TOOLS)]
     for message in messages:
         message.requests = [
             replace(request, gives_answer=request.name in names) for request in message.requests

@@ -2,13 +2,12 @@
 
 from typing import Final
 
-from processors.model import ABSENT, ToolError, text_value
-from processors.shapes.attribute_reading import first_text, operation_name
+from processors.model import ToolError, text_value
+from processors.shapes.attribute_reading import failure, first_text, operation_name
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.spans import Attributes, Span
 
 _OUTCOME = "gen_ai.tool.call.outcome"
-_SUCCESS = "success"
 _PROMPT = "gen_ai.prompt"
 _ANSWER = "gen_ai.completion"
 _TARGET = "target"
@@ -23,10 +22,9 @@ def _role(span: Span) -> SpanRole | None:
     is_older = _is_older(attributes)
     if _OUTCOME in attributes or (is_older and operation == "execute_tool"):
         return SpanRole.TOOL
-    is_told = is_older or _PROMPT in attributes or _ANSWER in attributes
-    return (
-        SpanRole.AGENT if is_told and operation == "invoke_agent" and not attributes.among(_OTHERS) else None
-    )
+    is_own = is_older or _PROMPT in attributes or _ANSWER in attributes
+    is_run = operation == "invoke_agent" and not attributes.among(_OTHERS)
+    return SpanRole.AGENT if is_own and is_run else None
 
 
 def _tool(span: Span) -> ToolReading:
@@ -34,18 +32,18 @@ def _tool(span: Span) -> ToolReading:
     outcome = first_text(attributes, (_OUTCOME,))
     message = first_text(attributes, ("gen_ai.tool.call.result",))
     if not outcome and _is_older(attributes) and message.startswith(_OLDER_FAILURE):
-        return ToolReading(error=ToolError(type="", message=message))
-    if outcome in ("", _SUCCESS):
+        return ToolReading(error=failure(message))
+    if outcome in ("", "success"):
         return ToolReading()
-    told = first_text(attributes, ("gen_ai.tool.error.type",))
-    return ToolReading(error=ToolError(type=told or outcome, message=message))
+    error_type = first_text(attributes, ("gen_ai.tool.error.type",))
+    return ToolReading(error=ToolError(type=error_type or outcome, message=message))
 
 
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     return AgentReading(
-        input=text_value(attributes.text(_PROMPT)) if _PROMPT in attributes else ABSENT,
-        output=text_value(attributes.text(_ANSWER)) if _ANSWER in attributes else ABSENT,
+        input=text_value(attributes.text(_PROMPT)),
+        output=text_value(attributes.text(_ANSWER)),
         hides_calls=_is_older(attributes),
     )
 

@@ -11,14 +11,13 @@ from processors.model import (
     ABSENT,
     CallCategory,
     DecodedValue,
-    ValueState,
     decode_result,
-    parse_python_literal,
     text_value,
     value_of,
 )
-from processors.shapes.attribute_reading import first_arguments, first_text
+from processors.shapes.attribute_reading import first_arguments, first_text, object_at
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.spans import Span
 
 _DOTNET_SCOPE = "Microsoft.SemanticKernel"
@@ -27,19 +26,13 @@ _NAME = "gen_ai.tool.name"
 _RESULT = "gen_ai.tool.call.result"
 _PLUGIN_SEPARATOR = "-"
 _AGENT_OPTION = "instructions_override"
-_AGENT_INPUT = "messages"
 _PRINTED_CONTENTS = ("[TextContent(", "[ChatMessageContent(")
-_PRINTED_TEXT = re.compile(
-    r"""content_type='text', text=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"), encoding=""", re.DOTALL
-)
+_PRINTED_TEXT = re.compile(rf"content_type='text', text={QUOTED}, encoding=", re.DOTALL)
 
 
 def _role(span: Span) -> SpanRole | None:
-    return (
-        SpanRole.TOOL
-        if span.envelope.scope_name in ("semantic_kernel.functions.kernel_function", _DOTNET_SCOPE)
-        else None
-    )
+    is_function = span.envelope.scope_name in ("semantic_kernel.functions.kernel_function", _DOTNET_SCOPE)
+    return SpanRole.TOOL if is_function else None
 
 
 def _tool(span: Span) -> ToolReading:
@@ -67,22 +60,17 @@ def _agent(span: Span) -> AgentReading:
 
 def _is_prompt(span: Span, name: str) -> bool:
     """Whether the function is a prompt that the program runs: one of no plugin that no model asked for."""
-    if (
-        span.envelope.scope_name == _DOTNET_SCOPE
-    ):  # names the function alone: prompts get a name drawn for them
+    if span.envelope.scope_name == _DOTNET_SCOPE:  # names functions alone; prompts get a random name
         return _DRAWN_NAME.search(name) is not None
     return _PLUGIN_SEPARATOR not in name and "gen_ai.tool.call.id" not in span.attributes
 
 
-def _own_arguments(told: DecodedValue) -> DecodedValue:
+def _own_arguments(arguments: DecodedValue) -> DecodedValue:
     """The arguments without the option that an agent used as a plugin hands on to all that runs in it."""
-    value = told.value
-    if told.state is not ValueState.PRESENT or not isinstance(value, dict):
-        return told
-    if _AGENT_OPTION not in value or _AGENT_INPUT in value:
-        return told
-    own = {key: member for key, member in value.items() if key != _AGENT_OPTION}
-    return value_of(own)
+    value = object_at(arguments.value)
+    if _AGENT_OPTION not in value or "messages" in value:
+        return arguments
+    return value_of({key: member for key, member in value.items() if key != _AGENT_OPTION})
 
 
 def _printed_contents(span: Span) -> DecodedValue:
@@ -92,12 +80,10 @@ def _printed_contents(span: Span) -> DecodedValue:
         return ABSENT
     texts: list[str] = []
     for match in _PRINTED_TEXT.finditer(printed):
-        try:
-            text = parse_python_literal(match[1])
-        except ValueError:
+        text = printed_text(match)
+        if text is None:
             return ABSENT
-        if isinstance(text, str):
-            texts.append(text)
+        texts.append(text)
     if not texts:
         return ABSENT
     joined = "\n".join(texts)

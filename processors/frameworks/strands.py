@@ -4,8 +4,15 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from processors.model import ABSENT, CallCategory, ToolError, decode_result, text_value
-from processors.shapes.attribute_reading import first_result, first_text, operation_name
+from processors.model import ABSENT, CallCategory, decode_result, text_value
+from processors.shapes.attribute_reading import (
+    failure,
+    first_result,
+    first_text,
+    objects_at,
+    operation_name,
+    text_at,
+)
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
     AgentReading,
@@ -39,9 +46,9 @@ def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     error = None
     if attributes.get(_STATUS) == "error":
-        error = ToolError(type="", message="")
+        error = failure()
     elif attributes.get(_OLDER_STATUS) == "error":
-        error = ToolError(type="", message=_told_in_event(span))
+        error = failure(_result_in_event(span))
     description = attributes.text("gen_ai.tool.description") or ""
     gives_answer = description.startswith(FINAL_ANSWER_DESCRIPTIONS)
     return ToolReading(
@@ -69,16 +76,14 @@ def _awaited(interrupts: str | None) -> Mapping[str, AwaitedCall]:
     Where the interrupts cannot be read, because they were cut off for one, it is no known call that waits.
     """
     awaited: dict[str, AwaitedCall] = {}
-    told = decode_result(interrupts).value
-    for interrupt in told if isinstance(told, list) else ():
-        key = interrupt.get("id") if isinstance(interrupt, dict) else None
-        call = _INTERRUPTED_CALL.fullmatch(key) if isinstance(key, str) else None
+    for interrupt in objects_at(decode_result(interrupts).value):
+        call = _INTERRUPTED_CALL.fullmatch(text_at(interrupt, "id"))
         if call is not None:
             awaited[call[1]] = AwaitedCall(CallRequest(name="", call_id=call[1]), "interrupt")
     return awaited or {"": AwaitedCall(CallRequest(name="", call_id=""), "interrupt")}
 
 
-def _told_in_event(span: Span) -> str:
+def _result_in_event(span: Span) -> str:
     """The text that the model was given as the call's result: versions before 1 have the error only there."""
     for event in span.events:
         if event.name == "gen_ai.choice":
@@ -86,15 +91,11 @@ def _told_in_event(span: Span) -> str:
     return ""
 
 
-def _converted(span: Span) -> str | None:
-    """The answer where OpenInference's processor moved it out of the event, if it still has the line end."""
-    answer = span.attributes.text("output.value") or ""
-    return answer if answer.endswith("\n") else None
-
-
 def _answer(span: Span) -> str | None:
     """The agent's answer, without the line end that printing the result puts behind it."""
-    answer = _converted(span)
+    # OpenInference's processor moves the answer out of the event, and may leave the line end.
+    converted = span.attributes.text("output.value")
+    answer = converted if converted is not None and converted.endswith("\n") else None
     for event in span.events:
         if event.name == "gen_ai.choice":
             answer = event.attributes.text("message") or answer

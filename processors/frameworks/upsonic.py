@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from processors.model import ABSENT, DecodedValue, ToolError, ValueState, decode_result, text_value, value_of
-from processors.shapes.attribute_reading import first_arguments, first_text
+from processors.model import DecodedValue, ValueState, decode_result, text_value, value_of
+from processors.shapes.attribute_reading import failure, first_arguments, first_decoded, first_text, object_at
 from processors.shapes.chat_envelope import first_output
 from processors.shapes.dialect import AgentReading, Dialect, Sign, SpanRole, ToolReading, by_signs
 from processors.shapes.result_envelope import OpenedResult, open_result
@@ -12,8 +12,6 @@ from processors.spans import Attributes, Span
 _AGENT = "upsonic.agent.name"
 _TOOL = "upsonic.tool.name"
 _RESULT = "langfuse.observation.output"
-_WRAPPER = "func"
-"""The key under which what a function returned is told."""
 _PRINTED_WRAPPER = "{'func': "
 
 
@@ -26,7 +24,7 @@ def _tool(span: Span) -> ToolReading:
         call_id=first_text(attributes, ("upsonic.tool.call_id",)),
         arguments=first_arguments(attributes, ("langfuse.observation.input",)),
         result=opened.result,
-        error=opened.error or (ToolError(type="", message="") if failed else None),
+        error=opened.error or (failure() if failed else None),
     )
 
 
@@ -42,15 +40,13 @@ def _agent(span: Span) -> AgentReading:
 
 def _result(attributes: Attributes) -> OpenedResult:
     """What the function returned, out of the wrapper that is printed around it."""
-    if _RESULT not in attributes:
-        return OpenedResult(ABSENT)
-    decoded = decode_result(attributes.get(_RESULT))
+    decoded = first_decoded(attributes, (_RESULT,), decode_result)
     printed = decoded.text or ""
     if not printed.startswith(_PRINTED_WRAPPER):
         return open_result(decoded)
-    value = decode_result(printed).value
-    if isinstance(value, dict) and value.keys() == {_WRAPPER}:
-        return open_result(value_of(value[_WRAPPER]))
+    value = object_at(decode_result(printed).value)
+    if value.keys() == {"func"}:
+        return open_result(value_of(value["func"]))
     return OpenedResult(DecodedValue(None, printed, ValueState.TRUNCATED))
 
 

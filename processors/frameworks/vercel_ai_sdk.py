@@ -5,22 +5,18 @@ Version 7 itself writes the GenAI semantic conventions.
 
 from typing import Final
 
-from processors.model import ABSENT, DecodedValue, ValueState, decode_result, text_value
-from processors.shapes.attribute_reading import first_text
+from processors.model import DecodedValue, text_value
+from processors.shapes.attribute_reading import first_object, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, tool_fields
-from processors.shapes.messages import ChatMessage, add_request, last_text, read_messages
+from processors.shapes.chat_envelope import first_input, first_output
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, roles, tool_fields
+from processors.shapes.messages import ChatMessage, last_text, read_messages, said
 from processors.spans import Attributes, Span
 
 _OPERATION = "ai.operationId"
-_ROLES = {
-    "ai.toolCall": SpanRole.TOOL,
-    "ai.generateText": SpanRole.AGENT,
-    "ai.streamText": SpanRole.AGENT,
-    "ai.generateObject": SpanRole.AGENT,
-    "ai.streamObject": SpanRole.AGENT,
-}
+_ROLES = roles(
+    tool="ai.toolCall", agent=("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject")
+)
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -39,7 +35,7 @@ def _agent(span: Span) -> AgentReading:
         session=first_text(
             attributes, ("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id")
         ),
-        input=_asked(attributes),
+        input=_given(attributes),
         output=_answer(attributes),
     )
 
@@ -53,37 +49,29 @@ def _conversation(span: Span) -> Conversation:
     )
 
 
-def _asked(attributes: Attributes) -> DecodedValue:
+def _given(attributes: Attributes) -> DecodedValue:
     """The prompt: a text or messages, beside the system's text."""
-    if "ai.prompt" not in attributes:
-        return ABSENT
-    decoded = decode_result(attributes.get("ai.prompt"))
-    if decoded.state is ValueState.PRESENT and isinstance(decoded.value, dict):
-        for key in ("prompt", "messages"):
-            prompt = decoded.value.get(key)
-            text = prompt if isinstance(prompt, str) else last_text(read_messages(prompt, "user"), "user")
-            if text:
-                return text_value(text)
-    return decode_input(attributes.get("ai.prompt"))
+    prompts = first_object(attributes, ("ai.prompt",))
+    for key in ("prompt", "messages"):
+        prompt = prompts.get(key)
+        text = prompt if isinstance(prompt, str) else last_text(read_messages(prompt, "user"), "user")
+        if text:
+            return text_value(text)
+    return first_input(attributes, ("ai.prompt",))
 
 
 def _answer(attributes: Attributes) -> DecodedValue:
-    """The text of the answer, or the object that was asked for."""
+    """The text of the answer, or the object that was requested."""
     text = attributes.text("ai.response.text")
-    if text is not None:
-        return text_value(text)
-    return first_output(attributes, ("ai.response.object",))
+    return first_output(attributes, ("ai.response.object",)) if text is None else text_value(text)
 
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:
-    finish_reason = attributes.text("ai.response.finishReason") or ""
-    message = ChatMessage("assistant", attributes.text("ai.response.text") or "", finish_reason=finish_reason)
-    if "ai.response.toolCalls" in attributes:
-        calls = decode_result(attributes.get("ai.response.toolCalls")).value
-        for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, dict):
-                add_request(message, call)
-    return [message] if message.text or message.requests else []
+    text = attributes.text("ai.response.text") or ""
+    messages = said(text, first_value(attributes, ("ai.response.toolCalls",)))
+    for message in messages:
+        message.finish_reason = attributes.text("ai.response.finishReason") or ""
+    return messages
 
 
 DIALECT: Final = Dialect(
