@@ -26,21 +26,28 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
+    failure,
+    first_decoded,
+    first_object,
+    first_raw,
     first_text,
-    first_value,
     flattened_list,
+    list_at,
+    object_at,
+    objects_at,
+    text_at,
+    value_at,
 )
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.chat_envelope import decode_input, decode_output, first_output
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.messages import read_messages
 from processors.shapes.placeholder_names import (
     DELEGATION_TOOL_NAMES,
     FINAL_ANSWER_TOOL_NAMES,
     GENERIC_CHAIN_NAMES,
-    HANDOFF_TOOL_NAMES,
-    HANDOFF_TOOL_PREFIXES,
     TOOL_CLASSES,
+    handoff_or_function,
 )
 from processors.shapes.result_envelope import OUTPUT, OpenedResult, open_result
 from processors.spans import Attributes, Span
@@ -55,25 +62,16 @@ _GRAPH_NODE = _PROPERTY + GRAPH_NODE
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
 _TASK_AGENT = "crewai.task.agent"
-_LEAVES_OUT_NO_ARGUMENTS = "agno"
 _TEAM = "agno.team.name"
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "tool.arguments", _INPUT)
 _RESULTS = ("gen_ai.tool.call.result", _OUTPUT)
-_BLOCKS = '[{"type": "'
 _PROMPTS = "gen_ai.prompt."
 _COMPLETIONS = "gen_ai.completion."
 _WITHOUT_GENAI = {_PROMPTS: "llm.prompts.", _COMPLETIONS: "llm.completions."}
 _FUNCTIONS = "llm.request.functions."
-_ROLES = {
-    "tool": SpanRole.TOOL,
-    "handoff": SpanRole.TOOL,
-    "agent": SpanRole.AGENT,
-    "workflow": SpanRole.WORKFLOW,
-    "chat": SpanRole.MODEL,
-}
+_ROLES = roles(tool=("tool", "handoff"), agent="agent", workflow="workflow", model="chat")
 _STEP_RESULT_KEYS = {"tool_name", "tool_id", "tool_output"}
 _JAVASCRIPT_GRAPH_SCOPE = "@traceloop/instrumentation-langchain"
-_NAMED_CALL_KEYS = {"tool_name", "arguments"}
 _GRAPH_CALL_KEYS = {"input_str", "tags", "metadata", "inputs", "kwargs"}
 # The printed outcome of a call: `status='success' result={...} error=None updated_session_state=None ...`
 _PRINTED_OUTCOME = re.compile(
@@ -83,7 +81,7 @@ _PRINTED_OUTCOME = re.compile(
 
 
 class _OpenedCall(NamedTuple):
-    """Arguments outside their envelope, and what it tells of the call."""
+    """Arguments outside their envelope, and what it holds of the call."""
 
     arguments: DecodedValue
     call_id: str = ""
@@ -99,9 +97,7 @@ def _role(span: Span) -> SpanRole | None:
         return SpanRole.TOOL
     if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
         return SpanRole.AGENT
-    if kind == "workflow" and _TEAM in attributes:
-        return SpanRole.AGENT
-    if kind == "workflow" and _is_agent_workflow(span):
+    if kind == "workflow" and (_TEAM in attributes or _is_agent_workflow(span)):
         return SpanRole.AGENT
     workflow = attributes.text("traceloop.workflow.name") or ""
     if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(workflow):
@@ -116,12 +112,12 @@ def _tool(span: Span) -> ToolReading:
     name = first_text(attributes, ("gen_ai.tool.name", _STEP_TOOL, _NAME))
     is_named_by_class = name in TOOL_CLASSES
     if is_named_by_class:
-        name = _name_in_result(attributes) or name
+        message = first_object(attributes, (_OUTPUT,))
+        name = (text_at(message, "kwargs", "name") if "lc" in message else "") or name
     call = _arguments(attributes)
     opened = _result(attributes, call.category)
     category = call.category
-    is_handoff = name in HANDOFF_TOOL_NAMES or name.startswith(HANDOFF_TOOL_PREFIXES)
-    if attributes.get(_KIND) == "handoff" or is_handoff:
+    if attributes.get(_KIND) == "handoff" or handoff_or_function(name) is CallCategory.HANDOFF:
         category = CallCategory.HANDOFF
     elif name in FINAL_ANSWER_TOOL_NAMES:
         category = CallCategory.FINAL_ANSWER
@@ -158,7 +154,7 @@ def _agent(span: Span) -> AgentReading:
         name=name,
         inferred_name="" if inferred in GENERIC_CHAIN_NAMES else inferred,
         session=first_text(attributes, ("gen_ai.conversation.id", *_SESSIONS)),
-        input=_asked(attributes),
+        input=_given(attributes),
         output=_answered(attributes),
         hides_calls=_TASK_AGENT in attributes,
     )
@@ -179,11 +175,10 @@ def _messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
     """The flattened messages, with the content blocks that were written as one text."""
     messages = flattened_list(attributes, prefix) or flattened_list(attributes, _WITHOUT_GENAI[prefix])
     for message in messages:
-        content = message.get("content") if isinstance(message, dict) else None
-        if not isinstance(message, dict) or not isinstance(content, str) or not content.startswith(_BLOCKS):
-            continue
-        blocks = decode_result(content).value
-        if isinstance(blocks, list) and all(isinstance(block, dict) and "type" in block for block in blocks):
+        content = text_at(message, "content")
+        blocks = decode_result(content).value if content.startswith('[{"type": "') else None
+        is_content = isinstance(blocks, list) and all("type" in object_at(block) for block in blocks)
+        if isinstance(message, dict) and is_content:
             message["content"] = blocks
     return messages
 
@@ -194,12 +189,10 @@ def _is_agent_workflow(span: Span) -> bool:
 
 
 def _agent_of_step(attributes: Attributes) -> str:
-    """The agent that a step of a workflow tells in what it puts out, or in the run's result."""
-    told = decode_result(attributes.get(_OUTPUT)).value
-    if isinstance(told, dict) and isinstance(told.get("result"), dict):
-        told = told["result"]
-    name = told.get("current_agent_name") if isinstance(told, dict) else None
-    return name if isinstance(name, str) else ""
+    """The agent in the output of a workflow's step, or in the run's result."""
+    output = decode_result(attributes.get(_OUTPUT)).value
+    result = value_at(output, "result")
+    return text_at(result if isinstance(result, dict) else output, "current_agent_name")
 
 
 def _run_in_graph(attributes: Attributes) -> str | None:
@@ -212,156 +205,110 @@ def _run_in_graph(attributes: Attributes) -> str | None:
 
 
 def _arguments(attributes: Attributes) -> _OpenedCall:
-    for key in _ARGUMENTS:
-        if key in attributes:
-            return _out_of_envelope(decode_arguments(attributes.get(key)))
-    if attributes.get("gen_ai.system") == _LEAVES_OUT_NO_ARGUMENTS and _OUTPUT in attributes:
-        return _OpenedCall(_of({}))
-    return _OpenedCall(ABSENT)
-
-
-def _out_of_envelope(decoded: DecodedValue) -> _OpenedCall:
-    value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
-        return _OpenedCall(decoded)
+    key = next((key for key in _ARGUMENTS if key in attributes), None)
+    if key is None:
+        leaves_out_none = attributes.get("gen_ai.system") == "agno" and _OUTPUT in attributes
+        return _OpenedCall(value_of({}) if leaves_out_none else ABSENT)
+    decoded = decode_arguments(attributes.get(key))
+    value = object_at(decoded.value)
     if "input_str" in value and len(value) > 1 and value.keys() <= _GRAPH_CALL_KEYS:
-        options = value.get("kwargs")
-        call_id = options.get("tool_call_id") if isinstance(options, dict) else None
         inputs = value.get("inputs")
-        arguments = _of(inputs) if isinstance(inputs, dict) else decode_arguments(value["input_str"])
-        return _OpenedCall(arguments, call_id if isinstance(call_id, str) else "")
-    if value.keys() == _NAMED_CALL_KEYS:
+        arguments = value_of(inputs) if isinstance(inputs, dict) else decode_arguments(value["input_str"])
+        return _OpenedCall(arguments, text_at(value, "kwargs", "tool_call_id"))
+    if value.keys() == {"tool_name", "arguments"}:
         return _OpenedCall(decode_arguments(value["arguments"]), category=CallCategory.MCP)
     return _OpenedCall(arguments_of_recorded_call(decoded))
 
 
-def _of(arguments: JsonObject) -> DecodedValue:
-    return value_of(arguments)
-
-
 def _only_argument(arguments: DecodedValue) -> DecodedValue:
     """The arguments as the text that a callback was handed."""
-    value = arguments.value
-    given = value.get("args") if isinstance(value, dict) and len(value) == 1 else None
-    return decode_arguments(given[0]) if isinstance(given, list) and len(given) == 1 else arguments
-
-
-def _name_in_result(attributes: Attributes) -> str:
-    """The tool's name in the message that it answered with, where its span is named after its class."""
-    told = first_value(attributes, (_OUTPUT,))
-    fields = told.get("kwargs") if isinstance(told, dict) and "lc" in told else None
-    name = fields.get("name") if isinstance(fields, dict) else None
-    return name if isinstance(name, str) else ""
+    given = list_at(arguments.value, "args") if len(object_at(arguments.value)) == 1 else []
+    return decode_arguments(given[0]) if len(given) == 1 else arguments
 
 
 def _result(attributes: Attributes, category: CallCategory) -> OpenedResult:
-    for key in _RESULTS:
-        if key in attributes:
-            raw = attributes.get(key)
-            printed = _PRINTED_OUTCOME.fullmatch(raw) if isinstance(raw, str) else None
-            if printed:
-                return _printed_result(printed)
-            decoded = decode_result(raw)
-            return _opened_by_server(decoded) if category is CallCategory.MCP else _opened(decoded)
-    return OpenedResult(ABSENT)
+    raw = first_raw(attributes, _RESULTS)
+    printed = _PRINTED_OUTCOME.fullmatch(raw) if isinstance(raw, str) else None
+    if printed:
+        return _printed_result(printed)
+    decoded = first_decoded(attributes, _RESULTS, decode_result)
+    return _opened_by_server(decoded) if category is CallCategory.MCP else _opened(decoded)
 
 
 def _opened_by_server(decoded: DecodedValue) -> OpenedResult:
     """What a tool server answered: its text, or a list of its content blocks."""
     value = decoded.value
-    if decoded.state is not ValueState.PRESENT:
-        return OpenedResult(decoded)
     if isinstance(value, dict) and "result" in value and value.keys() <= {"result", "is_error"}:
         result = decode_result(value["result"])
-        failed = value.get("is_error") is True
-        return OpenedResult(result, "", ToolError(type="", message=result.text or "") if failed else None)
-    if isinstance(value, list) and value and all(_is_text_block(block) for block in value):
-        texts = [str(block["content"]) for block in value if isinstance(block, dict)]
-        return OpenedResult(decode_result("\n".join(texts)))
+        return OpenedResult(result, "", failure(result.text) if value.get("is_error") is True else None)
+    blocks = objects_at(value)
+    if blocks and len(blocks) == len(list_at(value)) and all(map(_is_text_block, blocks)):
+        return OpenedResult(decode_result("\n".join(str(block["content"]) for block in blocks)))
     return open_result(decoded)
 
 
-def _is_text_block(block: JsonValue) -> bool:
-    return isinstance(block, dict) and block.keys() == {"type", "content"} and block["type"] == "text"
+def _is_text_block(block: JsonObject) -> bool:
+    return block.keys() == {"type", "content"} and block["type"] == "text"
 
 
 def _opened(decoded: DecodedValue) -> OpenedResult:
-    value = decoded.value
-    if isinstance(value, dict) and value.keys() >= _STEP_RESULT_KEYS:
-        call_id = value["tool_id"]
+    value = object_at(decoded.value)
+    if value.keys() >= _STEP_RESULT_KEYS:
         opened = open_result(decode_result(value["tool_output"]))
-        return opened._replace(call_id=call_id if isinstance(call_id, str) else "")
-    if (
-        decoded.state is ValueState.PRESENT
-        and isinstance(value, dict)
-        and value.keys() == {"output", "kwargs"}
-    ):
+        return opened._replace(call_id=text_at(value, "tool_id"))
+    if value.keys() == {"output", "kwargs"}:
         decoded = decode_result(value["output"])
     return open_result(decoded, OUTPUT)
 
 
 def _printed_result(printed: re.Match[str]) -> OpenedResult:
-    """The result in a printed outcome, which tells of failures that the span's status does not."""
-    error = None
-    if printed["status"] == "failure":
-        error = ToolError(type="", message=_literal_text(printed["error"]))
-    if error is not None and printed["result"] == "None":
-        return OpenedResult(ABSENT, "", error)
+    """The result in a printed outcome, which shows failures that the span's status does not."""
+    error = failure(_literal_text(printed["error"])) if printed["status"] == "failure" else None
     if printed["result"] == "None":
-        return OpenedResult(DecodedValue(None, "None", ValueState.PRESENT), "", error)
+        nothing = DecodedValue(None, "None", ValueState.PRESENT)
+        return OpenedResult(nothing if error is None else ABSENT, "", error)
     return open_result(decode_result(_literal_text(printed["result"])))._replace(error=error)
 
 
 def _literal_text(text: str) -> str:
-    """The text inside the quotes of a printed text; what is no text comes back as it is."""
-    if text[:1] in ("'", '"'):
-        try:
-            value = parse_python_literal(text)
-        except ValueError:
-            return text
-        return value if isinstance(value, str) else text
-    return text
+    """The text inside the quotes of a printed text; what is no text is returned as it is."""
+    value = _literal(text) if text[:1] in ("'", '"') else None
+    return value if isinstance(value, str) else text
+
+
+def _literal(text: str) -> JsonValue:
+    try:
+        return parse_python_literal(text)
+    except ValueError:
+        return None
 
 
 def _error_in_status(span: Span) -> ToolError | None:
-    """The error that stands in a printed dictionary as the description of the status."""
+    """The error in a printed dictionary that is the description of the status."""
     description = span.status_message
-    if not description.startswith("{'message':"):
-        return None
-    try:
-        told = parse_python_literal(description)
-    except ValueError:
-        return None
-    details = told.get("data") if isinstance(told, dict) else None
-    message = details.get("error") if isinstance(details, dict) else None
-    return ToolError(type="", message=message) if isinstance(message, str) else None
+    reported = _literal(description) if description.startswith("{'message':") else None
+    message = value_at(reported, "data", "error")
+    return failure(message) if isinstance(message, str) else None
 
 
-def _asked(attributes: Attributes) -> DecodedValue:
-    """What a run was asked: the one argument of a function, or what a graph was given."""
+def _given(attributes: Attributes) -> DecodedValue:
+    """What a run was given: the one argument of a function, or the input of a graph."""
     if _INPUT not in attributes:
         return text_value(attributes.text("crewai.task.description")) if _TASK_AGENT in attributes else ABSENT
     decoded = decode_arguments(attributes.get(_INPUT))
     value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
+    if not isinstance(value, dict):
         return decode_input(attributes.get(_INPUT))
     if "inputs" in value and "kwargs" in value:
         return decode_input(value["inputs"])
-    call = arguments_of_recorded_call(decoded).value
-    positional: JsonValue = call.get("$args") if isinstance(call, dict) else None
-    if isinstance(call, dict) and isinstance(positional, list) and len(positional) == len(call) == 1:
-        return decode_input(positional[0])
-    return decode_input(call)
+    call = object_at(arguments_of_recorded_call(decoded).value)
+    positional = list_at(call, "$args")
+    return decode_input(positional[0] if len(positional) == len(call) == 1 else call)
 
 
 def _answered(attributes: Attributes) -> DecodedValue:
-    if _OUTPUT not in attributes:
-        return ABSENT
-    decoded = decode_result(attributes.get(_OUTPUT))
-    value = decoded.value
-    if decoded.state is ValueState.PRESENT and isinstance(value, dict) and "outputs" in value:
-        return decode_output(value["outputs"])
-    return decode_output(attributes.get(_OUTPUT))
+    outputs = first_object(attributes, (_OUTPUT,))
+    return decode_output(outputs["outputs"]) if "outputs" in outputs else first_output(attributes, (_OUTPUT,))
 
 
 def _bare_name(name: str) -> str:

@@ -37,12 +37,12 @@ _FINISH_REASONS: Final = (
 )  # fmt: skip
 _ASKS: Final = frozenset({"functioncall", "toolcall", "toolcalls", "toolexecution", "tooluse"})
 _ASKS_FOR_NOTHING: Final = frozenset({"contentfilter", "endturn", "refusal", "stop", "stopsequence"})
-"""Of an answer that was cut at its longest (`length`) nobody knows."""
+"""An answer that was cut at its longest (`length`) leaves it unknown."""
 _CLASS: Final = "finishreason"
 """The class of an enumeration that was written with its member."""
 _PROVIDERS: Final = ("gen_ai.provider.name", "gen_ai.system")
 _STOPS_ANYHOW: Final = ("gemini", "google", "gcp", "vertex", "ollama")
-"""Providers that end with `stop` where calls are asked for, too."""
+"""Providers that end with `stop` where calls are requested, too."""
 _WORD: Final = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]+)*")
 
 
@@ -98,12 +98,12 @@ class SpanReading:
 
     @property
     def agent_name(self) -> str:
-        """What the span of a run calls its agent, or lets guess."""
+        """What the span of a run calls its agent, or implies."""
         return self.agent.name or self.agent.inferred_name
 
     @property
     def agent_of_turn(self) -> str:
-        """The agent for which a model answered, where the model's span tells it; a placeholder is no name."""
+        """The agent for which a model answered, where the model's span names it; a placeholder is no name."""
         name = self.span.attributes.text(AGENT_NAME_OF_TURN) or ""
         return "" if is_placeholder_agent(name) else name
 
@@ -113,7 +113,7 @@ class SpanReading:
         return text_in(encoded[key]) if key and key in encoded else None
 
     def asks_for_calls(self, *, in_loop: bool) -> bool | None:
-        """Whether a model's answer asks for calls, as its end tells; None where that is not known.
+        """Whether a model's answer requests calls, by the reason why it ended; None where that is unknown.
 
         A request that failed has no answer. `in_loop`: what traces the agent's run traces its turns as well.
         """
@@ -125,7 +125,7 @@ class SpanReading:
 
     @property
     def model(self) -> str:
-        """The model that answered, else the one that was asked for; empty where none is told."""
+        """The model that answered, else the requested one; empty where neither is known."""
         shape = self.shape
         if shape.usage_readers:
             return self.usage.model
@@ -133,7 +133,7 @@ class SpanReading:
 
     @property
     def tokens(self) -> TokenUsage | None:
-        """The tokens that the span tells; None unless it tells input and output."""
+        """The tokens on the span; None unless it has input and output."""
         shape = self.shape
         if shape.usage_readers:
             return self.usage.usage
@@ -141,25 +141,29 @@ class SpanReading:
 
     @property
     def is_request(self) -> bool:
-        """Whether the span of a model's turn is a request to one, not what only tells of its messages."""
+        """Whether the span of a model's turn is a request to one, not only a report of its messages."""
         return not self.shape.usage_readers or self.usage.is_request
 
     @property
     def usage(self) -> UsageReading:
-        """The model, the tokens and the time to the first output that the span tells; read anew each time."""
-        told = NO_USAGE
+        """The model, the tokens and the time to the first output on the span; read anew each time."""
+        usage = NO_USAGE
         for read in self.shape.usage_readers:
-            told = merged_usage(told, read(self.span))
+            usage = merged_usage(usage, read(self.span))
         plan = self.shape.usage_plan
-        return told if plan is None else merged_usage(told, plan.read(self.span))
+        return usage if plan is None else merged_usage(usage, plan.read(self.span))
 
     @late
     def conversation(self) -> Conversation:
         """The messages of the first dialect that has any; input and output are chosen apart."""
-        merged, *others = [dialect.conversation(self.span) for dialect in self.shape.dialects]
-        for other in others:
-            merged = _merged_conversation(merged, other)
-        return merged
+        conversations = [dialect.conversation(self.span) for dialect in self.shape.dialects]
+        if len(conversations) == 1:
+            return conversations[0]
+        return Conversation(
+            lambda: next(filter(None, (one.input for one in conversations)), ()),
+            lambda: next(filter(None, (one.output for one in conversations)), ()),
+            lambda: next(filter(None, (one.tools() for one in conversations)), {}),
+        )
 
 
 @dataclass
@@ -173,22 +177,18 @@ class Trace:
 
     def has(self, role: SpanRole) -> bool:
         """Whether some span has this role."""
-        for shape in self.shapes:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+        for shape in self.shapes:  # noqa: SIM110  # at every trace: a generator costs twice as much
             if shape.role is role:
                 return True
         return False
 
     def is_told_by(self, dialect: str) -> bool:
         """Whether the dialect of this name reads some span."""
-        for shape in self.shapes:
-            for told in shape.dialects:
-                if told.name == dialect:
-                    return True
-        return False
+        return any(reader.name == dialect for shape in self.shapes for reader in shape.dialects)
 
     @late
     def interruptions(self) -> Mapping[int, str]:
-        """The spans that stopped to wait for somebody, and those right above one; with the exception."""
+        """The spans that stopped to wait for a person, and those right above one; with the exception."""
         found: dict[int, str] = {}
         for position, reading in enumerate(self.readings):
             if reading is not None and (name := interruption_of(reading.span)):
@@ -240,17 +240,17 @@ class RunScope:
     asked_by: int = -1
     """The tool call of the parent run under which this run lies, or -1."""
     agent_name: str = ""
-    """The agent's name as its calls or steps tell it, where no span of its own does."""
+    """The agent's name in its calls or steps, where no span of its own has it."""
     tools: list[int] = field(default_factory=list)
     """The calls."""
     models: list[int] = field(default_factory=list)
     """Model calls of the run's own turns, not those that a tool or another model call made."""
     steps: list[int] = field(default_factory=list)
-    """Steps of the run that tell the agent's name."""
+    """Steps of the run that name the agent."""
     is_whole: bool = True
     """False where the span that stands for the run may lack what lies above it."""
     has_lost_parents: bool = False
-    """True where some span of the run named a parent that never came."""
+    """True where some span of the run named a parent that never arrived."""
     followed_by: int = -1
     """The span with which another agent took over from this one within its workflow, or -1."""
     has_calls: bool = False
@@ -258,7 +258,7 @@ class RunScope:
     is_wrapper: bool = False
     """True where it only wraps other runs: what lies in it belongs to `parent`."""
     renamed: dict[int, str] = field(default_factory=dict)
-    """Names of calls that their spans, at these positions, could not tell."""
+    """Names of calls that their spans, at these positions, lack."""
 
 
 class Found(NamedTuple):
@@ -287,9 +287,9 @@ class Rewrite(NamedTuple):
     stage: Literal["agents", "runs"]
     """`agents`: before calls and turns are given to runs. `runs`: when all runs are known."""
     applies: Callable[[Trace, Found], bool]
-    """One cheap question, asked of every trace; `rewrite` is called only where the answer is yes."""
+    """One cheap test of every trace; `rewrite` is called only where it holds."""
     rewrite: Callable[[Trace, Found], Found]
-    """What is to be gone on with; it may change the runs that it is given."""
+    """Returns what the next passes use; it may change the runs that it is given."""
 
 
 def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
@@ -316,20 +316,17 @@ def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
 
 
 def merged_agents(readings: Sequence[AgentReading]) -> AgentReading:
-    """One run out of all reports of it: what one leaves out is taken from the next that tells it."""
+    """One run out of all reports of it: what one leaves out is taken from the next that has it."""
     if len(readings) == 1:
         return readings[0]
 
-    def first(texts: Iterable[str]) -> str:
-        return next(filter(None, texts), "")
-
+    texts = {
+        field: next(filter(None, (getattr(reading, field) for reading in readings)), "")
+        for field in ("name", "inferred_name", "id", "version", "session")
+    }
     awaited = next((reading.awaited for reading in readings if reading.awaited), NOTHING_AWAITED)
     return AgentReading(
-        name=first(reading.name for reading in readings),
-        inferred_name=first(reading.inferred_name for reading in readings),
-        id=first(reading.id for reading in readings),
-        version=first(reading.version for reading in readings),
-        session=first(reading.session for reading in readings),
+        **texts,
         input=_best([reading.input for reading in readings]),
         output=ABSENT if awaited else _best([reading.output for reading in readings]),
         awaited=awaited,
@@ -339,56 +336,45 @@ def merged_agents(readings: Sequence[AgentReading]) -> AgentReading:
 
 
 def decoded(captured: Captured) -> DecodedValue:
-    """What is known of a value now."""
+    """The value, read now where it was not."""
     return captured() if callable(captured) else captured
 
 
 def _best(values: Sequence[Captured]) -> Captured:
     """The first value that is present, else the first that is there at all; nothing is read yet."""
-    told = [value for value in values if value is not ABSENT]
-    if len(told) < 2:
-        return told[0] if told else ABSENT
+    known = [value for value in values if value is not ABSENT]
+    if len(known) < 2:
+        return known[0] if known else ABSENT
 
     def chosen() -> DecodedValue:
-        found = ABSENT
-        for value in told:
-            if found.state is ValueState.PRESENT:
+        best = ABSENT
+        for value in known:
+            if best.state is ValueState.PRESENT:
                 break
-            found = better(found, decoded(value))
-        return found
+            best = better(best, decoded(value))
+        return best
 
     return chosen
 
 
-def _merged_conversation(first: Conversation, second: Conversation) -> Conversation:
-    return Conversation(
-        lambda: first.input or second.input,
-        lambda: first.output or second.output,
-        lambda: first.tools() or second.tools(),
-    )
-
-
 def _without_placeholders(reading: AgentReading) -> AgentReading:
-    name, inferred, agent_id = reading.name, reading.inferred_name, reading.id
-    if name and is_placeholder_agent(name):
-        reading = replace(reading, name="")
-    if inferred and is_placeholder_agent(inferred):
-        reading = replace(reading, inferred_name="")
-    if agent_id and is_placeholder_agent(agent_id):
-        reading = replace(reading, id="")
+    for key in ("name", "inferred_name", "id"):
+        text = getattr(reading, key)
+        if text and is_placeholder_agent(text):
+            reading = replace(reading, **{key: ""})
     return reading
 
 
 def _asks_for_calls(span: Span, output: Iterable[ChatMessage]) -> bool | None:
-    """Whether the answer ended for calls to be made; None where that is not known.
+    """Whether the answer ended for calls to be made; None where that is unknown.
 
-    The reason stands in an attribute or in the messages, as a word, a list of words or its text.
+    The reason is in an attribute or in the messages, as a word, a list of words or its text.
     """
     attributes = span.attributes
-    told = [json_text(attributes.get(key)) for key in _FINISH_REASONS if key in attributes]
-    told.extend(message.finish_reason for message in output)
+    reasons = [json_text(attributes.get(key)) for key in _FINISH_REASONS if key in attributes]
+    reasons.extend(message.finish_reason for message in output)
     words = {
-        word.lower().replace("_", "").replace("-", "") for text in told for word in _WORD.findall(text)
+        word.lower().replace("_", "").replace("-", "") for text in reasons for word in _WORD.findall(text)
     } - {_CLASS}
     if words & _ASKS:
         return True
@@ -396,6 +382,6 @@ def _asks_for_calls(span: Span, output: Iterable[ChatMessage]) -> bool | None:
 
 
 def _stops_anyhow(attributes: Attributes) -> bool:
-    """Whether the provider's answers end with `stop` whether or not they ask for calls."""
+    """Whether the provider's answers end with `stop` whether or not they request calls."""
     provider = next((attributes.text(key) or "" for key in _PROVIDERS if key in attributes), "").lower()
     return any(name in provider for name in _STOPS_ANYHOW)
