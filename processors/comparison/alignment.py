@@ -8,12 +8,44 @@ A call is a row: an integer whose bit `j` says that the call can stand for expec
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from operator import or_
 
-from processors.model import MAX_REORDERING_STEPS, ToolCall
+from processors.model import MAX_REORDERING_STEPS, ToolCall, canonical_tool_name, canonical_tool_names
+
+
+class ExpectedCalls:
+    """Expected calls by name and, where they have one, id; a name may be the id of a call as well."""
+
+    __slots__ = ("_by_id", "_by_name", "_with_id")
+
+    def __init__(self, expected: Iterable[tuple[str, str | None]]) -> None:
+        self._by_name: dict[str, int] = {}
+        self._by_id: dict[str, int] = {}
+        self._with_id = 0
+        for key, (text, call_id) in enumerate(expected):
+            name = canonical_tool_name(text)
+            own = text if call_id is None else call_id
+            self._by_name[name] = self._by_name.get(name, 0) | 1 << key
+            self._by_id[own] = self._by_id.get(own, 0) | 1 << key
+            self._with_id |= (call_id is not None) << key
+
+    def row(self, call: ToolCall) -> int:
+        """The expected calls that mean `call`: by its id, or by its name unless both have an id."""
+        row = self._by_name.get(canonical_tool_name(call.name), 0)
+        if call.call_id is None:
+            return row
+        return row & ~self._with_id | self._by_id.get(call.call_id, 0)
+
+    def rows(self, calls: Sequence[ToolCall]) -> list[int]:
+        """`row` of each call."""
+        by_name = self._by_name
+        return [
+            by_name.get(name, 0) if call.call_id is None else self.row(call)
+            for name, call in zip(canonical_tool_names(calls), calls, strict=True)
+        ]
 
 
 def ordered_keys(

@@ -32,6 +32,12 @@ IncludeFailed: TypeAlias = Annotated[
 """The setting that `without_failed` carries out."""
 
 
+ToolOrCallId: TypeAlias = Annotated[str, Field(description="Tool name (or call id).")]
+ExpectedId: TypeAlias = Annotated[
+    str | None, Field(description="Id of the call; calls without an id are matched by name.")
+]
+
+
 class ToolCallConfig(ToolSelectionConfig):
     """Settings of the evaluators that hold calls against expectations."""
 

@@ -17,10 +17,13 @@ from pydantic import Field
 
 from processors.comparison import (
     Expected,
+    ExpectedCalls,
+    ExpectedId,
     IncludeFailed,
     Matcher,
     SchemaTooComplexError,
     ToolCallConfig,
+    ToolOrCallId,
     all_comparable_arguments,
     alternatives,
     arguments_detail,
@@ -96,9 +99,9 @@ class ToolCallCountCriteria(EvaluatorModel):
 class ToolCallCount(Evaluator):
     """The share of count criteria that hold; with `strict`, 1 when all hold, else 0.
 
-    score = criteria with `calls operator count` / criteria. Failed calls count as calls unless
-    `include_failed: false`; tools that no criterion names are ignored; a tool never called has 0 calls. A key
-    counts the calls whose id it is or whose name it spells (`processors.model.tool_name`).
+    score = criteria with `calls operator count` / criteria. Tools that no criterion names are ignored; a tool
+    never called has 0 calls. A key counts the calls whose id it is or whose name it spells
+    (`processors.model.tool_name`).
 
     Empty criteria score 1 without calls and 0 with calls. A run without calls is graded with all counts 0.
     Strict details show only the first criterion, in written order, that fails.
@@ -121,54 +124,50 @@ class ToolCallCount(Evaluator):
         self._strict = config.strict
         self._include_failed = config.include_failed
         self._categories = config.categories()
-        self._keys = ToolKeys(criteria.tool_calls_count)
         expected = criteria.tool_calls_count
-        self._expected = list(expected.values())
-        self._compared = [
-            (key, _OPERATORS[symbol], count, _endings(count), _endings(count, symbol))
-            for key, (symbol, count) in expected.items()
-        ]
-        self._written_keys = list(expected)
+        self._keys = ToolKeys(expected)
         self._names = [canonical_tool_name(key) for key in expected]
         self._positions = {key: position for position, key in enumerate(expected)}
+        # For each criterion: key, symbol and number, and the ends of its line in details and explanation.
+        self._compared = [
+            (key, symbol, number, _endings(number), _endings(number, symbol))
+            for key, (symbol, number) in expected.items()
+        ]
         self._expected_detail: JsonObject = {
-            key: [symbol, count] for key, (symbol, count) in criteria.tool_calls_count.items()
+            key: [symbol, number] for key, (symbol, number) in expected.items()
         }
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = self._counted(run)
-        if not self._expected:
-            sides = "Either expected or" if calls else "Both expected and"
-            text = f"{sides} actual tool calls are empty"
+        if not self._compared:
+            text = _empty_text(bool(calls), "actual tool calls")
             return self._score(0.0 if calls else 1.0, calls, lambda: {"_result": text}, (f"_result: {text}",))
         counts = self._counts(calls)
         lines: list[str] = []
         met = 0
-        for (key, compare, expected, _, told), count in zip(self._compared, counts, strict=True):
-            holds = compare(count, expected)
-            line = f"{key}: Actual: {count}{told[holds]}"
-            if holds:
-                met += 1
-            elif self._strict:
-                return self._score(0.0, calls, partial(self._explained, [key], counts), (line,))
+        for (key, symbol, number, _, endings), count in zip(self._compared, counts, strict=True):
+            holds = _OPERATORS[symbol](count, number)
+            line = f"{key}: Actual: {count}{endings[holds]}"
+            if self._strict and not holds:
+                return self._score(0.0, calls, partial(self._explained, counts, only=key), (line,))
+            met += holds
             lines.append(line)
-        keys = self._written_keys
-        return self._score(met / len(lines), calls, partial(self._explained, keys, counts), tuple(lines))
+        return self._score(met / len(lines), calls, partial(self._explained, counts), tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
         calls = self._counted(run)
-        if not self._expected:
-            return (0.0, 0.0) if calls else (0.0, 1.0)
+        if not self._compared:
+            return 0.0, float(not calls)
         certain = possible = 0
-        for (symbol, expected), count in zip(self._expected, self._counts(calls), strict=True):
+        for (_, symbol, number, *_), count in zip(self._compared, self._counts(calls), strict=True):
             if symbol in (">", ">=", "!="):
                 possible += 1
-                certain += count >= expected if symbol == ">=" else count > expected
+                certain += count >= number if symbol == ">=" else count > number
             else:
-                possible += count < expected if symbol == "<" else count <= expected
-        total = len(self._expected)
+                possible += count < number if symbol == "<" else count <= number
+        total = len(self._compared)
         if self._strict:
             return float(certain == total), float(possible == total)
         return certain / total, possible / total
@@ -191,14 +190,13 @@ class ToolCallCount(Evaluator):
                 counts[position] += canonical_tool_name(call.name) != self._names[position]
         return counts
 
-    def _explained(self, keys: Iterable[str], counts: list[int]) -> dict[str, JsonValue]:
-        """What was compared, of each of `keys`, in the words of the justification that is kept to."""
-        told: dict[str, JsonValue] = {}
-        for key in keys:
-            position = self._positions[key]
-            _, compare, expected, endings, _ = self._compared[position]
-            told[key] = f"Actual: {counts[position]}{endings[compare(counts[position], expected)]}"
-        return told
+    def _explained(self, counts: Sequence[int], only: str | None = None) -> dict[str, JsonValue]:
+        """What was compared, of all criteria or one, in the words of the reference package."""
+        return {
+            key: f"Actual: {count}{endings[_OPERATORS[symbol](count, number)]}"
+            for (key, symbol, number, endings, _), count in zip(self._compared, counts, strict=True)
+            if only in (None, key)
+        }
 
     def _score(
         self,
@@ -223,6 +221,11 @@ def _endings(expected: int, symbol: str = "=") -> tuple[str, str]:
     return f", Expected: {shown}, Score: 0.0", f", Expected: {shown}, Score: 1.0"
 
 
+def _empty_text(is_any: bool, what: str) -> str:
+    """The explanation where calls, expected calls or both are missing."""
+    return f"{'Either expected or' if is_any else 'Both expected and'} {what} are empty"
+
+
 class ToolCallOrderCriteria(EvaluatorModel):
     """The order to expect."""
 
@@ -237,7 +240,7 @@ class ToolCallOrder(Evaluator):
 
     score = length of the longest common subsequence of calls and expected keys / expected keys; further
     calls cost nothing. Calls of one parallel group are taken in the order that fits best. With `strict`:
-    1 when calls and keys match one by one as recorded, else 0. Failed calls count as calls.
+    1 when calls and keys match one by one as recorded, else 0.
 
     An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
 
@@ -261,12 +264,7 @@ class ToolCallOrder(Evaluator):
         self._expected = criteria.tool_calls_order
         self._width = len(self._expected)
         self._keys = ToolKeys(self._expected)
-        self._rows_by_name: dict[str, int] = {}
-        self._rows_by_id: dict[str, int] = {}
-        for position, key in enumerate(self._expected):
-            name = canonical_tool_name(key)
-            self._rows_by_name[name] = self._rows_by_name.get(name, 0) | 1 << position
-            self._rows_by_id[key] = self._rows_by_id.get(key, 0) | 1 << position
+        self._rows = ExpectedCalls([(key, None) for key in self._expected]).rows
         self._expected_detail: list[JsonValue] = [*self._expected]
         self._shown = str(self._expected)
 
@@ -276,30 +274,31 @@ class ToolCallOrder(Evaluator):
         if len(calls) > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
         actual = [call.name for call in calls]
-        if actual == self._expected:  # so it mostly is, and then there is nothing to search for
+        if actual == self._expected:  # the usual case, which needs no search
             return self._score(1.0, actual, actual)
         rows = self._rows(calls)
-        if self._strict:
-            if self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows)):
-                return self._score(1.0, actual, self._expected)
-            return self._score(0.0, actual, [])
+        keys: Sequence[int] = range(self._width)
         if not self._width:
             return self._score(0.0, actual, [])
-        found = ordered_keys(calls, rows, self._width, _is_reorderable)
-        if found is None:
-            return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
-        keys, _ = found
+        if self._strict:
+            if not (self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows))):
+                keys = ()
+        else:
+            found = ordered_keys(calls, rows, self._width, _is_reorderable)
+            if found is None:
+                return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
+            keys, _ = found
         return self._score(len(keys) / self._width, actual, [self._expected[key] for key in keys])
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls cannot shorten a common subsequence, and can complete it.
 
-        Of a parallel group only one call is counted on, since later spans may tell its order. A strict
-        order is lost once the calls there are do not all stand in it.
+        Only one call of a parallel group counts, since later spans may show its order. A strict order is lost
+        once the calls so far do not all stand in it.
         """
         calls = self._keys.select(run, self._categories)
         if not self._width:
-            return (0.0, 0.0) if calls else (0.0, 1.0)
+            return 0.0, float(not calls)
         if len(calls) > MAX_ORDERED_CALLS:
             return 0.0, 1.0
         rows = self._rows(calls)
@@ -312,15 +311,6 @@ class ToolCallOrder(Evaluator):
                 return 0.0, float(common_subsequence_length(rows, self._width) == len(rows))
             return 0.0, 1.0
         return lasting_alignment(calls, rows, self._width) / self._width, 1.0
-
-    def _rows(self, calls: Sequence[ToolCall]) -> list[int]:
-        """For each call the expected keys that it matches, as bits."""
-        by_name, by_id = self._rows_by_name, self._rows_by_id
-        rows = [by_name.get(name, 0) for name in canonical_tool_names(calls)]
-        for position, call in enumerate(calls):
-            if call.call_id in by_id:
-                rows[position] |= by_id[call.call_id or ""]
-        return rows
 
     def _score(self, value: float, actual: list[str], lcs: list[str]) -> Score:
         def details() -> JsonObject:
@@ -366,14 +356,12 @@ class ToolCallArgsConfig(ToolCallConfig):
 class ExpectedToolCall(EvaluatorModel):
     """One call to expect."""
 
-    name: str = Field(description="Tool name (or call id).")
+    name: ToolOrCallId
     args: ExpectedObject = Field(
         description="Expected arguments with their values, matchers such as {$glob: Lon*} among them.",
         examples=[{"city": "London", "days": {"$range": [1, 7]}}],
     )
-    id: str | None = Field(
-        default=None, description="Id of the call; calls without an id are matched by name."
-    )
+    id: ExpectedId = None
 
 
 class ToolCallArgsCriteria(EvaluatorModel):
@@ -398,14 +386,12 @@ class ToolCallOutputConfig(ToolCallConfig):
 class ExpectedToolOutput(EvaluatorModel):
     """One output to expect."""
 
-    name: str = Field(description="Tool name (or call id).")
+    name: ToolOrCallId
     output: ExpectedJson = Field(
         description="Expected output: a text, any other JSON value, or a matcher such as {$regex: ^ok}.",
         examples=["sunny", {"temperature": {"$range": [-20, 45]}}],
     )
-    id: str | None = Field(
-        default=None, description="Id of the call; calls without an id are matched by name."
-    )
+    id: ExpectedId = None
 
 
 class ToolCallOutputCriteria(EvaluatorModel):
@@ -419,13 +405,12 @@ class ToolCallOutputCriteria(EvaluatorModel):
 
 @dataclass(slots=True)
 class _Assignment:
-    """What came of the attempts.
+    """The result of all attempts.
 
-    `attempts` holds (expectation, call, fits) in the order tried, with `fits` None where the call's value
+    `attempts` contains (expectation, call, fits) in the order tried, with `fits` None where the call's value
     is not known, or masks in it leave that open. `unknown` is the first such call. `doubtful` is the first
     call that fits an expectation and would have gone to an earlier one if it fitted that. `unmatched` is the
     expectation at which a search for the first call only ended because no call of its tool was left.
-    `over_limit`: the search was given up.
     """
 
     fitted: int = 0
@@ -433,12 +418,15 @@ class _Assignment:
     unknown: int | None = None
     doubtful: int | None = None
     unmatched: int | None = None
-    over_limit: bool = False
+
+
+class _OverLimitError(Exception):
+    """More comparisons than one evaluation makes."""
 
 
 _ValueT = TypeVar("_ValueT")
 _Test: TypeAlias = Callable[[int, int], bool | None]
-"""Whether a call, by its position, is as the expectation of that number says; None: masks leave that open."""
+"""Whether a call, by its position, fits the expectation of that number; None: that is not known."""
 
 
 _SHOWN_ATTEMPTS = 20
@@ -452,14 +440,14 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     """What `tool-call-args` and `tool-call-output` share: expected calls take actual ones, first fit.
 
     Each expectation, in written order, takes the first call that is of its tool, not taken yet, and fits.
-    With an id it means the calls with that id and, by name, those that carry no id; without, the calls whose
+    With an id it means the calls with that id and, by name, those that have no id; without, the calls whose
     name or id is its name. Order is not compared. The assignment is greedy on purpose: it is the rule of the
     evaluation sets that these evaluators read, and every attempt appears in the details.
     """
 
     member: ClassVar[str]
     explained: ClassVar[str]
-    """The keys of details under which a call has its value, and the attempts are told."""
+    """The keys of details under which a call has its value, and under which the attempts stand."""
     noun: ClassVar[str]
     empty: ClassVar[str]
     """What is compared, and what is empty without calls, in sentences."""
@@ -480,10 +468,6 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         """The text that the value of `call` was read from."""
         ...
 
-    def _is_masked(self, call: ToolCall, value: _ValueT) -> bool:
-        """Whether redaction masked anything in the value of `call`."""
-        return may_be_masked(self._text(call, value))
-
     @abstractmethod
     def _shown(self, call: ToolCall, value: _ValueT | None) -> str:
         """The value of a call as explanations show it."""
@@ -495,8 +479,8 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         ...
 
     @abstractmethod
-    def _comparison(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Test:
-        """The test of calls, by position, whose value is known."""
+    def _comparison(self, calls: Sequence[ToolCall], values: Sequence[_ValueT | None]) -> _Test:
+        """The test of calls whose value is known."""
         ...
 
     def _prepare(
@@ -508,9 +492,9 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         self._strict = config.strict
         self._categories = config.categories()
         self._keys = ToolKeys(text for call in expected for text in (call.name, call.id) if text is not None)
-        self._wanted = [(canonical_tool_name(call.name), call.name, call.id) for call in expected]
+        self._expected_calls = [(canonical_tool_name(call.name), call.name, call.id) for call in expected]
         self._ids = frozenset(call.name if call.id is None else call.id for call in expected)
-        # How an attempt is told, by expectation: where a call misfits, and where it fits.
+        # For each expectation the end of an attempt's line: where a call misfits, and where it fits.
         shown = [detail_text(str(value)) for value in values]
         self._endings = [
             (f", Expected: {text}, Score: 0.0", f", Expected: {text}, Score: 1.0") for text in shown
@@ -524,37 +508,36 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
         values = self._values(calls)
-        if not calls or not self._wanted:
-            sides = "Either expected or" if calls or self._wanted else "Both expected and"
-            value = 0.0 if calls or self._wanted else 1.0
-            return self._unassigned(value, calls, values, f"{sides} {self.empty} are empty")
+        if not calls or not self._expected_calls:
+            is_any = bool(calls or self._expected_calls)
+            return self._unassigned(float(not is_any), calls, values, _empty_text(is_any, self.empty))
         assignment = self._assign(calls, values)
-        if assignment.over_limit:
+        if assignment is None:
             return _over_limit(self.noun)
         fitted = assignment.fitted
         if assignment.doubtful is not None:
             return self._unknown(calls[assignment.doubtful])
-        if fitted < len(self._wanted):
+        if fitted < len(self._expected_calls):
             if assignment.unknown is not None:
                 return self._unknown(calls[assignment.unknown])
             if assignment.unmatched is not None:
-                wanted = self._wanted[assignment.unmatched][1]
+                name = self._expected_calls[assignment.unmatched][1]
                 return self._unassigned(
-                    0.0, calls, values, f"No matching actual tool call found for expected {wanted}"
+                    0.0, calls, values, f"No matching actual tool call found for expected {name}"
                 )
             if self._strict:
                 fitted = 0
         attempts = assignment.attempts
-        if self.first_only and fitted < len(self._wanted):
+        if self.first_only and fitted < len(self._expected_calls):
             key, line = self._explained(calls, attempts, values).popitem()
             return self._score(0.0, calls, values, lambda: {key: line}, (f"{key}: {line}",))
-        told = self._explained(calls, attempts, values, MAX_EXPLANATION_CHARACTERS)
+        explained = self._explained(calls, attempts, values, MAX_EXPLANATION_CHARACTERS)
         return self._score(
-            fitted / len(self._wanted),
+            fitted / len(self._expected_calls),
             calls,
             values,
             lambda: self._explained(calls, attempts, values),
-            tuple([f"{key}: {text}" for key, text in told.items()]),
+            tuple([f"{key}: {text}" for key, text in explained.items()]),
         )
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
@@ -563,25 +546,23 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         Where the first call of a tool alone counts, a further one can come first and decide either way.
         """
         calls = self._keys.select(run, self._categories)
-        if not self._wanted:
-            return (0.0, 0.0) if calls else (0.0, 1.0)
-        if self.first_only:
-            return 0.0, 1.0
-        assignment = self._assign(calls, self._values(calls))
-        if assignment.over_limit or assignment.doubtful is not None:
+        if not self._expected_calls:
+            return 0.0, float(not calls)
+        assignment = None if self.first_only else self._assign(calls, self._values(calls))
+        if assignment is None or assignment.doubtful is not None:
             return 0.0, 1.0
         if self._strict:
-            return float(assignment.fitted == len(self._wanted)), 1.0
-        return assignment.fitted / len(self._wanted), 1.0
+            return float(assignment.fitted == len(self._expected_calls)), 1.0
+        return assignment.fitted / len(self._expected_calls), 1.0
 
-    def _assign(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Assignment:
-        """Try the calls of each expectation in order, those whose value is not known passed over."""
+    def _assign(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Assignment | None:
+        """Try the calls of each expectation in order, passing over unknown values; None over the limits."""
         try:
-            return self._assigned(calls, values)
-        except SchemaTooComplexError:
-            return _Assignment(over_limit=True)
+            return self._assigned(calls, self._test(calls, values))
+        except (_OverLimitError, SchemaTooComplexError):
+            return None
 
-    def _assigned(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Assignment:
+    def _assigned(self, calls: Sequence[ToolCall], test: _Test) -> _Assignment:
         names = canonical_tool_names(calls)
         ids = self._ids
         free_by_name: dict[str, list[int]] = {}
@@ -592,13 +573,9 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                 by_id.setdefault(call.call_id or "", []).append(position)
 
         result = _Assignment()
-        attempts = result.attempts
         used: set[int] = set()
         open_to: set[int] = set()
-        compare: _Test | None = None
-        budget = MAX_MATCHED_CHARACTERS
-        verdict: bool | None
-        for index, (name, text, call_id) in enumerate(self._wanted):
+        for index, (name, text, call_id) in enumerate(self._expected_calls):
             candidates: Sequence[int] = free_by_name.get(name, ())
             if call_id is not None:
                 unnamed = [position for position in candidates if calls[position].call_id is None]
@@ -608,33 +585,15 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             if self.first_only and not candidates:
                 result.unmatched = index
                 return result
-            test, cost = self._easy[index], self._costs[index]
             for position in candidates:
-                if len(attempts) == MAX_ASSIGNMENT_ATTEMPTS:
-                    result.over_limit = True
-                    return result
-                value = values[position]
-                if test is _anything:
-                    verdict = True
-                elif value is None or is_oversized(read_from := self._text(calls[position], value)):
-                    verdict = None
-                elif test is not None and (test(value) or not self._is_masked(calls[position], value)):
-                    verdict = test(value)
-                else:
-                    if cost:
-                        budget -= (len(read_from or "") + 1) * cost
-                        if budget < 0:
-                            result.over_limit = True
-                            return result
-                    if compare is None:
-                        compare = self._comparison(calls, values)
-                    verdict = compare(index, position)
-                attempts.append((index, position, verdict))
+                verdict = test(index, position)
+                result.attempts.append((index, position, verdict))
                 if verdict:
                     result.fitted += 1
-                    if position in open_to and test is not _anything and result.doubtful is None:
+                    is_easy = self._easy[index] is _anything
+                    if position in open_to and not is_easy and result.doubtful is None:
                         result.doubtful = position
-                    free_by_name[names[position]].remove(position)  # the list that is gone through ends here
+                    free_by_name[names[position]].remove(position)  # not read further: the loop ends here
                     if by_id:
                         used.add(position)
                     break
@@ -646,6 +605,34 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                     return result
         return result
 
+    def _test(self, calls: Sequence[ToolCall], values: Sequence[_ValueT | None]) -> _Test:
+        """The test of all calls; it raises _OverLimitError once it was made too often, or read too much."""
+        compare: _Test | None = None
+        attempts, budget = MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+
+        def fit(index: int, position: int) -> bool | None:
+            nonlocal attempts, budget, compare
+            attempts -= 1
+            if attempts < 0:
+                raise _OverLimitError
+            easy, value = self._easy[index], values[position]
+            if easy is _anything:
+                return True
+            if value is None or is_oversized(text := self._text(calls[position], value)):
+                return None
+            if easy is not None:
+                verdict = easy(value)
+                if verdict or not may_be_masked(text):
+                    return verdict
+            budget -= (len(text or "") + 1) * self._costs[index]
+            if budget < 0:
+                raise _OverLimitError
+            if compare is None:
+                compare = self._comparison(calls, values)
+            return compare(index, position)
+
+        return fit
+
     def _explained(
         self,
         calls: Sequence[ToolCall],
@@ -654,25 +641,22 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         room: float = math.inf,
     ) -> dict[str, str]:
         """What was compared, by `{tool}_{number of the attempt}`, of as many attempts as fill `room`."""
-        told: dict[str, str] = {}
+        explained: dict[str, str] = {}
         tries: dict[str, int] = {}
         shown: dict[int, str] = {}
-        endings = self._endings
         for index, position, is_fit in attempts:
-            call = calls[position]
-            name = call.name
+            name = calls[position].name
             number = tries.get(name, 0)
             tries[name] = number + 1
             value_text = shown.get(position)
             if value_text is None:
-                value_text = shown[position] = self._shown(call, values[position])
-            misfits, fitted = endings[index]
-            text = f"Actual: {value_text}{fitted if is_fit else misfits}"
-            told[f"{name}_{number}"] = text
+                value_text = shown[position] = self._shown(calls[position], values[position])
+            text = f"Actual: {value_text}{self._endings[index][bool(is_fit)]}"
+            explained[f"{name}_{number}"] = text
             room -= len(name) + len(text)
             if room < 0:
                 break
-        return told
+        return explained
 
     def _unassigned(
         self, value: float, calls: Sequence[ToolCall], values: list[_ValueT | None], text: str
@@ -704,11 +688,11 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     fitted, else 0. A call fits when every expected argument is there with an equal value
     (`processors.comparison.value_equality`), or one that meets its matcher
     (`processors.comparison.expected_value`), and, with `subset: false`, no other. Calls are assigned first
-    fit in written order (`processors.evaluators.tool_calls`); order and failures of calls play no part.
+    fit in written order (`processors.evaluators.tool_calls`); order and failures of calls do not matter.
 
     With `calls: every` an expectation is met when all calls of its tool fit it, and with `first` or `last`
     when that one does; several expectations may then be met by the same call. Without a call of its tool it
-    is not met: what must hold of calls that need not be made is said with `tool-constraints`.
+    is not met: for calls that need not be made use `tool-constraints`.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
     everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not
@@ -745,14 +729,14 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
         calls = [] if self._calls == "any" else self._keys.select(run, self._categories)
-        if not calls or not self._wanted:
+        if not calls or not self._expected_calls:
             return super().evaluate(run, facts)
         values = self._values(calls)
         attempts = self._attempts(calls, values)
         if attempts is None:
             return _over_limit(self.noun)
         places = {id(call): place for place, call in enumerate(run.calls, 1)}
-        told: dict[str, str] = {}
+        explained: dict[str, str] = {}
         met = 0
         for index, tried in enumerate(attempts):
             misfits = [position for position, verdict in tried if verdict is False]
@@ -761,21 +745,19 @@ class ToolCallArgs(_FirstFit[JsonObject]):
                 return self._unknown(calls[unknown[0]])
             met += bool(tried) and not misfits
             if not tried:
-                told[f"{self._wanted[index][1]} (no call)"] = self._endings[index][0][2:]
+                explained[f"{self._expected_calls[index][1]} (no call)"] = self._endings[index][0][2:]
             for position in misfits or [position for position, _ in tried]:
                 key = f"{calls[position].name} (call {places[id(calls[position])]})"
                 text = f"Actual: {self._shown(calls[position], values[position])}"
                 text += self._endings[index][not misfits]
-                told[key] = f"{told[key]}; {text}" if key in told else text
-        value = met / len(attempts)
-        if self._strict and met < len(attempts):
-            value = 0.0
-        lines = [f"{key}: {text}" for key, text in islice(told.items(), _SHOWN_ATTEMPTS)]
-        return self._score(value, calls, values, lambda: told, tuple(lines))
+                explained[key] = f"{explained[key]}; {text}" if key in explained else text
+        value = 0.0 if self._strict and met < len(attempts) else met / len(attempts)
+        lines = [f"{key}: {text}" for key, text in islice(explained.items(), _SHOWN_ATTEMPTS)]
+        return self._score(value, calls, values, lambda: explained, tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls can misfit, or be the first or the last; one that misfits every stays."""
-        if self._calls == "any" or not self._wanted:
+        if self._calls == "any" or not self._expected_calls:
             return super().attainable(run)
         calls = self._keys.select(run, self._categories)
         attempts = self._attempts(calls, self._values(calls)) if self._calls == "every" else None
@@ -787,39 +769,22 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     def _attempts(
         self, calls: Sequence[ToolCall], values: list[JsonObject | None]
     ) -> list[list[tuple[int, bool | None]]] | None:
-        """For each expectation the calls that it asks for and whether they fit; None in it: not known.
-
-        None: there is more to compare than the caps allow.
-        """
-        compare = self._comparison(calls, values)
-        room, budget = MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
+        """For each expectation the calls that it is about, and whether they fit; None: over the limits."""
+        test = self._test(calls, values)
         names = canonical_tool_names(calls)
         found: list[list[tuple[int, bool | None]]] = []
-        for index, (name, text, call_id) in enumerate(self._wanted):
-            own = [
-                position
-                for position, call in enumerate(calls)
-                if (names[position] == name and (call_id is None or call.call_id is None))
-                or call.call_id == (text if call_id is None else call_id)
-            ]
-            own = own[:1] if self._calls == "first" else own[-1:] if self._calls == "last" else own
-            room -= len(own)
-            tried: list[tuple[int, bool | None]] = []
-            for position in own:
-                read_from = calls[position].arguments_text
-                budget -= (len(read_from or "") + 1) * self._costs[index]
-                if room < 0 or budget < 0:
-                    return None
-                if self._easy[index] is _anything:
-                    tried.append((position, True))
-                elif values[position] is None or is_oversized(read_from):
-                    tried.append((position, None))
-                else:
-                    try:
-                        tried.append((position, compare(index, position)))
-                    except SchemaTooComplexError:
-                        return None
-            found.append(tried)
+        try:
+            for index, (name, text, call_id) in enumerate(self._expected_calls):
+                own = [
+                    position
+                    for position, call in enumerate(calls)
+                    if (names[position] == name and (call_id is None or call.call_id is None))
+                    or call.call_id == (text if call_id is None else call_id)
+                ]
+                own = own[:1] if self._calls == "first" else own[-1:] if self._calls == "last" else own
+                found.append([(position, test(index, position)) for position in own])
+        except (_OverLimitError, SchemaTooComplexError):
+            return None
         return found
 
     def _values(self, calls: Sequence[ToolCall]) -> list[JsonObject | None]:
@@ -834,7 +799,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     def _unknown(self, call: ToolCall) -> NotEvaluated:
         return unknown_arguments(call)
 
-    def _comparison(self, calls: Sequence[ToolCall], values: list[JsonObject | None]) -> _Test:
+    def _comparison(self, calls: Sequence[ToolCall], values: Sequence[JsonObject | None]) -> _Test:
         def compare(index: int, position: int) -> bool | None:
             expected, actual = self._expected[index], values[position]
             if isinstance(expected, dict) and actual is not None:
@@ -849,35 +814,28 @@ def _over_limit(noun: str) -> NotEvaluated:
 
 
 def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:
-    """The test of arguments where no matcher is expected."""
-    return _anything if subset and not expected else _LiteralMembers(expected, subset=subset).are_in
+    """The test of arguments where no matcher is expected: as Python finds members of a dict.
 
-
-class _LiteralMembers:
-    """Members without matchers, found the way that Python finds members of a dict.
-
-    Values are then equal (`processors.comparison.value_equality`) exactly where Python says so, but for
-    booleans, which Python takes for 0 and 1.
+    Values are then equal (`processors.comparison.value_equality`) exactly where Python finds them equal, but
+    for booleans, which Python takes for 0 and 1.
     """
+    if subset and not expected:
+        return _anything
+    items = expected.items()
+    are_booleans = _boolean_test(expected)
 
-    __slots__ = ("_are_booleans", "_items", "_subset")
-
-    def __init__(self, members: JsonObject, *, subset: bool) -> None:
-        self._items = members.items()
-        self._subset = subset
-        self._are_booleans = _boolean_test(members)
-
-    def are_in(self, actual: JsonObject) -> bool:
-        """Whether `actual` has all of them, and no other unless it may."""
-        if not self._items <= actual.items() or not (self._subset or len(actual) == len(self._items)):
+    def are_in(actual: JsonObject) -> bool:
+        if not items <= actual.items() or not (subset or len(actual) == len(items)):
             return False
-        return self._are_booleans is None or self._are_booleans(actual)
+        return are_booleans is None or are_booleans(actual)
+
+    return are_in
 
 
 def _boolean_test(expected: JsonValue) -> Callable[[Any], bool] | None:
     """Whether a value that Python takes for equal has its booleans where `expected` has them.
 
-    Returns None where that is so anyway.
+    None: it always has.
     """
     if isinstance(expected, dict):
         tests = [(name, test) for name, value in expected.items() if (test := _boolean_test(value))]
@@ -908,7 +866,7 @@ class ToolCallOutput(_FirstFit[str]):
     (`processors.evaluators.tool_calls`).
 
     With `strict` each expectation is held against the first free call of its tool only, and the first that
-    does not fit, or finds no call, makes the score 0.
+    does not fit, or has no call left, makes the score 0.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
     everything is fitted anyway, a call of an expected tool whose output is not known makes the run not
@@ -961,7 +919,7 @@ class ToolCallOutput(_FirstFit[str]):
     def _unknown(self, call: ToolCall) -> NotEvaluated:
         return unknown_result(call)
 
-    def _comparison(self, calls: Sequence[ToolCall], values: list[str | None]) -> _Test:
+    def _comparison(self, calls: Sequence[ToolCall], values: Sequence[str | None]) -> _Test:
         read: dict[int, JsonValue] = {}
 
         def compare(index: int, position: int) -> bool | None:
