@@ -34,6 +34,9 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
   reason `content_not_captured`; where criteria do not fit what the run holds, it is `error`.
   Neither has a score.
 - A trace that was cut short passes or fails only where no further span could change the outcome.
+- A failed call counts as a call, unless `include_failed: false` leaves it out.
+- Where calls are compared with expected ones (`tool-call-*`, `trajectory-*`), an empty expectation scores 1
+  without calls and 0 with calls; without calls every other expectation scores 0.
 - A call that a model asked for and that was never executed (the tool does not exist, somebody refused it, a
   limit was reached) is a call that the agent made: every evaluator sees it, at its place among the others.
   It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.

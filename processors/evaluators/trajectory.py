@@ -1,23 +1,28 @@
-"""Evaluators `trajectory-*`: the calls of a run held against the expected calls.
+"""Evaluators `trajectory-*`: the calls of a run compared with the expected calls.
 
-One mechanism finds who can stand for whom, and how many expected calls are matched, in their order or in any.
-Each evaluator is a row of a table: which of the two, what the score makes of the matches, and whether
-further calls lower it. `trajectory-exact` alone has a rule of its own.
+One mechanism finds which calls can stand for which expected ones, and how many expected calls are matched, in
+their order or in any. Each evaluator is a row of a table: which of the two, what the score makes of the
+matches, and whether further calls lower it. `trajectory-exact` alone has a rule of its own.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
-from typing import ClassVar, Literal, TypeAlias
+from functools import reduce
+from operator import or_
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
     Expected,
+    ExpectedCalls,
+    ExpectedId,
     IncludeFailed,
     SchemaTooComplexError,
+    ToolOrCallId,
     ToolSelectionConfig,
     all_fit,
     comparable_arguments,
@@ -108,15 +113,13 @@ class OrderedTrajectoryConfig(TrajectoryConfig):
 class ExpectedCall(EvaluatorModel):
     """One call to expect."""
 
-    name: str = Field(description="Tool name (or call id).")
+    name: ToolOrCallId
     args: dict[str, ExpectedJson] | None = Field(
         default=None,
         description="Expected arguments with their values, matchers such as {$glob: Lon*} among them; left "
         "out, any will do.",
     )
-    id: str | None = Field(
-        default=None, description="Id of the call; calls without an id are matched by name."
-    )
+    id: ExpectedId = None
     args_match: ArgumentMode | None = Field(
         default=None, description="How the arguments of this call are compared, if not as configured."
     )
@@ -146,7 +149,7 @@ _SHARES: Mapping[_Share, Callable[[int, int, int], float]] = {
 """What scores are made of: the numbers of matches, of calls and of expected calls."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _CallRows:
     """The calls of a run, and for each the expected calls that it can stand for, as bits.
 
@@ -157,11 +160,10 @@ class _CallRows:
     calls: Sequence[ToolCall]
     certain: list[int]
     possible: list[int]
-    unknown: ToolCall | None
+    unknown: ToolCall | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Alignment:
+class _Alignment(NamedTuple):
     """The score, and for each expected call the position of the call that stands for it, or -1."""
 
     value: float
@@ -205,15 +207,9 @@ class _Trajectory(Evaluator):
             for call in expected
         ]
         self._demanding = _mask(key for key, match in enumerate(self._matches) if not match.accepts_anything)
-        self._with_id = _mask(key for key, call in enumerate(expected) if call.id is not None)
         self._occurrences = [call.occurrence for call in expected]
         self._selective = _mask(key for key, call in enumerate(expected) if call.occurrence != "any")
-        self._by_name: dict[str, int] = {}
-        self._by_id: dict[str, int] = {}
-        for key, call in enumerate(expected):
-            name, call_id = canonical_tool_name(call.name), call.name if call.id is None else call.id
-            self._by_name[name] = self._by_name.get(name, 0) | 1 << key
-            self._by_id[call_id] = self._by_id.get(call_id, 0) | 1 << key
+        self._row = ExpectedCalls([(call.name, call.id) for call in expected]).row
         self._labels = [_label(call) for call in expected]
         self._detail: list[JsonValue] = [
             {"name": call.name, "args": call.args, "id": call.id} for call in expected
@@ -222,11 +218,7 @@ class _Trajectory(Evaluator):
         self._any_order = isinstance(config, OrderedTrajectoryConfig) and config.parallel == "any_order"
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated where unknown arguments decide, and beyond caps.
-
-        An empty expectation means that nothing may be called: 1 without calls, 0 with calls. A run without
-        calls scores 0 otherwise.
-        """
+        """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
         found = self._rows(run)
         if isinstance(found, NotEvaluated):
             return found
@@ -246,24 +238,29 @@ class _Trajectory(Evaluator):
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """What further calls can do, which may match whatever is still open, or nothing.
 
-        Where they cost nothing, a match that is there stays one, and all that is open can be matched. Where
-        they cost, any number of them may match nothing; at best each matches what is still open (no order
-        aligns more calls than a matching does).
+        Where they cost nothing, a match stays one, and all that is open can be matched. Where they cost, any
+        number of them may match nothing; at best each matches what is still open (no order aligns more calls
+        than a matching does). Further calls can change which one is the first or the last of its tool, so an
+        expectation with an `occurrence` counts for nothing in what lasts, and for any call of its tool in
+        what is possible.
         """
-        width = self._width
-        found = self._open_rows(run)
-        if found is None:
+        found = self._rows(run, by_occurrence=False)
+        if isinstance(found, NotEvaluated):
             return 0.0, 1.0
+        return self._bounds(found.calls, [row & ~self._selective for row in found.certain], found.possible)
+
+    def _bounds(
+        self, calls: Sequence[ToolCall], certain: Sequence[int], possible: Sequence[int]
+    ) -> tuple[float, float]:
+        width = self._width
         if not width:
-            return 0.0, float(not found.calls)
+            return 0.0, float(not calls)
         if self.further_calls_cost:
-            still_open = width - matching_size(found.possible, width)
-            return 0.0, self._value(width, len(found.calls) + still_open, width)
-        if self.in_order:
-            lasting = lasting_alignment(found.calls, found.certain, width)
-        else:
-            lasting = matching_size(found.certain, width)
-        return self._value(lasting, len(found.calls), width), 1.0
+            still_open = width - matching_size(possible, width)
+            return 0.0, self._value(width, len(calls) + still_open, width)
+        in_order = self.in_order
+        lasting = lasting_alignment(calls, certain, width) if in_order else matching_size(certain, width)
+        return self._value(lasting, len(calls), width), 1.0
 
     def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment | None:
         """How well `calls` with their `rows` do, of which there is at least one, as of expected calls.
@@ -297,82 +294,55 @@ class _Trajectory(Evaluator):
     def _is_reorderable(self, calls: Sequence[ToolCall], _: Sequence[int]) -> bool:
         return self._any_order and any(call.parallel_group is not None for call in calls)
 
-    def _calls(self, run: AgentRun) -> Sequence[ToolCall]:
-        """The calls of `run` that are compared, in order."""
+    def _rows(self, run: AgentRun, *, by_occurrence: bool = True) -> _CallRows | NotEvaluated:
+        """Which calls can stand for which expected ones; `by_occurrence`: as the run stands."""
         calls = self._keys.select(run, self._categories)
-        return calls if self._include_failed else without_failed(calls)
-
-    def _rows(self, run: AgentRun) -> _CallRows | NotEvaluated:
-        """Who can stand for whom, as the run stands."""
-        calls = self._calls(run)
+        if not self._include_failed:
+            calls = without_failed(calls)
         if len(calls) > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
         found = self._compare(calls)
-        if isinstance(found, NotEvaluated) or not self._selective:
+        if isinstance(found, NotEvaluated) or not (self._selective and by_occurrence):
             return found
         of_tool: dict[int, list[int]] = {}
         for position, call in enumerate(calls):
-            for key in keys_of(self._candidates(call) & self._selective):
+            for key in keys_of(self._row(call) & self._selective):
                 of_tool.setdefault(key, []).append(position)
         for key, positions in of_tool.items():
-            _select_occurrence(1 << key, self._occurrences[key], positions, found.certain)
-            _select_occurrence(1 << key, self._occurrences[key], positions, found.possible)
+            for rows in (found.certain, found.possible):
+                _select_occurrence(1 << key, self._occurrences[key], positions, rows)
         return found
 
-    def _open_rows(self, run: AgentRun) -> _CallRows | None:
-        """Bounds of who can stand for whom, whatever further calls come; None beyond caps.
-
-        Further calls can change which one is the first or the last of its tool, so an expectation with an
-        `occurrence` counts for nothing in `certain`, and for any call of its tool in `possible`.
-        """
-        calls = self._calls(run)
-        found = self._compare(calls) if len(calls) <= MAX_ORDERED_CALLS else None
-        if found is None or isinstance(found, NotEvaluated):
-            return None
-        lasting = ~self._selective
-        return _CallRows(calls, [row & lasting for row in found.certain], found.possible, found.unknown)
-
     def _compare(self, calls: Sequence[ToolCall]) -> _CallRows | NotEvaluated:
-        certain: list[int] = []
-        possible: list[int] = []
-        unknown: ToolCall | None = None
+        found = _CallRows(calls, [], [])
         attempts = 0
-        matches = self._matches
-        arguments: JsonObject | None = None
         for call in calls:
-            row = self._candidates(call)
+            row = self._row(call)
             demanding = row & self._demanding
+            row &= ~demanding
             doubtful = 0
-            if demanding:
-                row &= ~demanding
-                arguments = readable_arguments(call)
-                if arguments is None:
-                    unknown = unknown or call
-                    doubtful, demanding = demanding, 0
-            for key in keys_of(demanding):
-                match = matches[key]
-                attempts += 1 + match.cost * len(call.arguments_text or "") // _COMPARED_CHARACTERS
-                if attempts > MAX_ASSIGNMENT_ATTEMPTS:
-                    return _over_limit()
-                try:
-                    verdict = match.accepts(arguments) if arguments is not None else False
-                except SchemaTooComplexError:
-                    return _over_limit()
-                if verdict:
-                    row |= 1 << key
-                elif verdict is None:
-                    doubtful |= 1 << key
-                    unknown = unknown or call
-            certain.append(row)
-            possible.append(row | doubtful)
-        return _CallRows(calls, certain, possible, unknown)
-
-    def _candidates(self, call: ToolCall) -> int:
-        """The expected calls that mean `call`, by its id or its name, as bits."""
-        by_name = self._by_name.get(canonical_tool_name(call.name), 0)
-        if call.call_id is None:
-            return by_name
-        return by_name & ~self._with_id | self._by_id.get(call.call_id, 0)
+            arguments = readable_arguments(call) if demanding else None
+            if arguments is None:
+                doubtful = demanding
+            else:
+                for key in keys_of(demanding):
+                    match = self._matches[key]
+                    attempts += 1 + match.cost * len(call.arguments_text or "") // _COMPARED_CHARACTERS
+                    if attempts > MAX_ASSIGNMENT_ATTEMPTS:
+                        return _over_limit()
+                    try:
+                        verdict = match.accepts(arguments)
+                    except SchemaTooComplexError:
+                        return _over_limit()
+                    if verdict:
+                        row |= 1 << key
+                    elif verdict is None:
+                        doubtful |= 1 << key
+            if doubtful:
+                found.unknown = found.unknown or call
+            found.certain.append(row)
+            found.possible.append(row | doubtful)
+        return found
 
     def _score(self, alignment: _Alignment, calls: Sequence[ToolCall], run: AgentRun) -> Score:
         assigned = alignment.assigned
@@ -405,7 +375,7 @@ class _Trajectory(Evaluator):
         free = [position for position in range(len(calls)) if position not in taken]
         lines: list[str] = []
         for key in [key for key, position in enumerate(assigned) if position < 0][:_SHOWN_REFUSALS]:
-            found = next((at for at in free if self._candidates(calls[at]) >> key & 1), None)
+            found = next((at for at in free if self._row(calls[at]) >> key & 1), None)
             if found is None:
                 continue
             free.remove(found)
@@ -430,10 +400,6 @@ class TrajectoryExact(_Trajectory):
     """Whether the calls and the expected calls match one by one: 1 or 0.
 
     score = 1 when there are as many calls as expected ones and each stands for the one at its place, else 0.
-    Calls of one parallel group may stand in any order among themselves unless `parallel: as_recorded`.
-    Failed calls count as calls unless `include_failed: false`.
-
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
 
     Example: [search, book] over the calls search, search, book
     scores 0, and 1 over search, book.
@@ -446,14 +412,12 @@ class TrajectoryExact(_Trajectory):
         evaluation="criteria: {tool_calls: [search, book]}",
     )
 
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
+    def _bounds(
+        self, calls: Sequence[ToolCall], certain: Sequence[int], possible: Sequence[int]
+    ) -> tuple[float, float]:
         """A further call can always be one too many; 1 is lost once some call has no expected one left."""
-        width = self._width
-        found = self._open_rows(run)
-        if found is None:
-            return 0.0, 1.0
-        count = len(found.calls)
-        return 0.0, float(count <= width and matching_size(found.possible, width) == count)
+        count = len(calls)
+        return 0.0, float(count <= self._width and matching_size(possible, self._width) == count)
 
     def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment:
         width = self._width
@@ -483,10 +447,6 @@ class TrajectoryInOrder(_Trajectory):
     """Whether the expected calls are a subsequence of the calls: 1 or 0; calls in between cost nothing.
 
     score = 1 when every expected call has a call of its own and these stand in the expected order, else 0.
-    Calls of one parallel group may stand in any order among themselves unless `parallel: as_recorded`.
-    Failed calls count as calls unless `include_failed: false`.
-
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
 
     Example: [search, pay] over the calls search, book, pay
     scores 1, and 0 over pay, search.
@@ -502,12 +462,9 @@ class TrajectoryInOrder(_Trajectory):
 
 
 class TrajectoryAnyOrder(_Trajectory):
-    """Whether every expected call has a call of its own: 1 or 0; further calls and order play no part.
+    """Whether every expected call has a call of its own: 1 or 0; further calls and order do not matter.
 
-    score = 1 when a maximum matching of calls and expected calls serves all expected ones, else 0. Failed
-    calls count as calls unless `include_failed: false`.
-
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+    score = 1 when a maximum matching of calls and expected calls serves all expected ones, else 0.
 
     Example: [search, {name: search, args: {q: 1}}] over the calls search(q=1), search(q=2)
     scores 1: the first expectation takes the second call.
@@ -523,12 +480,8 @@ class TrajectoryAnyOrder(_Trajectory):
 class TrajectoryPrecision(_Trajectory):
     """The share of the calls that were expected: the one of these metrics that only extra calls lower.
 
-    score = matched / calls, where
-    matched is the size of a maximum matching: every call stands for one expected call at most, so repeated
-    calls have to be expected as often. Order plays no part. Failed calls count as calls unless
-    `include_failed: false`.
-
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+    score = matched / calls, where matched is the size of a maximum matching: every call stands for one
+    expected call at most, so repeated calls have to be expected as often. Order does not matter.
 
     Example: [search, book] over the calls search, search, book
     scores 2/3.
@@ -546,12 +499,7 @@ class TrajectoryPrecision(_Trajectory):
 class TrajectoryRecall(_Trajectory):
     """The share of the expected calls that were made; further calls cost nothing.
 
-    score = matched / expected calls, where
-    matched is the size of a maximum matching: every call stands for one expected call at most, so repeated
-    calls have to be expected as often. Order plays no part. Failed calls count as calls unless
-    `include_failed: false`.
-
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+    score = matched / expected calls, matched as in `trajectory-precision`. Order does not matter.
 
     Example: [search, search, book] over the calls search, book, pay
     scores 2/3.
@@ -568,12 +516,8 @@ class TrajectoryRecall(_Trajectory):
 class TrajectoryF1(_Trajectory):
     """The F1 of calls and expected calls as multisets: missing and extra calls both lower it.
 
-    score = 2 * precision * recall / (precision + recall) = 2 * matched / (calls + expected calls), where
-    matched is the size of a maximum matching: every call stands for one expected call at most, so repeated
-    calls have to be expected as often. Order plays no part. Failed calls count as calls unless
-    `include_failed: false`.
-
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+    score = 2 * precision * recall / (precision + recall) = 2 * matched / (calls + expected calls), matched as
+    in `trajectory-precision`. Order does not matter.
 
     Example: [search, book] over the calls search, search, book
     scores 0.8.
@@ -595,11 +539,7 @@ class TrajectoryOrderF1(_Trajectory):
     """The F1 of calls and expected calls in order: by their longest common subsequence.
 
     With l the length of that subsequence, precision = l / calls, recall = l / expected calls, and
-    score = 2 * precision * recall / (precision + recall) = 2 * l / (calls + expected calls). Calls of one
-    parallel group may stand in any order among themselves unless `parallel: as_recorded`. Failed calls count
-    as calls unless `include_failed: false`.
-
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
+    score = 2 * precision * recall / (precision + recall) = 2 * l / (calls + expected calls).
 
     Example: [search, book, pay] over the calls search, search, book, pay
     scores 6/7.
@@ -620,9 +560,9 @@ class TrajectoryOrderF1(_Trajectory):
 
 
 class _ArgumentMatch:
-    """The arguments of one expected call, ready to be compared; values may hold matchers.
+    """The arguments of one expected call, ready to be compared; values may contain matchers.
 
-    Arguments whose name one of the globs in `ignored` matches are removed from both sides. Arguments of the
+    Arguments whose name matches one of the globs in `ignored` are removed from both sides. Arguments of the
     call that equal their value in `defaults` are removed from the call where they are not expected. Without
     expected arguments every call fits.
 
@@ -675,18 +615,19 @@ class _ArgumentMatch:
                 for name, value in actual.items()
             )
         verdict = fits_members(expected, actual, subset=False)
-        if verdict is False and any(map(self._may_be_default, actual, actual.values())):
-            further = {name: value for name, value in actual.items() if not self._may_be_default(name, value)}
-            return None if fits_members(expected, further, subset=False) is not False else False
+        if verdict is False:
+            # An argument that is masked may have its default, and then counts as left out.
+            further = {
+                name: value for name, value in actual.items() if self._equals_default(name, value) is not None
+            }
+            if len(further) < len(actual) and fits_members(expected, further, subset=False) is not False:
+                return None
         return verdict
 
-    def _may_be_default(self, name: str, value: JsonValue) -> bool:
-        """Whether an argument that is masked may say no more than its default."""
-        return (
-            name in self._defaults
-            and name not in self._expected
-            and known_equality(self._defaults[name], value) is None
-        )
+    def _equals_default(self, name: str, value: JsonValue) -> bool | None:
+        if name not in self._defaults or name in self._expected:
+            return False
+        return known_equality(self._defaults[name], value)
 
     def refusal(self, arguments: JsonObject) -> str:
         """The rule that `arguments` break, with the names of those that do; empty: none is known."""
@@ -702,32 +643,29 @@ class _ArgumentMatch:
         mode, expected = self._mode, self._expected
         actual = arguments if mode.startswith("partial") else self._counted(arguments)
         for name, value in expected.items():
-            member = {name: actual[name]} if name in actual else {}
-            if not member and mode == "subset":
+            if name not in actual and mode == "subset":
                 continue
             only: dict[str, Expected] = {name: value}
-            if mode == "partial_deep":
-                is_fit = _fits_deep(only, member)
-            else:
-                is_fit = fits_members(only, member, subset=True)
+            member = {name: actual[name]} if name in actual else {}
+            is_fit = (
+                _fits_deep(only, member)
+                if mode == "partial_deep"
+                else fits_members(only, member, subset=True)
+            )
             if is_fit is False:
                 yield f"another {name}" if member else f"missing {name}"
         if mode in ("exact", "subset"):
             yield from (f"unexpected {name}" for name in actual if name not in expected)
 
     def _counted(self, arguments: JsonObject) -> JsonObject:
-        """The arguments without those that are ignored or say no more than their default."""
+        """The arguments without those that are ignored or have their default."""
         if self._ignored is None and not self._defaults:
             return arguments
         return {
             name: value
             for name, value in arguments.items()
             if (self._ignored is None or self._ignored.match(name) is None)
-            and not (
-                name in self._defaults
-                and name not in self._expected
-                and known_equality(self._defaults[name], value)
-            )
+            and not self._equals_default(name, value)
         }
 
 
@@ -750,25 +688,18 @@ def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
 
 
 def _mask(keys: Iterable[int]) -> int:
-    mask = 0
-    for key in keys:
-        mask |= 1 << key
-    return mask
+    return reduce(or_, (1 << key for key in keys), 0)
 
 
 def _select_occurrence(bit: int, occurrence: str | int, positions: Sequence[int], rows: list[int]) -> None:
     """Take `bit` from the rows of those calls, of all at `positions`, that the occurrence leaves out."""
-    if occurrence == "any":
-        return
     if occurrence == "all":
-        kept = positions if all(rows[position] & bit for position in positions) else ()
+        chosen = positions if all(rows[position] & bit for position in positions) else ()
     else:
         index = {"first": 0, "last": -1}[occurrence] if isinstance(occurrence, str) else occurrence
-        kept = [positions[index]] if -len(positions) <= index < len(positions) else ()
-    chosen = frozenset(kept)
-    for position in positions:
-        if position not in chosen:
-            rows[position] &= ~bit
+        chosen = [positions[index]] if -len(positions) <= index < len(positions) else ()
+    for position in {*positions}.difference(chosen):
+        rows[position] &= ~bit
 
 
 def _label(call: ExpectedCall) -> str:
