@@ -1,12 +1,12 @@
-"""Evaluators of what a run took: time, tokens and money, and whose models it asked.
+"""Evaluators of what a run took: time, tokens and money, and which models it requested.
 
 `run-duration`, `tool-duration`, `token-budget`, `cost-budget` and `model-allowed`. What telemetry does not
-tell is never taken for little: without it there is no verdict.
+contain is never taken for little: without it there is no verdict.
 """
 
 import math
-from collections.abc import Sequence
-from typing import Annotated, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -37,10 +37,10 @@ class NoSettings(EvaluatorModel):
 
 
 class _Limits(EvaluatorModel):
-    """Limits, of which at least one has to be there."""
+    """Limits, of which at least one has to be given."""
 
     @model_validator(mode="after")
-    def _says_something(self) -> "_Limits":
+    def _has_a_limit(self) -> Self:
         if not any(getattr(self, name) not in (None, {}) for name in type(self).model_fields):
             raise ValueError(f"expected at least one of {', '.join(type(self).model_fields)}")
         return self
@@ -55,7 +55,7 @@ class RunDurationCriteria(_Limits):
     max_time_to_first_output_seconds: _Seconds | None = Field(
         default=None,
         description="The longest that it may take until a model gives its first output, in seconds. Only "
-        "telemetry of streamed answers tells it.",
+        "telemetry of streamed answers contains it.",
         examples=[2.5],
     )
 
@@ -65,7 +65,7 @@ class RunDuration(Evaluator):
 
     score = 1 when duration <= `max_seconds` and time to first output <= `max_time_to_first_output_seconds`,
     as far as they are given, else 0. The duration is that of the agent's own span, waiting for people
-    included. What telemetry does not tell gives no verdict, unless the other limit is exceeded.
+    included. What telemetry does not contain gives no verdict, unless the other limit is exceeded.
 
     A run without calls is graded as any other.
 
@@ -84,38 +84,33 @@ class RunDuration(Evaluator):
         self._max_first = criteria.max_time_to_first_output_seconds
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated where telemetry does not tell the time that is limited."""
+        """Grade `run`; not evaluated where telemetry does not contain the time that is limited."""
+        details: dict[str, JsonValue] = {}
         exceeded: list[str] = []
         within: list[str] = []
-        missing = ""
-        details: dict[str, JsonValue] = {}
-        for key, label, seconds, most in (
-            ("duration_seconds", "duration", run.duration_seconds, self._max_seconds),
-            (
-                "time_to_first_output_seconds",
-                "time to first output",
-                None if self._max_first is None else run.time_to_first_output_seconds,
-                self._max_first,
-            ),
-        ):
-            if most is None:
-                continue
-            details[key] = seconds
+        missing: list[str] = []
+        for label, seconds, most in self._limited(run):
+            details[f"{label.replace(' ', '_')}_seconds"] = seconds
             if seconds is None:
-                missing = missing or label
+                missing.append(label)
             else:
-                line = f"{label}: {_time(seconds)}, at most {_time(most)}"
-                (exceeded if seconds > most else within).append(line)
+                lines = exceeded if seconds > most else within
+                lines.append(f"{label}: {_time(seconds)}, at most {_time(most)}")
         if missing and not exceeded:
-            return _not_told(f"its {missing}")
+            return _not_captured(f"its {missing[0]}")
         return Score(float(not exceeded), details, tuple(exceeded or within))
+
+    def _limited(self, run: AgentRun) -> Iterator[tuple[str, float | None, float]]:
+        if self._max_seconds is not None:
+            yield "duration", run.duration_seconds, self._max_seconds
+        if self._max_first is not None:
+            yield "time to first output", run.time_to_first_output_seconds, self._max_first
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """The agent's own span does not get shorter by what comes further."""
         seconds = None if run.span_id is None else run.duration_seconds
-        if self._max_seconds is not None and seconds is not None and seconds > self._max_seconds:
-            return 0.0, 0.0
-        return 0.0, 1.0
+        most = self._max_seconds
+        return 0.0, float(most is None or seconds is None or seconds <= most)
 
 
 class ToolDurationCriteria(_Limits):
@@ -135,9 +130,8 @@ class ToolDurationCriteria(_Limits):
 class ToolDuration(Evaluator):
     """The share of calls that took no longer than they may.
 
-    score = 1 - calls that took longer than their limit / calls that have a limit. Failed calls count; calls
-    that a model only asked for do not. A call with a limit whose times telemetry does not tell gives no
-    verdict.
+    score = 1 - calls that took longer than their limit / calls that have a limit. Calls that a model only
+    requested do not count. A call with a limit whose times telemetry does not contain gives no verdict.
 
     A run without such calls scores 1.
 
@@ -160,52 +154,43 @@ class ToolDuration(Evaluator):
         self._of_tools = [(ToolPatterns([name]), seconds) for name, seconds in criteria.tools.items()]
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated where telemetry does not tell how long a call took."""
+        """Grade `run`; not evaluated where telemetry does not contain how long a call took."""
         limited = self._limited(run)
-        unknown = [call.name for call, seconds, _ in limited if seconds is None]
-        if unknown:
-            return _not_told(f"how long {unknown[0]} took")
-        slow = self._slow(limited)
-        shown: list[JsonValue] = [
-            {"name": call.name, "duration_seconds": seconds, "max_seconds": most}
-            for call, seconds, most in slow[:_SHOWN]
-        ]
-        details: dict[str, JsonValue] = {"calls": len(limited), "slow": len(slow), "slow_calls": shown}
+        slow: list[JsonValue] = []
+        lines: list[str] = []
+        for call, most in limited:
+            seconds = call.duration_seconds
+            if seconds is None:
+                return _not_captured(f"how long {call.name} took")
+            if seconds > most:
+                slow.append({"name": call.name, "duration_seconds": seconds, "max_seconds": most})
+                lines.append(f"{call.name}: {_time(seconds)}, at most {_time(most)}")
+        details: dict[str, JsonValue] = {
+            "calls": len(limited),
+            "slow": len(slow),
+            "slow_calls": slow[:_SHOWN],
+        }
         if not slow:
             line = "all calls stayed within their time" if limited else "no call with a limit was made"
             return Score(1.0, details, (line,))
-        lines = [
-            f"{call.name}: {_time(seconds)}, at most {_time(most)}" for call, seconds, most in slow[:_SHOWN]
-        ]
-        return Score(
-            (len(limited) - len(slow)) / len(limited),
-            details,
-            (*lines, f"{len(slow)} of {len(limited)} calls"),
-        )
+        lines[_SHOWN:] = [f"{len(slow)} of {len(limited)} calls"]
+        return Score((len(limited) - len(slow)) / len(limited), details, tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls may be slow or fast in any number, but what was slow stays so."""
-        return 0.0, _BELOW_ONE if self._slow(self._limited(run)) else 1.0
+        is_slow = any((call.duration_seconds or 0.0) > most for call, most in self._limited(run))
+        return 0.0, _BELOW_ONE if is_slow else 1.0
 
-    def _limited(self, run: AgentRun) -> list[tuple[ToolCall, float | None, float]]:
-        """The calls that ran and have a limit, with how long they took and may take."""
-        calls = self._named.select(run, self._categories)
+    def _limited(self, run: AgentRun) -> list[tuple[ToolCall, float]]:
+        """The calls that ran and have a limit, with how long they may take."""
         return [
-            (call, call.duration_seconds, most)
-            for call in calls
+            (call, most)
+            for call in self._named.select(run, self._categories)
             if call.executed and (most := self._limit(call.name)) is not None
         ]
 
     def _limit(self, name: str) -> float | None:
         return next((seconds for tools, seconds in self._of_tools if name in tools), self._max_seconds)
-
-    @staticmethod
-    def _slow(
-        limited: Sequence[tuple[ToolCall, float | None, float]],
-    ) -> list[tuple[ToolCall, float, float]]:
-        return [
-            (call, seconds, most) for call, seconds, most in limited if seconds is not None and seconds > most
-        ]
 
 
 class TokenBudgetCriteria(_Limits):
@@ -227,8 +212,8 @@ class TokenBudget(Evaluator):
 
     score = 1 when input + output <= `max_total_tokens`, input <= `max_input_tokens` and output <=
     `max_output_tokens`, as far as they are given, else 0. Model calls that tools made count; those of agents
-    within the run are theirs. Where not every model call tells its tokens, the total on the agent's own span
-    counts; without one there is no verdict, unless the tokens that are told exceed a limit already.
+    within the run are theirs. Where not every model call has its tokens, the total on the agent's own span
+    counts; without one there is no verdict, unless the known tokens exceed a limit already.
 
     A run without calls is graded as any other.
 
@@ -257,32 +242,31 @@ class TokenBudget(Evaluator):
         )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated where telemetry does not tell its tokens."""
+        """Grade `run`; not evaluated where telemetry does not contain its tokens."""
         usage = run.usage
-        counted = _told_by_calls(run) if usage is None else usage
-        exceeded = self._exceeded(counted)
+        counted = _usage_of_calls(run) if usage is None else usage
+        lines = self._lines(counted)
+        exceeded = [line for line, is_exceeded in lines if is_exceeded]
         if usage is None and not exceeded:
-            return _not_told("the tokens of all model calls")
+            return _not_captured("the tokens of all model calls")
         details: dict[str, JsonValue] = {
             "input_tokens": counted.input_tokens,
             "output_tokens": counted.output_tokens,
             "exceeded": [*exceeded],
         }
-        return Score(float(not exceeded), details, tuple(exceeded or self._told(counted)))
+        return Score(float(not exceeded), details, tuple(exceeded or (line for line, _ in lines)))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """What model calls tell only grows; a total on the agent's span may come to be told in parts."""
-        return 0.0, float(not self._exceeded(_told_by_calls(run)))
+        """The tokens of model calls only grow; a total on the agent's span may be replaced by its parts."""
+        return 0.0, float(not any(is_exceeded for _, is_exceeded in self._lines(_usage_of_calls(run))))
 
-    def _exceeded(self, usage: TokenUsage) -> list[str]:
-        return self._told(usage, only_exceeded=True)
-
-    def _told(self, usage: TokenUsage, *, only_exceeded: bool = False) -> list[str]:
+    def _lines(self, usage: TokenUsage) -> list[tuple[str, bool]]:
+        """For each limit its line, and whether it is exceeded."""
         counts = usage.total_tokens, usage.input_tokens, usage.output_tokens
         return [
-            f"{count} {label}, at most {most}"
+            (f"{count} {label}, at most {most}", count > most)
             for count, (label, most) in zip(counts, self._limits, strict=True)
-            if most is not None and (count > most or not only_exceeded)
+            if most is not None
         ]
 
 
@@ -298,8 +282,8 @@ class CostBudget(Evaluator):
     """Whether the model calls of a run cost no more than they may: 1 or 0.
 
     score = 1 when cost <= `max_cost`, else 0. The cost is what the tokens of all model calls cost by the
-    `model_prices` of the service file; no prices are built in. Where tokens are not told there is no verdict,
-    and where a model has no price the evaluation is not applicable.
+    `model_prices` of the service file; no prices are built in. Where tokens are not known there is no
+    verdict, and where a model has no price the evaluation is not applicable.
 
     A run without calls is graded as any other.
 
@@ -317,11 +301,11 @@ class CostBudget(Evaluator):
         self._max_cost = criteria.max_cost
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated where its tokens are not told or a model has no price."""
+        """Grade `run`; not evaluated where its tokens are not known or a model has no price."""
         cost = run.cost
         if cost is None:
             if run.usage is None:
-                return _not_told("the tokens of all model calls")
+                return _not_captured("the tokens of all model calls")
             models = ", ".join(run.models[:_SHOWN])
             whose = f"one of the models {models}" if len(run.models) > 1 else models or "an unnamed model"
             return NotEvaluated.not_applicable(f"no price is configured for {whose}")
@@ -330,28 +314,28 @@ class CostBudget(Evaluator):
         return Score(float(cost <= self._max_cost), details, (line,))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """What model calls cost only grows; a total on the agent's span may come to be told in parts."""
+        """What model calls cost only grows; a total on the agent's span may be replaced by its parts."""
         if not run.model_calls or any(call.usage is None and not call.failed for call in run.model_calls):
             return 0.0, 1.0
         return 0.0, float(run.cost is None or run.cost <= self._max_cost)
 
 
 class ModelAllowedCriteria(EvaluatorModel):
-    """Which models may and may not be asked; at least one of the two."""
+    """Which models may and may not be requested; at least one of the two."""
 
     allow: list[str] | None = Field(
         default=None,
-        description="Models that may be asked, `*` and `?` allowed; left out, all that are not denied.",
+        description="Models that may be requested, `*` and `?` allowed; left out, all that are not denied.",
         examples=[["small-model*"]],
     )
     deny: list[str] = Field(
         default_factory=list,
-        description="Models that must not be asked, `*` and `?` allowed, whatever `allow` says.",
+        description="Models that must not be requested, `*` and `?` allowed, whatever `allow` says.",
         examples=[["*-preview"]],
     )
 
     @model_validator(mode="after")
-    def _says_something(self) -> "ModelAllowedCriteria":
+    def _is_given(self) -> Self:
         if self.allow is None and not self.deny:
             raise ValueError('expected "allow", "deny" or both')
         return self
@@ -362,8 +346,8 @@ class ModelAllowed(Evaluator):
 
     score = 1 - model calls of models that are not permitted / model calls. A model is not permitted when it
     is denied, or when there is a list of allowed models and it is not on it; deny wins. Names are compared as
-    telemetry has them, upper and lower case included: that of the model that answered, else that of the model
-    that was asked for. Where the model of a call is not told and no other is refused, or no model is told at
+    telemetry has them, upper and lower case included: that of the model that answered, else that of the
+    requested one. Where the model of a call is not known and no other is refused, or no model is known at
     all, there is no verdict.
 
     A run without calls is graded as any other.
@@ -385,11 +369,11 @@ class ModelAllowed(Evaluator):
         self._denied = [name_pattern(name) for name in criteria.deny]
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated where telemetry does not tell which models answered."""
+        """Grade `run`; not evaluated where telemetry does not contain which models answered."""
         models = self._models(run)
         refused = self._refused(models)
         if not refused and (not models or None in models):
-            return _not_told("the model of every model call")
+            return _not_captured("the model of every model call")
         names = list(dict.fromkeys(refused))
         details: dict[str, JsonValue] = {
             "models": [*dict.fromkeys(model for model in models if model is not None)],
@@ -398,14 +382,11 @@ class ModelAllowed(Evaluator):
         }
         if not refused:
             return Score(1.0, details, ("all models were permitted",))
-        return Score(
-            (len(models) - len(refused)) / len(models),
-            details,
-            (f"not permitted: {', '.join(names[:_SHOWN])}", f"{len(refused)} of {len(models)} model calls"),
-        )
+        lines = f"not permitted: {', '.join(names[:_SHOWN])}", f"{len(refused)} of {len(models)} model calls"
+        return Score((len(models) - len(refused)) / len(models), details, lines)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Further models may be permitted or not, but what was refused stays asked."""
+        """Further models may be permitted or not, but what was refused stays requested."""
         return 0.0, _BELOW_ONE if self._refused(self._models(run)) else 1.0
 
     @staticmethod
@@ -421,12 +402,12 @@ class ModelAllowed(Evaluator):
         return self._allowed is None or any(pattern.fullmatch(model) for pattern in self._allowed)
 
 
-def _told_by_calls(run: AgentRun) -> TokenUsage:
+def _usage_of_calls(run: AgentRun) -> TokenUsage:
     return sum_of_usage(call.usage for call in run.model_calls if call.usage is not None)
 
 
-def _not_told(what: str) -> NotEvaluated:
-    return NotEvaluated.not_captured(f"the telemetry of this run does not tell {what}")
+def _not_captured(what: str) -> NotEvaluated:
+    return NotEvaluated.not_captured(f"the telemetry of this run does not contain {what}")
 
 
 def _time(seconds: float) -> str:

@@ -51,7 +51,7 @@ UNTOLD = ModelCall(model="m")
     [
         (lasting(10), {"maxSeconds": 10}, "pass", "duration: 10 s, at most 10 s"),
         (lasting(10.5), {"max_seconds": 10}, "fail", "duration: 10.5 s, at most 10 s"),
-        (run_with([]), {"max_seconds": 10}, "not_evaluated", "does not tell its duration"),
+        (run_with([]), {"max_seconds": 10}, "not_evaluated", "does not contain its duration"),
         (
             lasting(1, time_to_first_output_seconds=0.5),
             {"max_time_to_first_output_seconds": 0.2},
@@ -62,7 +62,7 @@ UNTOLD = ModelCall(model="m")
             lasting(1),
             {"max_seconds": 5, "max_time_to_first_output_seconds": 1},
             "not_evaluated",
-            "does not tell its time to first output",
+            "does not contain its time to first output",
         ),
         (lasting(9), {"max_seconds": 5, "max_time_to_first_output_seconds": 1}, "fail", "duration: 9 s"),
     ],
@@ -110,9 +110,9 @@ def test_a_call_whose_times_are_not_told_gives_no_verdict_if_it_has_a_limit() ->
         (asked(request(600, 50)), {"max_total_tokens": 600}, "fail", "650 tokens, at most 600"),
         (asked(request(600, 50)), {"max_input_tokens": 599}, "fail", "600 input tokens, at most 599"),
         (asked(request(600, 50)), {"max_output_tokens": 49}, "fail", "50 output tokens, at most 49"),
-        (asked(request(600, 50), UNTOLD), {"max_total_tokens": 900}, "not_evaluated", "does not tell"),
+        (asked(request(600, 50), UNTOLD), {"max_total_tokens": 900}, "not_evaluated", "does not contain"),
         (asked(request(600, 50), UNTOLD), {"max_total_tokens": 600}, "fail", "650 tokens, at most 600"),
-        (run_with([]), {"max_total_tokens": 600}, "not_evaluated", "does not tell"),
+        (run_with([]), {"max_total_tokens": 600}, "not_evaluated", "does not contain"),
         (run_with([], usage=TokenUsage(1, 2)), {"max_total_tokens": 3}, "pass", "3 tokens, at most 3"),
         (asked(request(600, 50), complete=False), {"max_total_tokens": 600}, "fail", "650 tokens"),
         (
@@ -135,7 +135,7 @@ def test_token_budget(run: AgentRun, criteria: dict[str, Any], outcome: str, sai
     [
         (run_with([], cost=0.05), "pass", None, "cost: 0.05, at most 0.05"),
         (run_with([], cost=0.051), "fail", None, "cost: 0.051, at most 0.05"),
-        (run_with([]), "not_evaluated", "content_not_captured", "does not tell the tokens"),
+        (run_with([]), "not_evaluated", "content_not_captured", "does not contain the tokens"),
         (
             run_with([], usage=TokenUsage(1, 2), models=("m",)),
             "not_evaluated",
