@@ -8,7 +8,7 @@ from time import process_time
 
 from benchmarks.hostile_spans import TRACE_ID
 from benchmarks.hostile_traces import HOSTILE_KINDS, HostileKind
-from collector.configuration import load_criteria
+from collector.criteria import load_criteria
 from processors.criteria import CriteriaSet
 from processors.evaluate import evaluate_run
 from processors.model import AgentRun, FinishReason

@@ -9,7 +9,7 @@ from benchmarks.agent_criteria import criteria_text
 from benchmarks.page import with_range
 from benchmarks.workload import SHAPES, process_requests
 from collector.clock import SystemClock
-from collector.configuration import CriteriaTexts, ServiceConfig
+from collector.criteria import CriteriaTexts, EvaluationConfig
 from collector.grading import Form, Grader, GradingPool, GradingStage, WorkerSettings
 from collector.otlp import split_request
 from collector.results_config import ResultsConfig
@@ -74,7 +74,7 @@ async def _graded(stage: GradingStage, traces: Sequence[FinishedTrace]) -> None:
 
 def _pool(texts: CriteriaTexts, count: int) -> GradingPool:
     settings = WorkerSettings(
-        config=ServiceConfig(),
+        config=EvaluationConfig(),
         instance="bench",
         missing_parents="grade",
         asks_workers=False,

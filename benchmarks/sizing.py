@@ -24,7 +24,8 @@ from benchmarks.child_process import (
 )
 from benchmarks.sizing_load import Load, Sink
 from benchmarks.sizing_traffic import Traffic, recorded_traffic, scripted_traffic
-from collector.configuration import load_configuration, load_criteria
+from collector.configuration import load_configuration
+from collector.criteria import load_criteria
 from collector.tools.running_service import RunningService
 from collector.workers.custom_evaluators import load_custom_evaluators
 

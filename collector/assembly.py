@@ -24,10 +24,11 @@ from collector.buffer import LearnedWaits, TraceBuffer
 from collector.clock import Clock
 from collector.cluster import PeerWatch
 from collector.config_fields import AUTO
-from collector.configuration import PROMETHEUS, CriteriaFollower, CriteriaStore, ServiceConfig
+from collector.configuration import PROMETHEUS, ServiceConfig
 from collector.container import container_memory
 from collector.contradictions import Contradictions
 from collector.conversations import Conversations
+from collector.criteria import CriteriaFollower, CriteriaStore
 from collector.exporters import DeadLetters, ExporterContext, FanOut, build_fan_out, receives_scores
 from collector.grading import (
     WATCHED,
@@ -187,7 +188,7 @@ def assemble(
         has_receipts=journal is not None,
         verdict_delay=verdict_delay,
         learned=learned,
-        settled_scopes=None if evaluation.grading_processes else evidence_reader(config.own_dialects()),
+        settled_scopes=None if evaluation.grading_processes else evidence_reader(evaluation.own_dialects()),
     )
     conversations = Conversations(
         evaluation.conversations,
@@ -214,7 +215,7 @@ def assemble(
     )
     workers = WorkerPool(evaluators, metrics=metrics, clock=clock) if evaluators.kinds else None
     settings = WorkerSettings(
-        config=config,
+        config=config.processors.evaluation,
         instance=instance,
         missing_parents=grouping.missing_parents,
         asks_workers=workers is not None,

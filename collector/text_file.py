@@ -1,5 +1,6 @@
 """Reading the text files that people write: UTF-8, with or without a byte order mark."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from processors.documents import Problem, ProblemsFound
@@ -22,3 +23,20 @@ def decoded_text(content: bytes, name: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ProblemsFound([Problem(name, line, "", "not valid UTF-8")]) from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFile:
+    """A criteria file as it was last good.
+
+    Attributes:
+        path: As the service named it.
+        pattern: The entry of `processors.evaluation.criteria` that the file was found by.
+        content: Its bytes.
+        kept_unix_nano: When it was kept.
+    """
+
+    path: str
+    pattern: str
+    content: bytes
+    kept_unix_nano: int

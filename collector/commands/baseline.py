@@ -104,7 +104,7 @@ def _scores_on_server(options: argparse.Namespace, now: int) -> Scores:
 
 
 def _scores_of_paths(options: argparse.Namespace, context: CommandContext, now: int) -> Scores:
-    offline = OfflineCriteria(options.config, context)
+    offline = OfflineCriteria.from_file(options.config, context)
     criteria = offline.load([options.criteria] if options.criteria else None)
     with OfflineWorkers(offline.evaluators) as workers:
         stream = offline.read(options.paths, unix_nano=now, workers=workers)

@@ -8,15 +8,9 @@ from collector.commands.arguments import add_config, path_text
 from collector.commands.command import EXIT_OK, Command, CommandContext
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings
-from collector.configuration import (
-    UNCOVERED_AGENTS,
-    CriteriaStore,
-    load_configuration,
-    print_configuration,
-    run_criteria_tests,
-    schema_documents,
-)
+from collector.configuration import load_configuration, print_configuration, schema_documents
 from collector.container import container_memory
+from collector.criteria import UNCOVERED_AGENTS, CriteriaStore, run_criteria_tests
 from collector.memory_plan import plan_memory
 from collector.workers.offline import OfflineWorkers
 from processors.documents import Problem, ProblemsFound
@@ -25,12 +19,13 @@ _DOCUMENTS = ("config", "criteria", "objectives", "run")
 
 
 def _validate(options: Namespace, context: CommandContext) -> int:
-    offline = OfflineCriteria(options.config, context)
-    plan_memory(offline.config, container_memory())
+    config = load_configuration(options.config, context.environment)
+    offline = OfflineCriteria(config.processors.evaluation, context.environment)
+    plan_memory(config, container_memory())
     subjects: list[tuple[str, Sequence[str], bool]] = [(path, [path], False) for path in options.criteria]
     if options.config is not None or not options.criteria:
         subject = str(options.config or "the built-in configuration")
-        subjects.insert(0, (subject, offline.config.criteria_patterns(), True))
+        subjects.insert(0, (subject, config.criteria_patterns(), True))
     checked = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
@@ -44,7 +39,7 @@ def _validate(options: Namespace, context: CommandContext) -> int:
         warnings += store.warnings
         with OfflineWorkers(offline.evaluators) as workers:
             problems += run_criteria_tests(
-                store.cases, store.current, workers, store.refused, prices=offline.config.model_prices()
+                store.cases, store.current, workers, store.refused, prices=offline.evaluation.price_table()
             )
         if not store.refused:
             nobody = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
 from collector.commands.output import OutputConsole
-from collector.configuration import default_file
+from collector.criteria import default_file
 from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.tools.child_service import ChildService
 from collector.tools.demo import scripted_runs, send_scripted_runs

@@ -14,7 +14,7 @@ from pathlib import Path
 from collector.commands.arguments import NEW_FILE, add_argument, add_output, path_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
 from collector.commands.output import write_new, write_output
-from collector.configuration import find_files
+from collector.criteria import find_files
 from collector.text_file import decoded_text
 from processors.criteria import EVERY_AGENT, read_criteria, write_criteria
 from processors.documents import LocatedYaml, Problem, ProblemsFound, read_yaml

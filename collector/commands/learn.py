@@ -26,6 +26,7 @@ from collector.commands.arguments import (
 from collector.commands.command import EXIT_OK, Command, CommandContext, unusable
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings, progress_bar, write_new, write_output
+from collector.configuration import load_configuration
 from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.annotation import run_from_json
@@ -109,7 +110,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
 def _recorded_runs(options: Namespace, context: CommandContext) -> Iterator[AgentRun]:
     """The runs in the files that `PATH` names."""
     progress = progress_bar()
-    stream = OfflineCriteria(options.config, context).read(options.paths, progress=progress)
+    stream = OfflineCriteria.from_file(options.config, context).read(options.paths, progress=progress)
     print_warnings(stream.warnings)
     for graded in stream.grade(CriteriaSet(), progress):
         yield graded.run
@@ -119,7 +120,7 @@ def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentR
     """The runs in a store, the newest first."""
     path: Path | None = options.store
     if path is _OF_SERVICE:
-        path = OfflineCriteria(options.config, context).config.store.path
+        path = load_configuration(options.config, context.environment).store.path
     if path is None:
         raise unusable("--store: the service file sets no store.path")
     wanted = RunFilter(agent=options.agent or "", tenant=options.tenant or "", outcome=options.outcome or "")

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from collector.commands.command import CommandContext
-from collector.configuration import load_configuration, load_criteria
+from collector.criteria import EvaluationConfig, load_criteria
 from collector.recordings import Progress, RecordedStream, no_progress
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.offline import OfflineWorkers
@@ -13,17 +14,29 @@ from processors.documents import ProblemsFound
 
 
 class OfflineCriteria:
-    """The service file, its custom evaluators, and criteria files."""
+    """How a service file has agents graded: its criteria, custom evaluators, dialects and prices."""
 
-    def __init__(self, service_file: Path | None, context: CommandContext) -> None:
-        self.config = load_configuration(service_file, context.environment)
-        self.evaluators = load_custom_evaluators(self.config.processors.evaluation)
-        self._environment: Mapping[str, str] = context.environment
+    def __init__(self, evaluation: EvaluationConfig, environment: Mapping[str, str]) -> None:
+        self.evaluation = evaluation
+        self.evaluators = load_custom_evaluators(evaluation)
+        self._environment = environment
+
+    @classmethod
+    def from_file(cls, service_file: Path | None, context: CommandContext) -> Self:
+        """Those of a service file; without one, the defaults."""
+        if service_file is None:
+            return cls(EvaluationConfig(), context.environment)
+        # To check the file takes every component with its libraries: they are loaded for this alone.
+        from collector.configuration import load_configuration
+
+        return cls(
+            load_configuration(service_file, context.environment).processors.evaluation, context.environment
+        )
 
     def load(self, patterns: Sequence[str] | None = None) -> CriteriaSet:
         """The criteria in the files that `patterns` name; none: those of the service file."""
         return load_criteria(
-            patterns or self.config.criteria_patterns(),
+            patterns or self.evaluation.criteria,
             environment=self._environment,
             evaluators=self.evaluators.known,
         )
@@ -39,8 +52,8 @@ class OfflineCriteria:
         """The recorded traffic in `paths`, read as the service file states; raises ProblemsFound."""
         stream = RecordedStream(
             unix_nano=unix_nano,
-            dialects=self.config.own_dialects(),
-            prices=self.config.model_prices(),
+            dialects=self.evaluation.own_dialects(),
+            prices=self.evaluation.price_table(),
             workers=workers,
         )
         if problems := stream.read(paths, progress):

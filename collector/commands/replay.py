@@ -214,7 +214,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
                 raise unusable(f"--compare cannot be used with --{name.replace('_', '-')}")
         if output_format is Format.JUNIT:
             raise unusable("--compare prints json or table, not junit")
-    offline = OfflineCriteria(options.config, context)
+    offline = OfflineCriteria.from_file(options.config, context)
     sets = [offline.load([path]) for path in options.compare or ()] or [
         offline.load([options.criteria] if options.criteria else None)
     ]
@@ -228,7 +228,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
             has_failed = bool(comparison.decisive)
         else:
             console = OutputConsole(stderr=output_format is not Format.TABLE)
-            reader = span_reader(offline.config.own_dialects())
+            reader = span_reader(offline.evaluation.own_dialects())
 
             def explain(trace: FinishedTrace) -> None:
                 try:

@@ -99,7 +99,7 @@ def _inputs(options: argparse.Namespace, context: CommandContext) -> RuleInputs:
     criteria = None
     try:
         if options.criteria or options.config:
-            criteria = OfflineCriteria(options.config, context).load(options.criteria)
+            criteria = OfflineCriteria.from_file(options.config, context).load(options.criteria)
     except ProblemsFound as error:
         problems += error.problems
     if criteria is not None and objectives is not None:

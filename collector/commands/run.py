@@ -9,7 +9,8 @@ from threading import Thread
 
 from collector.commands.arguments import add_config, add_flag
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
-from collector.configuration import ServiceConfig, default_file, load_configuration
+from collector.configuration import ServiceConfig, load_configuration
+from collector.criteria import default_file
 from collector.errors import BackgroundTaskDied
 from collector.page import PageConfig
 from collector.service import Service

@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import partial
 from os.path import normpath
 from pathlib import Path as FilesystemPath
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any
 
 import yaml
 from pydantic import (
@@ -19,22 +19,17 @@ from pydantic import (
     Field,
     PrivateAttr,
     SerializeAsAny,
-    StringConstraints,
-    field_validator,
 )
 
 from collector.buffer import GroupByTraceConfig
 from collector.cluster import ClusterConfig
 from collector.config_fields import (
-    BUILTIN,
     EMPTY_IS_DEFAULTS,
-    CriteriaSources,
     Duration,
     Section,
     parse_endpoint,
 )
-from collector.container import usable_cores
-from collector.conversations import ConversationsConfig
+from collector.criteria import EvaluationConfig
 from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
@@ -53,8 +48,6 @@ from collector.stability import LEVELS, Level, Stability
 from collector.store import StoreConfig, StoreSection
 from collector.telemetry import PrometheusConfig, TelemetryConfig
 from collector.text_file import read_text_file
-from collector.workers.config import WorkersConfig
-from processors.carriers import discover_dialects
 from processors.documents import (
     MASK,
     LocatedYaml,
@@ -70,88 +63,13 @@ from processors.documents import (
     validated,
     without_user_info,
 )
-from processors.model import JsonObject, JsonValue, ModelPrice, PriceTable
-from processors.shapes import Dialect, DialectMapping
+from processors.model import JsonObject, JsonValue
 
 PROMETHEUS = "prometheus"
 
 _REFERENCE = re.compile(r"\$\{env:\w+\}\Z")
 _COMPONENT_ID = re.compile(r"[a-z0-9_]+(?:/[A-Za-z0-9_.-]+)?\Z")
 _PIPELINES = ("service", "pipelines")
-_Price: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
-
-
-class ModelPriceConfig(StrictModel):
-    """What a million tokens cost, in a currency of your choice: one for all models."""
-
-    input: _Price = Field(description="For a million tokens that the model was given.")
-    output: _Price = Field(description="For a million tokens that the model made, reasoning included.")
-    cached_input: _Price | None = Field(
-        default=None,
-        description="For a million tokens of input that came out of a cache. Left out: as other input.",
-    )
-    cache_write: _Price | None = Field(
-        default=None,
-        description="For a million tokens of input that went into a cache. Left out: as other input.",
-    )
-
-
-ModelPricesConfig: TypeAlias = Mapping[
-    Annotated[str, StringConstraints(min_length=1, max_length=200)], ModelPriceConfig
-]
-"""Prices by the name of a model, in which `*` stands for any characters and `?` for one."""
-
-
-def price_table(prices: ModelPricesConfig) -> PriceTable | None:
-    """The table of `prices`; None where there are none."""
-    if not prices:
-        return None
-    return PriceTable({name: ModelPrice(**price.model_dump()) for name, price in prices.items()})
-
-
-class EvaluationConfig(WorkersConfig):
-    """What agents are graded by."""
-
-    criteria: CriteriaSources = Field(
-        default=(BUILTIN,),
-        description="Criteria files, folders of them or globs, and builtin: the checks that need no "
-        "reference, for every agent. Files can change and switch off each of them.",
-        examples=[[BUILTIN, "criteria/*.yaml"]],
-    )
-    processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = Field(
-        default=0,
-        description="Processes in which finished traces are graded: 0, in the one that receives; auto, "
-        "one for each core that it may use but one; a CPU limit counts. See docs/deployment.md.",
-    )
-    dialects: tuple[DialectMapping, ...] = Field(
-        default=(),
-        description="Telemetry conventions of your own. All known frameworks are read without any of these.",
-    )
-    model_prices: ModelPricesConfig = Field(
-        default_factory=dict,
-        description="What a million tokens cost, by the name of the model (`*` and `?` allowed). The exact "
-        "name counts, then the one with more characters, then the later. Left out, no run has a cost. Read "
-        "at start.",
-        examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
-    )
-    conversations: Section[ConversationsConfig] = ConversationsConfig()
-
-    @property
-    def grading_processes(self) -> int:
-        """How many processes grade beside the one that receives."""
-        if self.processes == "auto":
-            return usable_cores() - 1
-        return self.processes
-
-    @field_validator("dialects")
-    @classmethod
-    def _check_names(cls, dialects: tuple[DialectMapping, ...]) -> tuple[DialectMapping, ...]:
-        taken = {dialect.name for dialect in discover_dialects()}
-        for mapping in dialects:
-            if mapping.name in taken:
-                raise ValueError(f'two dialects are called "{mapping.name}": expected a name of its own')
-            taken.add(mapping.name)
-        return dialects
 
 
 class ProcessorsConfig(StrictModel):
@@ -234,14 +152,6 @@ class ServiceConfig(StrictModel):
     def criteria_patterns(self) -> list[str]:
         """The criteria to load: `builtin`, files, folders and globs."""
         return list(self.processors.evaluation.criteria)
-
-    def own_dialects(self) -> list[Dialect]:
-        """The telemetry conventions that the file describes."""
-        return [mapping.dialect() for mapping in self.processors.evaluation.dialects]
-
-    def model_prices(self) -> PriceTable | None:
-        """What models cost; None where the file has no prices."""
-        return price_table(self.processors.evaluation.model_prices)
 
     def telemetry_endpoint(self) -> str:
         """Where metrics and health are served."""

@@ -33,13 +33,13 @@ class CriteriaTexts(Protocol):
 
 
 class GradingConfig(Protocol):
-    """What the service file says of grading; it can be pickled."""
+    """What the service file specifies for grading; it can be pickled."""
 
     def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that it describes."""
         ...
 
-    def model_prices(self) -> PriceTable | None:
+    def price_table(self) -> PriceTable | None:
         """What models cost."""
         ...
 
@@ -64,7 +64,7 @@ class WorkerSettings:
             instance=self.instance,
             missing_parents=self.missing_parents,
             dialects=self.config.own_dialects(),
-            prices=self.config.model_prices(),
+            prices=self.config.price_table(),
             asks_workers=self.asks_workers,
             results=self.results,
             writes_scores=self.writes_scores,

@@ -14,15 +14,17 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from collector.errors import GradingCutShort
 from collector.grading.grader import Graded, Grader, Needed, Steps, Supplied, advance
 from collector.grading.hand_over import Form, compact
-from collector.journal import Journal
 from collector.otlp import EnvelopeRegistry
 from collector.trace import FinishedTrace
 from processors.model import AgentRun
+
+if TYPE_CHECKING:  # offline grading does without a journal and its library
+    from collector.journal import Journal
 
 LARGE_SPANS = 1000
 LARGE_BYTES = 1 << 20
@@ -56,7 +58,7 @@ class LoopLane:
     """Grades at once in the thread of the loop; `journal` notes the trace for the process after a crash."""
 
     grader: Grader
-    journal: Journal | None
+    journal: "Journal | None"
 
     async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
         """See `Lane`; waits only where `supply` does."""
@@ -85,7 +87,7 @@ class ThreadLane:
     """
 
     grader: Grader
-    journal: Journal | None
+    journal: "Journal | None"
     form: Form
     read_run: Callable[[bytes], AgentRun]
     _envelopes: EnvelopeRegistry = field(default_factory=EnvelopeRegistry, init=False)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from collector.clock import Clock
 from collector.conversations import Conversations
@@ -10,13 +11,15 @@ from collector.errors import GradingCutShort
 from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
 from collector.grading.grading_pool import GradingPool, Quarantined
 from collector.grading.lanes import Lane, LoopLane, ThreadLane, is_large
-from collector.journal import Journal, StoredVerdicts
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import ask_workers
 from processors.model import NotEvaluatedReason
+
+if TYPE_CHECKING:  # offline grading does without a journal and its library
+    from collector.journal import Journal, StoredVerdicts
 
 _logger = logging.getLogger(__name__)
 
@@ -40,7 +43,7 @@ class GradingStage:
     conversations: Conversations | None = None
     pool: GradingPool | None = None
     thread: ThreadLane | None = None
-    journal: Journal | None = None
+    journal: "Journal | None" = None
 
     def __post_init__(self) -> None:
         self._loop = LoopLane(self.grader, self.journal)
@@ -75,7 +78,7 @@ class GradingStage:
             return graded
         raise RuntimeError("grading waits for something, which takes a loop")
 
-    async def restore(self, trace: FinishedTrace, verdicts: StoredVerdicts) -> GradedTrace:
+    async def restore(self, trace: FinishedTrace, verdicts: "StoredVerdicts") -> GradedTrace:
         """The trace as it was graded by a process before, without grading it again.
 
         If its runs cannot be rebuilt as they were, which takes another version of the service, it is graded.

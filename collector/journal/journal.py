@@ -18,7 +18,7 @@ from collector.errors import Overloaded
 from collector.journal.activity import Activity
 from collector.journal.journal_config import JournalConfig
 from collector.journal.journal_thread import JournalThread
-from collector.journal.kept_criteria import KeptFile, digests_of_kept, keep
+from collector.journal.kept_criteria import digests_of_kept, keep
 from collector.journal.records import (
     BatchKind,
     DamagedRecord,
@@ -39,6 +39,7 @@ from collector.journal.store import Change, JournalFailed, JournalFull, JournalS
 from collector.journal.verdicts import encode_graded
 from collector.otlp import EnvelopeRegistry
 from collector.telemetry import Metrics, RateLimitedLogger
+from collector.text_file import KeptFile
 from collector.trace import CountedReceipt, FinishedTrace, GradedTrace, Receipt, SpanBatch
 from processors.spans import RawSpan
 

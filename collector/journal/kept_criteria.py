@@ -5,7 +5,6 @@ the pattern that named it and the time, then a line feed and the file's bytes.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,26 +14,10 @@ import orjson
 from collector.journal.records import DamagedRecord
 from collector.journal.recovery import inspect_apart
 from collector.journal.store import Change, JournalStore, ReadOnlyJournal, Table, has_file
+from collector.text_file import KeptFile
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 """Of all files together: they share the journal's room with spans."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptFile:
-    """A criteria file as it was last good.
-
-    Attributes:
-        path: As the service named it.
-        pattern: The entry of `processors.evaluation.criteria` that the file was found by.
-        content: Its bytes.
-        kept_unix_nano: When it was kept.
-    """
-
-    path: str
-    pattern: str
-    content: bytes
-    kept_unix_nano: int
 
 
 def kept_files(directory: Path) -> list[KeptFile]:

@@ -12,7 +12,7 @@ from textwrap import indent
 
 from pydantic import BaseModel
 
-from collector.configuration import run_criteria_tests
+from collector.criteria import run_criteria_tests
 from docs.generate.recipes import Recipe, read_recipes
 from processors.annotation import run_from_json, run_to_json
 from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria

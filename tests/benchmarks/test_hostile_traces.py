@@ -8,7 +8,7 @@ import pytest
 from benchmarks.hostile import hostile_cost, peak_memory
 from benchmarks.hostile_spans import TRACE_ID
 from benchmarks.hostile_traces import HOSTILE_KINDS, HostileKind
-from collector.configuration.criteria_files import load_criteria
+from collector.criteria.criteria_files import load_criteria
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.model.finish_reason import FinishReason
 from processors.reconstruction.passes import reconstruct

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 from pydantic import BaseModel
 
-from collector.configuration.criteria_tests import run_criteria_tests
+from collector.criteria.criteria_tests import run_criteria_tests
 from docs.generate.evaluators import evaluators_reference, example_of, graded_example
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from collector.cli import run_command
-from collector.configuration.files import default_file
+from collector.criteria.files import default_file
 from collector.otlp.codec import split_request
 from processors.annotation.run_form import run_line_schema
 from tests.support.corpus import CORPUS, recorded_requests

@@ -21,7 +21,7 @@ from typing import Any, Protocol, Self, TypeAlias, cast
 
 import pytest
 
-from collector.configuration import load_criteria
+from collector.criteria import load_criteria
 from collector.otlp.codec import join_spans
 from processors.evaluate import evaluate_run
 from processors.model.finish_reason import FinishReason

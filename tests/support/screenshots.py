@@ -17,7 +17,7 @@ from pathlib import Path
 from msgspec import structs
 
 from collector.clock import ManualClock
-from collector.configuration import default_file
+from collector.criteria import default_file
 from collector.page import PageConfig, PageServer
 from processors.annotation import graded_run_from_json
 from processors.criteria import CriteriaSet, read_criteria

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
 
-from collector.configuration import default_file
+from collector.criteria import default_file
 from processors.model import JsonObject, JsonValue
 
 SERVICE_NAME = "tracegrade-demo"

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,33 @@ def test_the_help_loads_no_command(option: str) -> None:
         name for name in modules if name.startswith(("collector", "processors"))
     }
     assert {"google", "grpc", "opentelemetry", "orjson", "pydantic", "rich", "yaml"}.isdisjoint(modules)
+
+
+def test_replay_loads_no_library_of_a_listener_a_backend_or_a_store(tmp_path: Path) -> None:
+    runs = tmp_path / "a.runs.jsonl"
+    runs.write_text(json.dumps({"agent": {"name": "a"}, "tool_calls": [{"name": "x", "arguments": {}}]}))
+
+    modules = loaded_by("replay", str(runs), "--format", "json")
+
+    assert "collector.grading" in modules
+    assert set() == modules & {
+        "aiohttp",
+        "collector.configuration",
+        "collector.exporters",
+        "collector.journal",
+        "collector.monitoring",
+        "collector.page",
+        "collector.receivers",
+        "collector.service",
+        "collector.store",
+        "dns",
+        "grpc",
+        "jinja2",
+        "lmdb",
+        "opentelemetry.sdk",
+        "prometheus_client",
+        "sqlite3",
+        "starlette",
+        "uvicorn",
+        "uvloop",
+    }

@@ -9,7 +9,7 @@ import pytest
 
 from collector.commands.replay import Format, replay
 from collector.config_fields import BUILTIN
-from collector.configuration.criteria_files import load_criteria
+from collector.criteria.criteria_files import load_criteria
 from collector.recordings.recorded_stream import RecordedStream
 
 CASES = Path(__file__).parents[2] / "data" / "public_cases"

@@ -10,7 +10,7 @@ import pytest
 
 from collector.cli import run_command
 from collector.commands.replay import Format, ReplaySummary, replay
-from collector.configuration.criteria_files import load_criteria
+from collector.criteria.criteria_files import load_criteria
 from collector.otlp.codec import join_spans
 from collector.recordings.recorded_stream import RecordedStream
 from tests.support.agent_spans import agent, tool

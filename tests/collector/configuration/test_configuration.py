@@ -8,13 +8,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.configuration.files import default_file
 from collector.configuration.service_file import (
     ServiceConfig,
     load_configuration,
     parse_configuration,
     print_configuration,
 )
+from collector.criteria.files import default_file
 from collector.exporters.assembly import exporter_types
 from collector.exporters.debug import DebugConfig
 from collector.exporters.file import FileConfig

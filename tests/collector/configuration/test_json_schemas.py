@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from collector.cli import run_command
-from collector.configuration.files import default_file
 from collector.configuration.json_schemas import schema_documents
+from collector.criteria.files import default_file
 from collector.exporters.assembly import exporter_types
 from processors.comparison.expected_value import KNOWN_MATCHERS, MATCHER_ARGUMENTS
 from processors.criteria.criteria_file import read_criteria

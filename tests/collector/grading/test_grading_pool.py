@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from collector.clock import SystemClock
-from collector.configuration.criteria_files import CriteriaStore, CriteriaTexts
-from collector.configuration.service_file import parse_configuration
+from collector.criteria.criteria_files import CriteriaStore, CriteriaTexts
+from collector.criteria.evaluation_config import EvaluationConfig
 from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
 from collector.grading.grading_pool import GradingPool, Quarantined
 from collector.grading.grading_worker import WorkerSettings
@@ -40,7 +40,6 @@ agents:
   "cl*":
     evaluations: [{evaluator: tool-call-count, criteria: {tool_calls_count: {"${env:TOOL}": ["=", 1]}}}]
 """
-CONFIG = parse_configuration("{}", "test", {})
 ALL_FORMS = ResultsConfig.model_validate(
     {"emit": ["span_event", "log", "span"], "annotations": ["openinference"]}
 )
@@ -98,7 +97,7 @@ async def pool_of(
     results: ResultsConfig = ALL_FORMS,
 ) -> AsyncIterator[GradingPool]:
     settings = WorkerSettings(
-        config=CONFIG,
+        config=EvaluationConfig(),
         instance="here",
         missing_parents="grade",
         asks_workers=False,

@@ -8,9 +8,9 @@ import pytest
 from collector.recordings.run_reader import run_from_json
 
 from collector.clock import SystemClock
-from collector.configuration.criteria_files import CriteriaStore
-from collector.configuration.service_file import parse_configuration
 from collector.conversations import Conversations
+from collector.criteria.criteria_files import CriteriaStore
+from collector.criteria.evaluation_config import EvaluationConfig
 from collector.grading import Form, Grader, GradingPool, GradingStage, ThreadLane, WorkerSettings
 from collector.grading.grader import Graded
 from collector.grading.lanes import Supply
@@ -84,7 +84,7 @@ async def _stage(lane: str, folder: Path) -> AsyncIterator[GradingStage]:
     store, clock, metrics = CriteriaStore([file], environment={}), _StandingClock(), Metrics()
     grader = Grader(criteria=lambda: store.current, clock=clock, instance="here")
     settings = WorkerSettings(
-        config=parse_configuration("{}", "test", {}),
+        config=EvaluationConfig(),
         instance="here",
         missing_parents="grade",
         asks_workers=False,

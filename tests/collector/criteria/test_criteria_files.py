@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from collector.clock import ManualClock
-from collector.configuration.criteria_files import (
+from collector.configuration.json_schemas import schema_documents
+from collector.criteria.criteria_files import (
     UNCOVERED_AGENTS,
     CriteriaFollower,
     CriteriaStore,
     load_criteria,
 )
-from collector.configuration.files import default_file
-from collector.configuration.json_schemas import schema_documents
-from collector.journal.kept_criteria import KeptFile
+from collector.criteria.files import default_file
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.signals import Readiness
+from collector.text_file import KeptFile
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.documents.problems import ProblemsFound
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from collector.cli import run_command
-from collector.configuration.criteria_files import CriteriaStore
-from collector.configuration.criteria_tests import run_criteria_tests
+from collector.criteria.criteria_files import CriteriaStore
+from collector.criteria.criteria_tests import run_criteria_tests
 from processors.documents.problems import Problem
 from tests.support.corpus import CORPUS
 

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from collector.configuration.criteria_files import load_criteria
-from collector.configuration.files import default_file
+from collector.criteria.criteria_files import load_criteria
+from collector.criteria.files import default_file
 from collector.recordings.recorded_stream import RecordedStream
 from processors.annotation.run_reader import run_from_json
 from processors.criteria.agent_criteria import CriteriaSet

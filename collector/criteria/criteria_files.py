@@ -13,10 +13,9 @@ from typing import NoReturn
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import BUILTIN
-from collector.configuration.files import FoundFiles, default_file, find_files
-from collector.journal import KeptFile
+from collector.criteria.files import FoundFiles, default_file, find_files
 from collector.telemetry import Metrics, Readiness
-from collector.text_file import decoded_text
+from collector.text_file import KeptFile, decoded_text
 from collector.workers.custom_evaluators import evaluator_kind
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from processors.criteria import (

@@ -1,0 +1,95 @@
+"""How agents are graded: `processors.evaluation` of the service file."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field, StringConstraints, field_validator
+
+from collector.config_fields import BUILTIN, CriteriaSources, Section
+from collector.container import usable_cores
+from collector.conversations import ConversationsConfig
+from collector.workers.config import WorkersConfig
+from processors.carriers import discover_dialects
+from processors.documents import StrictModel
+from processors.model import ModelPrice, PriceTable
+from processors.shapes import Dialect, DialectMapping
+
+_Price: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+
+
+class ModelPriceConfig(StrictModel):
+    """What a million tokens cost, in a currency of your choice: one for all models."""
+
+    input: _Price = Field(description="For a million tokens that the model was given.")
+    output: _Price = Field(description="For a million tokens that the model made, reasoning included.")
+    cached_input: _Price | None = Field(
+        default=None,
+        description="For a million tokens of input that came out of a cache. Left out: as other input.",
+    )
+    cache_write: _Price | None = Field(
+        default=None,
+        description="For a million tokens of input that went into a cache. Left out: as other input.",
+    )
+
+
+ModelPricesConfig: TypeAlias = Mapping[
+    Annotated[str, StringConstraints(min_length=1, max_length=200)], ModelPriceConfig
+]
+"""Prices by the name of a model, in which `*` stands for any characters and `?` for one."""
+
+
+class EvaluationConfig(WorkersConfig):
+    """What agents are graded by."""
+
+    criteria: CriteriaSources = Field(
+        default=(BUILTIN,),
+        description="Criteria files, folders of them or globs, and builtin: the checks that need no "
+        "reference, for every agent. Files can change and switch off each of them.",
+        examples=[[BUILTIN, "criteria/*.yaml"]],
+    )
+    processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = Field(
+        default=0,
+        description="Processes in which finished traces are graded: 0, in the one that receives; auto, "
+        "one for each core that it may use but one; a CPU limit counts. See docs/deployment.md.",
+    )
+    dialects: tuple[DialectMapping, ...] = Field(
+        default=(),
+        description="Telemetry conventions of your own. All known frameworks are read without any of these.",
+    )
+    model_prices: ModelPricesConfig = Field(
+        default_factory=dict,
+        description="What a million tokens cost, by the name of the model (`*` and `?` allowed). The exact "
+        "name counts, then the one with more characters, then the later. Left out, no run has a cost. Read "
+        "at start.",
+        examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
+    )
+    conversations: Section[ConversationsConfig] = ConversationsConfig()
+
+    def own_dialects(self) -> list[Dialect]:
+        """The telemetry conventions that the file describes."""
+        return [mapping.dialect() for mapping in self.dialects]
+
+    def price_table(self) -> PriceTable | None:
+        """What models cost; None where the file does not specify it."""
+        if not self.model_prices:
+            return None
+        return PriceTable(
+            {name: ModelPrice(**price.model_dump()) for name, price in self.model_prices.items()}
+        )
+
+    @property
+    def grading_processes(self) -> int:
+        """How many processes grade in addition to the one that receives."""
+        if self.processes == "auto":
+            return usable_cores() - 1
+        return self.processes
+
+    @field_validator("dialects")
+    @classmethod
+    def _check_names(cls, dialects: tuple[DialectMapping, ...]) -> tuple[DialectMapping, ...]:
+        taken = {dialect.name for dialect in discover_dialects()}
+        for mapping in dialects:
+            if mapping.name in taken:
+                raise ValueError(f'two dialects are called "{mapping.name}": expected a name of its own')
+            taken.add(mapping.name)
+        return dialects
