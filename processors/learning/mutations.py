@@ -20,7 +20,7 @@ from processors.model import (
     json_text,
 )
 
-_Mutation: TypeAlias = Callable[[list[ToolCall], int, Sequence[str]], "list[ToolCall] | None"]
+_Calls: TypeAlias = Sequence[ToolCall] | None
 
 FORBIDDEN_TOOL = "tool_that_was_never_called"
 
@@ -53,86 +53,74 @@ def broken_runs(
         draw = sha256(f"{run.number}:{number}".encode()).digest()
         at = int.from_bytes(draw[:4], "big") % len(calls)
         for position in (*range(at, len(calls)), *range(at)):
-            changed = mutate(calls, position, tools)
+            changed = mutate(calls[position], calls[position + 1 :], tools, position)
             if changed is None:
                 continue
-            broken = replace(run.run, tool_calls=_numbered(changed), requested_calls=())
+            # The numbers of calls that are tried again are no longer right.
+            changed = [structs.replace(call, retry_of=None) for call in (*calls[:position], *changed)]
+            broken = replace(run.run, tool_calls=changed, requested_calls=())
             if kind in _BY_SIGNATURE and observe(broken).signature in known:
                 continue
             yield BrokenRun(kind, broken)
             break
 
 
-def _numbered(calls: list[ToolCall]) -> list[ToolCall]:
-    """`calls` without the numbers of calls that they try again, which are no longer right."""
-    return [call if call.retry_of is None else structs.replace(call, retry_of=None) for call in calls]
+def _left_out(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+    return later
 
 
-def _left_out(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall]:
-    return calls[:at] + calls[at + 1 :]
+def _doubled(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+    return [call, structs.replace(call, call_id=None, span_id=None, parallel_group=None), *later]
 
 
-def _doubled(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall]:
-    again = structs.replace(calls[at], call_id=None, span_id=None, parallel_group=None)
-    return [*calls[: at + 1], again, *calls[at + 1 :]]
-
-
-def _swapped(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall] | None:
-    if at + 1 == len(calls):
+def _swapped(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+    if not later or call.name == later[0].name:
         return None
-    one, other = calls[at], calls[at + 1]
-    group = one.parallel_group
-    if one.name == other.name or (group is not None and group == other.parallel_group):
+    if call.parallel_group is not None and call.parallel_group == later[0].parallel_group:
         return None
-    first, second = structs.replace(other, parallel_group=None), structs.replace(one, parallel_group=None)
-    return [*calls[:at], first, second, *calls[at + 2 :]]
+    return [
+        structs.replace(later[0], parallel_group=None),
+        structs.replace(call, parallel_group=None),
+        *later[1:],
+    ]
 
 
-def _another_tool(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall] | None:
-    name = canonical_tool_name(calls[at].name)
+def _another_tool(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+    name = canonical_tool_name(call.name)
     others = [tool for tool in tools if canonical_tool_name(tool) != name]
-    if not others:
-        return None
-    return [*calls[:at], structs.replace(calls[at], name=others[at % len(others)]), *calls[at + 1 :]]
+    return [structs.replace(call, name=others[at % len(others)]), *later] if others else None
 
 
-def _forbidden(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall]:
-    return [*calls[:at], structs.replace(calls[at], name=FORBIDDEN_TOOL), *calls[at:]]
+def _forbidden(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+    return [structs.replace(call, name=FORBIDDEN_TOOL), call, *later]
 
 
-def _changed_arguments(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall] | None:
+def _changed_arguments(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
     """One argument with another value of its kind, as a model makes it up."""
-    arguments = calls[at].arguments
-    if not isinstance(arguments, dict) or calls[at].arguments_state is not ValueState.PRESENT:
+    if not isinstance(call.arguments, dict) or call.arguments_state is not ValueState.PRESENT:
         return None
     places = [
         (place, value)
-        for place, value in leaves(arguments)
+        for place, value in leaves(call.arguments)
         if isinstance(value, str | int | float) and value != "" and not isinstance(value, bool)
     ]
     if not places:
         return None
     place, value = places[at % len(places)]
-    changed = _with(arguments, place, _other_value(value))
-    call = structs.replace(calls[at], arguments=changed, arguments_text=json_text(changed))
-    return [*calls[:at], call, *calls[at + 1 :]]
+    changed = _with(call.arguments, place, _other_value(value))
+    return [structs.replace(call, arguments=changed, arguments_text=json_text(changed)), *later]
 
 
-def _ignored_error(calls: list[ToolCall], at: int, tools: Sequence[str]) -> list[ToolCall] | None:
+def _ignored_error(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
     """A call that worked fails, and the run goes on as if it had not."""
-    if calls[at].error is not None:
+    if call.error is not None:
         return None
-    failed = structs.replace(
-        calls[at],
-        error=ToolError(type="TimeoutError", message="the service did not answer"),
-        result=None,
-        result_text=None,
-        result_state=ValueState.ABSENT,
-    )
-    return [*calls[:at], failed, *calls[at + 1 :]]
+    error = ToolError(type="TimeoutError", message="the service did not answer")
+    failed = structs.replace(call, error=error, result=None, result_text=None, result_state=ValueState.ABSENT)
+    return [failed, *later]
 
 
-_MUTATIONS: dict[str, _Mutation] = {
+_MUTATIONS: dict[str, Callable[[ToolCall, Sequence[ToolCall], Sequence[str], int], _Calls]] = {
     "a call left out": _left_out,
     "a call doubled": _doubled,
     "two calls swapped": _swapped,
@@ -141,6 +129,8 @@ _MUTATIONS: dict[str, _Mutation] = {
     "changed arguments": _changed_arguments,
     "an error ignored": _ignored_error,
 }
+"""What becomes of the call at a position and of those after it; None where it cannot be done there."""
+
 _BY_SIGNATURE = frozenset({"a call left out", "a call doubled", "two calls swapped", "an error ignored"})
 
 STRUCTURAL = ("a call left out", "two calls swapped", "a forbidden tool")
