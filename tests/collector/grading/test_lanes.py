@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from collector.recordings.run_reader import run_from_json
 
 from collector.clock import SystemClock
 from collector.conversations import Conversations
@@ -18,6 +17,7 @@ from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedTrace
+from processors.annotation import run_from_json
 from processors.annotation.run_line import format_run
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
