@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 from rich.text import Text
+from typing_extensions import override
 
 from collector.commands.command import discard_stdout, unusable
 from collector.recordings import Progress, no_progress
@@ -25,6 +26,7 @@ class OutputConsole(Console):
     def __init__(self, *, file: IO[str] | None = None, stderr: bool = False) -> None:
         super().__init__(file=file, stderr=stderr, soft_wrap=True)
 
+    @override
     def on_broken_pipe(self) -> None:
         """Raise the BrokenPipeError that is being handled; rich itself would exit with 1, a verdict here."""
         raise  # rich calls this while it handles the error

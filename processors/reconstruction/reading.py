@@ -77,8 +77,9 @@ class SpanReader:
         seen = self._seen.get
         readings: list[SpanReading | None] = []
         for span in spans:
-            encoded, scope = span.by_key, span.envelope.known_scope
-            name = span.envelope.scope_name if scope is None else scope[0]
+            encoded, name = span.by_key, span.envelope.known_scope
+            if name is None:
+                name = span.envelope.scope_name
             # One text is hashed and compared for less than half of what every key by itself costs. Whatever
             # else joins to it has more zeros in it, and so fewer keys.
             joined = "\0".join([name, *encoded])

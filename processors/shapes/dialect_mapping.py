@@ -2,8 +2,15 @@
 
 from typing import Annotated, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
-from pydantic import model_validator as check
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+    model_validator,
+)
 
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.dialect import (
@@ -119,7 +126,7 @@ class DialectMapping(BaseModel):
     agent: AgentMapping = AgentMapping()
     model: ModelMapping = ModelMapping()
 
-    @check(mode="after")
+    @model_validator(mode="after")
     def _check_recognition(self) -> "DialectMapping":
         if self.kind is None and not self.tool.name and not self.agent.name:
             raise ValueError("expected kind, tool.name or agent.name: nothing tells which spans are meant")

@@ -9,8 +9,8 @@ class Envelope:
 
     `resource` holds the bytes of a ResourceSpans message without its scope_spans, `scope` those of a
     ScopeSpans message without its spans: schema URLs and unknown fields included. Envelopes are
-    interned by the codec, so equal bytes are one object and identity is equality. `known_scope` holds the
-    scope's name and version once somebody asked for one of them, for loops over many spans.
+    interned by the codec, so equal bytes are one object and identity is equality. `known_scope` is
+    the scope's name once it was read, for loops over many spans.
     """
 
     __slots__ = ("__weakref__", "_attributes", "known_scope", "resource", "scope")
@@ -19,7 +19,7 @@ class Envelope:
         self.resource = resource
         self.scope = scope
         self._attributes: Attributes | None = None
-        self.known_scope: tuple[str, str] | None = None
+        self.known_scope: str | None = None
 
     @property
     def resource_attributes(self) -> Attributes:
@@ -37,17 +37,9 @@ class Envelope:
     @property
     def scope_name(self) -> str:
         """Name of the instrumentation scope, or the empty text."""
-        return (self.known_scope or self._read_scope())[0]
-
-    @property
-    def scope_version(self) -> str:
-        """Version of the instrumentation scope, or the empty text."""
-        return (self.known_scope or self._read_scope())[1]
-
-    def _read_scope(self) -> tuple[str, str]:
-        scope = parse_scope(self.scope)
-        self.known_scope = found = scope.name, scope.version
-        return found
+        if self.known_scope is None:
+            self.known_scope = parse_scope(self.scope).name
+        return self.known_scope
 
 
 NO_ENVELOPE = Envelope(b"", b"")

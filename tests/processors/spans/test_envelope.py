@@ -21,12 +21,12 @@ def test_attributes_of_the_resource_and_name_and_version_of_the_scope_are_read()
     envelope = Envelope(resource_spans(**{"service.name": "s", "k": "v"}), scope_spans(name="n", version="1"))
 
     assert {"service.name": "s", "k": "v"} == dict(envelope.resource_attributes)
-    assert ("s", "n", "1") == (envelope.service_name, envelope.scope_name, envelope.scope_version)
+    assert ("s", "n") == (envelope.service_name, envelope.scope_name)
 
 
 def test_what_is_not_there_is_empty() -> None:
     assert NO_ATTRIBUTES is NO_ENVELOPE.resource_attributes
-    assert ("", "", "") == (NO_ENVELOPE.service_name, NO_ENVELOPE.scope_name, NO_ENVELOPE.scope_version)
+    assert ("", "") == (NO_ENVELOPE.service_name, NO_ENVELOPE.scope_name)
 
 
 def test_a_resource_or_scope_in_two_parts_is_one() -> None:
@@ -36,7 +36,7 @@ def test_a_resource_or_scope_in_two_parts_is_one() -> None:
     )
 
     assert {"service.name": "s", "k": "v"} == dict(envelope.resource_attributes)
-    assert ("n", "1") == (envelope.scope_name, envelope.scope_version)
+    assert "n" == envelope.scope_name
 
 
 def test_of_two_attributes_with_one_key_the_last_counts() -> None:
