@@ -1,4 +1,4 @@
-"""From the exporters of the configuration to the fan-out: which queues there are, and what each takes."""
+"""From the exporters of the configuration to the fan-out: its queues, and what each accepts."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -118,7 +118,7 @@ def receives_scores(config: BaseModel) -> bool:
 
 
 ComponentType: TypeAlias = SpanExporterType[BaseModel] | ResultExporterType[BaseModel]
-"""Any kind; `kind` tells them apart."""
+"""Any of them; `kind` distinguishes them."""
 
 
 @cache

@@ -44,10 +44,10 @@ class DeadLettersConfig(StrictModel):
     """`service.dead_letters`: a file for what backends refuse for good."""
 
     path: FilePath = Field(
-        description="The file; lines are appended. Its content is as it came, unencrypted."
+        description="The file; lines are appended. Its content is as received, unencrypted."
     )
     max_mib: int = Field(
-        default=256, ge=1, description="Size of the file, at most; what finds no room is dropped and counted."
+        default=256, ge=1, description="Maximum size of the file; beyond it requests are dropped and counted."
     )
     max_age: PositiveDuration = Field(
         default=7 * 86_400.0, description="Lines are removed after this time, and counted."

@@ -1,7 +1,7 @@
 """Graded runs on the console (`debug`), for the person who is trying things out.
 
-Printing happens in a thread of its own and at a bounded rate: a console that does not keep up, or that
-nobody reads, holds up no trace.
+Printing happens in a thread of its own and at a bounded rate: a console that does not keep up, or that no
+one reads, delays no trace.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class DebugConfig(StrictModel):
     """`exporters.debug`: graded runs on the console."""
 
     max_runs_per_second: int = Field(default=20, ge=1)
-    """Runs beyond this are only counted in a line of their own."""
+    """Runs beyond this are only counted, in a line of their own."""
     show_content: bool = True
     """Whether arguments, results and explanations that may quote them are shown."""
     color: Literal["auto", "always", "never"] = "auto"

@@ -15,7 +15,7 @@ _ENVELOPE_FRAMING_BYTES = 12
 
 
 def encoded_size(spans: Sequence[RawSpan]) -> int:
-    """An upper bound, tight to a few bytes a span, of the request that `join_spans` makes of `spans`."""
+    """An upper bound, tight to a few bytes a span, of what `join_spans` encodes `spans` to."""
     size = _SPAN_FRAMING_BYTES * len(spans)
     last = None
     seen = set()

@@ -147,7 +147,7 @@ class FanOut:
 class DiscardingQueue(SpanQueue):
     """Counts spans as forwarded at once.
 
-    It stands for the console when `debug` is the only exporter, so that the accounting adds up.
+    It represents the console when `debug` is the only exporter, so that the accounting adds up.
     """
 
     def __init__(self, name: str, metrics: Metrics) -> None:

@@ -18,7 +18,7 @@ class FileConfig(SpanExporterConfig):
     path: FilePath
     """The file; lines are appended."""
     logs_path: FilePath | None = None
-    """A file for log records, if `results.emit` makes any: one ExportLogsServiceRequest a line."""
+    """A file for log records, if `results.emit` has `log`: one ExportLogsServiceRequest a line."""
 
     @property
     def takes_log_records(self) -> bool:

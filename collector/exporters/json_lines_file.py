@@ -21,7 +21,7 @@ class JsonLinesFile:
     """
 
     def __init__(self, path: Path, *, mode: int = 0o644) -> None:
-        """`mode` is that of a new file; a private one (0600) is made so where it is there already."""
+        """`mode` is that of a new file; with 0600 an existing file becomes private as well."""
         self.path = path
         self._mode = mode
         self._file = -1
@@ -29,7 +29,7 @@ class JsonLinesFile:
         self._torn_at: int | None = None
 
     def open(self) -> None:
-        """Open or make the file and mend its end; raises OSError.
+        """Open or create the file and repair its end; raises OSError.
 
         A last line that a crash cut off in the middle of an object is removed; any other last line
         without an end gets one.
@@ -40,13 +40,13 @@ class JsonLinesFile:
             if self._is_regular:
                 if self._mode == 0o600:
                     os.fchmod(self._file, self._mode)
-                self._mend_end()
+                self._repair_end()
         except OSError:
             self.close()
             raise
 
     def open_for(self, setting: str) -> None:
-        """As `open`; raises `StartupError`, which names the setting that the path stands in."""
+        """As `open`; raises `StartupError`, which names the path's setting."""
         try:
             self.open()
         except OSError as error:
@@ -94,7 +94,7 @@ class JsonLinesFile:
             self._torn_at = None
         self.open()
 
-    def _mend_end(self) -> None:
+    def _repair_end(self) -> None:
         size = start = os.fstat(self._file).st_size
         tail = b""
         with open(self.path, "rb") as reader:
@@ -118,7 +118,7 @@ class JsonLinesWriter:
     Args:
         path: The file.
         name: Of the exporter, for the thread.
-        setting: The setting that the path stands in, for messages.
+        setting: The setting of the path, for messages.
     """
 
     def __init__(self, path: Path, name: str, setting: str) -> None:

@@ -20,11 +20,11 @@ from processors.spans import RawSpan
 class KafkaConfig(SpanExporterConfig, KafkaProducerConfig):
     """`exporters.kafka`: graded spans as records of a topic."""
 
-    topic: KafkaName = Field(default="graded_spans", description="Where spans go; it must be there.")
+    topic: KafkaName = Field(default="graded_spans", description="The topic for spans; it must exist.")
 
 
 class KafkaExporter:
-    """Writes a record for each trace of a request; a trace that is too large for one takes several."""
+    """Writes a record for each trace of a request; several for a trace that is too large for one."""
 
     def __init__(self, name: str, config: KafkaConfig, context: ExporterContext) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class KafkaExporter:
         self.endpoints: dict[Signal, str] = {"traces": self._producer.endpoint}
 
     async def start(self) -> None:
-        """Make the client."""
+        """Create the client."""
         await self._producer.start()
 
     async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:
@@ -67,7 +67,7 @@ def _values(spans: Sequence[RawSpan], most: int) -> Iterator[bytes]:
         yield value
         return
     if len(spans) == 1:
-        raise ContentRefusedError(f"A span takes {len(value)} bytes; max_message_bytes leaves {most}.")
+        raise ContentRefusedError(f"A span has {len(value)} bytes; max_message_bytes leaves {most}.")
     half = len(spans) // 2
     yield from _values(spans[:half], most)
     yield from _values(spans[half:], most)

@@ -41,20 +41,20 @@ class KafkaProducerConfig(KafkaConnectionConfig):
 
     partitioner: Literal["fnv1a", "murmur2", "crc32"] = Field(
         default="fnv1a",
-        description="How the partition of a key is found: fnv1a as the OpenTelemetry Collector does, murmur2 "
-        "as Java clients, crc32 as librdkafka.",
+        description="How the partition of a key is determined: fnv1a as the OpenTelemetry Collector does, "
+        "murmur2 as Java clients, crc32 as librdkafka.",
     )
     max_message_bytes: int = Field(
         default=1_000_000,
         ge=10_000,
         le=512 * 1024 * 1024,
-        description="A record is no larger; not more than the topic's max.message.bytes.",
+        description="Maximum size of a record; not more than the topic's max.message.bytes.",
     )
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
     timeout: PositiveDuration = Field(
         default=10.0,
-        description="How long brokers are waited for before an attempt counts as failed. The records stay in "
-        "the client meanwhile and are not written twice.",
+        description="How long an attempt waits for the brokers before it counts as failed. The records stay "
+        "in the client meanwhile and are not written twice.",
     )
 
 

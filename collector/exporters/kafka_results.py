@@ -18,7 +18,7 @@ from processors.spans import RawSpan
 class KafkaResultsConfig(RunWriterConfig, KafkaProducerConfig):
     """`exporters.kafka_results`: graded runs as records of a topic."""
 
-    topic: KafkaName = Field(default="graded_runs", description="Where runs go; it must be there.")
+    topic: KafkaName = Field(default="graded_runs", description="The topic for runs; it must exist.")
 
 
 class KafkaResultsExporter(RunWriter):

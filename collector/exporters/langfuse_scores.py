@@ -1,7 +1,7 @@
 """Verdicts as scores in Langfuse (`langfuse_scores`), through the batch ingestion of its public API.
 
-A score is known by its id, so a repeated one overwrites the first. Langfuse takes scores of traces that it
-does not know yet.
+A score is identified by its id, so a repeated one overwrites the first. Langfuse accepts scores of traces
+that it does not know yet.
 """
 
 import base64

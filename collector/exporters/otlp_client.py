@@ -1,4 +1,4 @@
-"""What the OTLP exporters can be told about the connection: TLS, headers, user agent."""
+"""The connection of an exporter (TLS, headers, user agent), and what OTLP backends answer."""
 
 import re
 from importlib.metadata import PackageNotFoundError, version
@@ -25,9 +25,9 @@ _RESERVED = re.compile(
 def _check_headers(headers: dict[str, SecretStr]) -> dict[str, SecretStr]:
     for name, value in headers.items():
         if not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{name!r} is no header name")
+            raise ValueError(f"{name!r} is not a header name")
         if _RESERVED.match(name):
-            raise ValueError(f"the header {name!r} cannot be set, the protocol uses it itself")
+            raise ValueError(f"the header {name!r} cannot be set: the protocol uses it")
         if not _HEADER_VALUE.fullmatch(value.get_secret_value()):
             raise ValueError(f"the value of the header {name!r} must be printable ASCII on one line")
     return headers
@@ -50,7 +50,7 @@ class ClientTlsConfig(StrictModel):
     ca_file: FilePath | None = None
     """Authorities to trust instead of the system's, PEM."""
     cert_file: FilePath | None = None
-    """Certificate to show to the backend, PEM; with `key_file`."""
+    """Client certificate, PEM; with `key_file`."""
     key_file: FilePath | None = None
     """Its private key, PEM."""
     server_name_override: str | None = None
@@ -76,7 +76,7 @@ def read_tls_file(path: Path | None, exporter: str, key: str) -> bytes | None:
 
 
 def user_agent() -> str:
-    """How exporters introduce themselves."""
+    """The `User-Agent` of all exporters."""
     try:
         return f"tracegrade/{version('tracegrade')}"
     except PackageNotFoundError:  # run from a source tree that was never installed
@@ -116,7 +116,7 @@ def read_status(body: bytes) -> tuple[str, float | None]:
 
 
 def one_line(text: str) -> str:
-    """`text` as a log takes it: one line, printable, not long."""
+    """`text` for a log: one line, printable, not long."""
     flat = " ".join(text[: 4 * _MAX_TEXT_LENGTH].split())
     shown = "".join(character if character.isprintable() else "?" for character in flat)
     return shown if len(shown) <= _MAX_TEXT_LENGTH else shown[: _MAX_TEXT_LENGTH - 1] + "…"

@@ -40,7 +40,7 @@ _METHODS: dict[Signal, str] = {
 _RECONNECT_MILLISECONDS = 5000
 
 # OTLP specification, "Failures": the codes on which a client may send again. RESOURCE_EXHAUSTED is one
-# of them only when the backend says when.
+# of them only with a delay.
 _RETRYABLE = frozenset(
     {
         grpc.StatusCode.CANCELLED,
@@ -66,7 +66,7 @@ class OtlpGrpcConfig(SpanExporterConfig):
     timeout: PositiveDuration = 10.0
     """For one attempt."""
     signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
-    """What goes there: spans, and log records if `results.emit` makes any."""
+    """What goes there: spans, and log records if `results.emit` has `log`."""
 
     @model_validator(mode="after")
     def _check_endpoint(self) -> Self:
@@ -146,9 +146,9 @@ class OtlpGrpcExporter:
         config = self._config
         options: list[tuple[str, str | int]] = [
             ("grpc.primary_user_agent", user_agent()),
-            # How soon a backend is found again is the retry's to decide, not a wait of two minutes.
+            # The retries decide how soon a backend is tried again, not a wait of up to two minutes.
             ("grpc.max_reconnect_backoff_ms", _RECONNECT_MILLISECONDS),
-            # One channel, one connection: exporters with one endpoint do not share their fate.
+            # A connection for each exporter, even where two have the same endpoint.
             ("grpc.use_local_subchannel_pool", 1),
         ]
         compression = grpc.Compression.Gzip if config.compression == "gzip" else None
@@ -168,7 +168,7 @@ class OtlpGrpcExporter:
 
 
 def _export_error(call: grpc.Call) -> ExportError:
-    """The error that stands for how a call ended."""
+    """The error for how a call ended."""
     code = call.code()
     delay: float | None = None
     for key, value in call.trailing_metadata() or ():

@@ -51,7 +51,7 @@ class OtlpHttpConfig(SpanExporterConfig):
     timeout: PositiveDuration = 10.0
     """For one attempt."""
     signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
-    """What goes there: spans, and log records if `results.emit` makes any."""
+    """What goes there: spans, and log records if `results.emit` has `log`."""
 
     @field_validator("encoding", mode="before")
     @classmethod

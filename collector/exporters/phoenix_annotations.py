@@ -1,6 +1,6 @@
 """Verdicts as annotations of spans in Arize Phoenix (`phoenix_annotations`), through its REST interface.
 
-An annotation is known by its name, its span and its `identifier`, so a repeated one overwrites the first.
+An annotation is identified by name, span and `identifier`, so a repeated one overwrites the first.
 """
 
 import re

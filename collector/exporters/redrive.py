@@ -44,13 +44,13 @@ async def redrive_file(
     tried, and the rest stays in the file.
 
     Raises:
-        ValueError: the exporter takes neither spans nor log records; for people.
+        ValueError: the exporter accepts neither spans nor log records; a message for users.
         FileNotFoundError: there is no such file.
         StartupError: the exporter cannot be opened.
     """
     component = exporter_types()[name.partition("/")[0]]
     if component.kind == "results":
-        raise ValueError(f'"{name}" takes neither spans nor log records')
+        raise ValueError(f'"{name}" accepts neither spans nor log records')
     exporter = component.create(name, config, context)
     moved = path.with_name(path.name + ".redriving")
     await exporter.start()
@@ -115,7 +115,7 @@ async def _send(line: bytes, exporter: SpanExporter, clock: Clock, patience_seco
     if header.get("kind") == "log_records" or line.startswith(b'{"resourceLogs"'):
         signal = "logs"
     if signal not in exporter.endpoints:
-        raise ValueError(f'"{exporter.name}" takes no {"spans" if signal == "traces" else "log records"}')
+        raise ValueError(f'"{exporter.name}" accepts no {"spans" if signal == "traces" else "log records"}')
     if signal == "logs":
         request, count = logs_json_to_request(line), header.get("count")
     else:

@@ -9,7 +9,7 @@ from processors.spans import RawSpan
 
 
 class QueuedTrace:
-    """A delivery in one queue: its spans wait, then are taken into requests, then settled."""
+    """A delivery in one queue: its spans wait, enter requests, and are settled."""
 
     __slots__ = (
         "delivery",

@@ -30,8 +30,8 @@ from processors.spans import Envelope, RawSpan
 
 _RUNS_AT_ONCE = 500
 _OWN_SHARE, _OWN_BYTES = 16, 8 * 1024 * 1024
-"""This part of the memory budget, or so many bytes where that is more, a writer may use however full it is:
-one that keeps up loses no runs because a backend of spans does not."""
+"""A writer may use this part of the memory budget, or these bytes where that is more, however full it is: one
+that keeps up loses no runs because a backend of spans does not."""
 _LINE_OVERHEAD_BYTES = 512
 """Counted for every line in addition to its text: its delivery, and its place in the queue."""
 _NO_ENVELOPE = Envelope(b"", b"")
@@ -88,10 +88,10 @@ class RunWriter(ABC):
 
     @abstractmethod
     async def write(self, lines: Sequence[RawSpan]) -> int:
-        """Write `lines`, each a trace id and a text without its end; how many will never be taken.
+        """Write `lines`, each a trace id and a text without its end; how many will never be accepted.
 
         Raises:
-            RetryableExportError: they are not known to be written; they come again.
+            RetryableExportError: they are not known to be written; they are written again.
         """
 
     @abstractmethod
@@ -175,7 +175,7 @@ class RunWriter(ABC):
         return self._queue.shed(min(wanted_bytes, excess)) if excess > 0 else 0
 
     def _has_room(self, size: int) -> bool:
-        """Whether there was room for a line, which is taken then."""
+        """Acquire the bytes of a line; whether there was room."""
         if self._held_bytes + size <= self._own_bytes:
             self._limiter.take(size)
         elif not self._limiter.try_acquire(size):

@@ -80,7 +80,7 @@ class ScoreExporterConfig(StrictModel):
 
     @property
     def takes_log_records(self) -> bool:
-        """Scores are made of log records."""
+        """Scores are built from log records."""
         return True
 
 

@@ -25,7 +25,7 @@ class Sink:
 def exporter_sink(exporter: SpanExporter, signal: Signal = "traces") -> Sink:
     """One signal of an exporter; raises TypeError if it does not accept that."""
     if signal not in exporter.endpoints:
-        raise TypeError(f"{exporter.name} takes no {signal}")
+        raise TypeError(f"{exporter.name} accepts no {signal}")
 
     async def send(request: ExportRequest) -> ExportResponse:
         return await exporter.export(request.encode(), request.span_count, signal)

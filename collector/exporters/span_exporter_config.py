@@ -1,4 +1,4 @@
-"""What every exporter of spans can be told beside its own keys: delivery, queue, retries."""
+"""The settings that all exporters of spans share: delivery, queue, retries."""
 
 from typing import Literal, Self, TypeAlias
 
@@ -27,8 +27,8 @@ Signal: TypeAlias = Literal["traces", "logs"]
 """What OTLP can carry to a backend, as far as there is something to send."""
 
 RESULT_QUEUES = 2
-"""Queues of an exporter beside that of spans, one for each form of a result; each sends one request at a
-time."""
+"""Queues of an exporter in addition to that of spans, for log records and spans of verdicts; each sends one
+request at a time."""
 
 
 class BatchConfig(StrictModel):
@@ -43,7 +43,7 @@ class BatchConfig(StrictModel):
     """Spans in a request, at most."""
     max_bytes: int = Field(default=4_000_000, ge=1)
     """Encoded bytes of a request, at most (a single larger span travels alone). gRPC servers refuse
-    messages above 4 MiB unless they are told otherwise."""
+    messages above 4 MiB unless they are configured otherwise."""
 
 
 class SendingQueueConfig(StrictModel):

@@ -1,7 +1,7 @@
-"""A graded run as a person reads it on a console: what the agent called, and what was found.
+"""A graded run as a person reads it on a console: what the agent called, and the verdicts.
 
-Every line can be found with grep: verdicts stand as words at its start, and without a terminal a verdict
-is one line however long. Nothing from a trace reaches the terminal but printable characters.
+Every line is grep-able: it begins with its verdict as a word, and without a terminal a verdict is one line,
+however long. Only printable characters of a trace reach the terminal.
 """
 
 from collections import Counter
@@ -64,25 +64,25 @@ class RunPrintout:
         )
 
     def block(self, graded: GradedRun, note: str = "") -> Text:
-        """A run with an empty line below it; `note` stands beside the agent's name."""
+        """A run with an empty line below it; `note` follows the agent's name."""
         return Text("\n").join(self.lines(graded, note)).append("\n")
 
     def left_out(self, count: int) -> Text:
-        """The line that stands for `count` runs that are not shown."""
+        """The line in place of `count` runs that are not shown."""
         return Text(f"{self._ellipsis} {count} more run{'' if count == 1 else 's'}", style="dim")
 
     def lines(self, graded: GradedRun, note: str = "") -> Iterator[Text]:
         """The lines of one run, without an empty one around them."""
         yield self._fit(self._head(graded, note))
-        yield from self._whose(graded)
+        yield from self._context(graded)
         calls = graded.run.calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
             yield self._fit(self._call(number, call))
         if len(calls) > _MAX_CALLS:
             yield Text(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", style="dim")
         if graded.run.error is not None:
-            told = self._error(graded.run.error)
-            yield self._fit(Text(f"  {self._cross} the run ended with {told}", style="red"))
+            error = self._error(graded.run.error)
+            yield self._fit(Text(f"  {self._cross} the run ended with {error}", style="red"))
         word_width = max((len(result.outcome.value) for result in graded.results), default=0)
         name_width = max((cell_len(self._name(result)) for result in graded.results), default=0)
         for result in graded.results:
@@ -99,16 +99,16 @@ class RunPrintout:
             line.append(f" {self._clean(run.agent.version)}")
         if note:
             line.append(f"  {self._clean(note)}", style="italic")
-        left_aside = Counter(
+        exempted = Counter(
             result.exemption for result in graded.results if result.is_failure and not result.counts
         )
         notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
-        notes += [f"{count} {word} {_failures(count)}" for word, count in left_aside.items()]
+        notes += [f"{count} {word} {_failures(count)}" for word, count in exempted.items()]
         line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
         return line
 
-    def _whose(self, graded: GradedRun) -> Iterator[Text]:
-        """When it was, what it took and whose it is, as far as that is known."""
+    def _context(self, graded: GradedRun) -> Iterator[Text]:
+        """Times, costs and identity, as far as they are known."""
         run = graded.run
         known = {
             "ended": _moment(run.end_unix_nano),
@@ -123,12 +123,10 @@ class RunPrintout:
             "conversation": run.session,
             "tenant": run.tenant,
         }
-        told = "  ".join(
+        text = "  ".join(
             f"{name}={self._clean(str(value))}" for name, value in known.items() if value not in ("", None)
         )
-        if not told:
-            return
-        for line in [told] if self._width is None else _wrap(told, self._width - 2):
+        for line in _wrap(text, self._width and self._width - 2):
             yield self._fit(Text(f"  {line}", style="dim"))
 
     def _call(self, number: int, call: ToolCall) -> Text:
@@ -136,23 +134,23 @@ class RunPrintout:
         line.append(f"  {number:>2}. ", style="dim")
         line.append(self._clean(call.name), style="cyan")
         ending = self._ending(call)
-        if self._show_content and _tells(call, call.arguments_state):
+        if self._show_content and _is_worth_showing(call, call.arguments_state):
             arguments = Text(" " + self._value(call.arguments, call.arguments_text, call.arguments_state))
             if self._width is not None:
-                # Long arguments leave half of the line to what came of the call.
+                # Long arguments leave half of the line to the outcome of the call.
                 room = self._width - line.cell_len
                 arguments.truncate(max(room - ending.cell_len, room // 2), overflow=self._overflow)
             line.append_text(arguments)
         return line.append_text(ending)
 
     def _ending(self, call: ToolCall) -> Text:
-        """What came of a call."""
+        """The outcome of a call."""
         if not call.executed:
-            told = ""
+            reason = ""
             if self._show_content and call.error is not None and call.error.message:
-                told = f": {self._clean(call.error.message[:_MAX_VALUE_LENGTH])}"
+                reason = f": {self._clean(call.error.message[:_MAX_VALUE_LENGTH])}"
             elif self._show_content and call.result_state is ValueState.PRESENT:
-                told = f": {self._value(call.result, call.result_text, call.result_state)}"
+                reason = f": {self._value(call.result, call.result_text, call.result_state)}"
             ended, mark = "not executed", self._cross
             if call.decision is Decision.PENDING:
                 mark = self._arrow  # nothing went wrong
@@ -160,10 +158,10 @@ class RunPrintout:
                 ended = call.decision.value
                 if call.decision_source:
                     ended += f" ({self._clean(call.decision_source)})"
-            return Text(f" {mark} {ended}{told}", style="yellow")
+            return Text(f" {mark} {ended}{reason}", style="yellow")
         if call.error is not None:
             return Text(f" {self._cross} {self._error(call.error)}", style="red")
-        if not self._show_content or not _tells(call, call.result_state):
+        if not self._show_content or not _is_worth_showing(call, call.result_state):
             return Text()
         return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
 
@@ -192,17 +190,12 @@ class RunPrintout:
         line.append(name + " " * (name_width - cell_len(name) + 2))
         line.append(f"{score:>4}", style=style)
         indent = line.cell_len + 2
-        pieces = self._explanation(result)
-        if self._width is None:
-            if pieces:
-                line.append(f"  {pieces}", style="dim")
-            yield line
-            return
-        if self._width - indent < _MIN_TEXT_WIDTH and pieces:
+        text = self._explanation(result)
+        if text and self._width is not None and self._width - indent < _MIN_TEXT_WIDTH:
             yield self._fit(line)
             indent = 8
             line = Text(" " * (indent - 2))
-        for piece in _wrap(pieces, self._width - indent) or [""]:
+        for piece in _wrap(text, self._width and self._width - indent) or [""]:
             if piece:
                 line.append(f"  {piece}", style="dim")
             yield self._fit(line)
@@ -212,7 +205,7 @@ class RunPrintout:
         return self._clean(" ".join([result.name, *_notes(result)]))
 
     def _explanation(self, result: EvaluationResult) -> str:
-        """What the verdict is for; without content the text only where it can quote none."""
+        """The explanation; without content only where it cannot quote any."""
         text = result.explanation if self._show_content or not result.quotes_content else ""
         if result.error_type is not None:
             return self._clean(_joined(": ", result.error_type, text))
@@ -239,7 +232,7 @@ class RunPrintout:
         return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
 
 
-def _tells(call: ToolCall, state: ValueState) -> bool:
+def _is_worth_showing(call: ToolCall, state: ValueState) -> bool:
     """Whether the state of a value is worth a word: a handoff has mostly none but the name."""
     return state is ValueState.PRESENT or call.category is not CallCategory.HANDOFF
 
@@ -257,7 +250,7 @@ def count_outcomes(graded: GradedRun) -> Counter[str]:
 
 
 def counts_text(counts: Counter[str]) -> str:
-    """What `count_outcomes` gave, as people read it."""
+    """The counts of `count_outcomes` as text."""
     words = (*(outcome.value for outcome in _STYLES), "advisory", "shadow", "muted")
     return ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
 
@@ -286,19 +279,19 @@ def _failures(count: int) -> str:
 
 
 def _notes(result: EvaluationResult) -> list[str]:
-    """What a failure asks of people where it is no ticket, and the call that it is on, behind its name."""
+    """What follows a result's name: stage, mute, severity unless it is a ticket, and the call."""
     notes = ["(shadow)"] if result.stage is Stage.SHADOW else []
     notes += ["(muted)"] if result.muted_until_unix_nano else []
     notes += [] if result.severity is Severity.TICKET else [f"({result.severity})"]
     return notes if result.tool_call_id is None else [*notes, f"(call {result.tool_call_id})"]
 
 
-def _wrap(text: str, width: int) -> list[str]:
-    """`text` broken at spaces into lines of at most `width` columns."""
+def _wrap(text: str, width: int | None) -> list[str]:
+    """`text` broken at spaces into lines of at most `width` columns; none for no text."""
     lines: list[str] = []
     rest = Text(text)
     while rest.plain:
-        if rest.cell_len <= width:
+        if width is None or rest.cell_len <= width:
             lines.append(rest.plain)
             break
         head = rest.copy()

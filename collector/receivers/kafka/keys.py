@@ -1,4 +1,4 @@
-"""Whether all records of a trace lie in one partition: by their keys, and by how a partition is found."""
+"""Whether all records of a trace lie in one partition: by their keys and the partitioner."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection

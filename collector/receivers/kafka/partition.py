@@ -31,7 +31,7 @@ class Record(Protocol):
         ...
 
     def key(self) -> bytes | None:
-        """What its partition was found by."""
+        """What its partition was determined by."""
         ...
 
     def value(self) -> bytes | None:
@@ -41,11 +41,11 @@ class Record(Protocol):
 
 @dataclass(eq=False, kw_only=True)
 class ReadPartition:
-    """Reads the records of a partition in order; is the `RecordSource` of what comes out of them."""
+    """Reads the records of a partition in order; the `RecordSource` of their spans."""
 
     number: int
     progress: Progress
-    """How far a member before had come; its offset is where delivering goes on."""
+    """How far the member before had come; delivery continues at its offset."""
     consumer: InitVar[RecordConsumer]
     partition_count: InitVar[int]
     keys: TrustedKeys

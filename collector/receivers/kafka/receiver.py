@@ -1,4 +1,4 @@
-"""A member of a Kafka consumer group: a thread that polls the client, and the loop that takes the records in.
+"""A member of a Kafka consumer group: a thread that polls the client, and the loop that admits the records.
 
 The client is touched by the thread alone, everything else by the loop alone. While the loop is behind, the
 thread reads no further, but remains a member of the group.

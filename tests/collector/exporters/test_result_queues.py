@@ -181,7 +181,7 @@ async def test_what_is_held_at_the_deadline_is_dropped_and_counted() -> None:
 
 
 async def test_an_exporter_without_log_records_cannot_be_asked_for_them() -> None:
-    with pytest.raises(TypeError, match="otlp/memory takes no logs"):
+    with pytest.raises(TypeError, match="otlp/memory accepts no logs"):
         exporter_sink(MemoryExporter(), "logs")
 
 
