@@ -1,5 +1,6 @@
 """The counts of a queue: at any time enqueued = forwarded + dropped + held."""
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from collector.exporters.dead_letters import OUTCOMES
@@ -10,14 +11,13 @@ ResultForm: TypeAlias = Literal["log", "span", "score"]
 
 
 class QueueCounts:
-    """Counts what is held, and what is dropped by reason; the base of both kinds."""
+    """Counts what a queue holds, and what it drops. `items` is what these are, for logs."""
 
-    items: str
-    """What is counted, for logs."""
     partly_rejected = "rejected"
-    """Why something is dropped that a backend took a request without."""
+    """Why something is dropped that the rest of its request was accepted without."""
 
-    def __init__(self, exporter: str, dropped: Counter, reasons: tuple[str, ...]) -> None:
+    def __init__(self, items: str, exporter: str, dropped: Counter, reasons: Sequence[str]) -> None:
+        self.items = items
         self.held = 0
         """Enqueued, and neither forwarded nor dropped."""
         self.queued_bytes = 0
@@ -37,45 +37,31 @@ class QueueCounts:
     def drop(self, count: int, reason: str) -> None:
         """Count held items as not delivered."""
         self.held -= count
-        self._dropped.add(count, reason, self._exporter)
+        self.turn_away(count, reason)
 
     def turn_away(self, count: int, reason: str = "queue_full") -> None:
         """Count as not delivered what was never held."""
         self._dropped.add(count, reason, self._exporter)
 
 
-class RunCounts(QueueCounts):
-    """Counts graded runs."""
-
-    items = "runs"
-
-    def __init__(self, metrics: Metrics, exporter: str) -> None:
-        super().__init__(exporter, metrics.results_dropped, ("rejected", "queue_full", "shutdown"))
-
-
 class ExportCounts(QueueCounts):
-    """Counts received spans or, with `form`, results in that form, apart from those spans."""
+    """Counts received spans or, with `form`, results in that form, apart from those spans; and attempts."""
 
     partly_rejected = "partial_success"
 
     def __init__(self, metrics: Metrics, exporter: str, form: ResultForm | None = None) -> None:
-        self.items = "spans" if form is None else "results"
-        super().__init__(
-            exporter,
-            metrics.spans_dropped if form is None else metrics.results_dropped,
-            ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown"),
-        )
+        is_span = form is None
+        items, dropped = ("spans", metrics.spans_dropped) if is_span else ("results", metrics.results_dropped)
+        reasons = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")
+        super().__init__(items, exporter, dropped, reasons)
         self._attempts = metrics.export_attempts
-        if form is None:
-            self._labels: tuple[str, ...] = (exporter,)
-            self._forwarded = metrics.spans_forwarded
-            metrics.spans_held.read_from(lambda: self.held, exporter)
-            metrics.queue_bytes.read_from(lambda: self.queued_bytes, exporter)
-        else:
-            self._labels = (exporter, form)
-            self._forwarded = metrics.results_exported
-            metrics.results_held.read_from(lambda: self.held, exporter, form)
+        self._forwarded = metrics.spans_forwarded if is_span else metrics.results_exported
+        self._labels = (exporter,) if form is None else (exporter, form)
         self._forwarded.add(0, *self._labels)
+        held = metrics.spans_held if is_span else metrics.results_held
+        held.read_from(lambda: self.held, *self._labels)
+        if is_span:
+            metrics.queue_bytes.read_from(lambda: self.queued_bytes, exporter)
         for outcome in ("success", "partial_success", "retry", "refused"):
             self._attempts.add(0, exporter, outcome)
         for outcome in OUTCOMES:

@@ -90,7 +90,13 @@ class HttpSender:
                 allow_redirects=False,
                 server_hostname=self.tls.server_name_override,
             ) as response:
-                return response, await _read_body(response)
+                answer = bytearray()
+                async for chunk in response.content.iter_chunked(64 * 1024):
+                    answer += chunk
+                    if len(answer) >= _MAX_RESPONSE_BYTES:  # longer than any honest response
+                        response.close()
+                        break
+                return response, bytes(answer)
         except TimeoutError as error:
             raise RetryableExportError(f"No answer within {self.timeout:g} s.") from error
         except (aiohttp.ClientError, OSError) as error:
@@ -144,16 +150,3 @@ def _retry_after_seconds(headers: Mapping[str, str], clock: Clock) -> float | No
     except (ValueError, OverflowError):  # the latter for a year or a zone beyond all calendars
         return None
     return max(0.0, seconds - clock.unix_nano() / 1e9)
-
-
-async def _read_body(response: aiohttp.ClientResponse) -> bytes:
-    """The body, cut at a size that no honest response has."""
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in response.content.iter_chunked(64 * 1024):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size >= _MAX_RESPONSE_BYTES:
-            response.close()
-            break
-    return b"".join(chunks)

@@ -97,13 +97,11 @@ class OtlpHttpConfig(SpanExporterConfig):
         return self.logs_url is not None
 
     def _url(self, signal: Signal, whole: str | None) -> URL | None:
-        if signal not in self.signals:
+        if signal not in self.signals or not (whole or self.endpoint):
             return None
         if whole is not None:
             return URL(whole)
-        if self.endpoint is None:
-            return None
-        base = URL(self.endpoint)
+        base = URL(self.endpoint or "")
         return base.with_path(f"{base.path.rstrip('/')}/v1/{signal}", keep_query=True)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pydantic import Field
 
 from collector.clock import ends_within
-from collector.exporters.counts import RunCounts
+from collector.exporters.counts import QueueCounts
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.request import ExportRequest
@@ -29,6 +29,7 @@ from processors.model import GradedRun
 from processors.spans import Envelope, RawSpan
 
 _RUNS_AT_ONCE = 500
+_DROP_REASONS = ("rejected", "queue_full", "shutdown")
 _OWN_SHARE, _OWN_BYTES = 16, 8 * 1024 * 1024
 """A writer may use this part of the memory budget, or these bytes where that is more, however full it is: one
 that keeps up loses no runs because a backend of spans does not."""
@@ -69,7 +70,7 @@ class RunWriter(ABC):
         self._own_bytes = max(context.limiter.limit // _OWN_SHARE, _OWN_BYTES)
         self._held_bytes = 0
         self._clock = context.clock
-        self._counts = RunCounts(context.metrics, name)
+        self._counts = QueueCounts("runs", name, context.metrics.results_dropped, _DROP_REASONS)
         self._queue = SendingQueue(
             Sink(name, endpoint, self._send), _QUEUE, RetryConfig(), counts=self._counts, clock=context.clock
         )

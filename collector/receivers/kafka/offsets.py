@@ -152,7 +152,7 @@ class OffsetTracker:
             ValueError: one at this offset or a later one was entered before.
         """
         if offset < self.position:
-            raise ValueError(f"offset {offset} follows {self.position - 1}")
+            raise ValueError(f"offset {offset} is not after {self.position - 1}")
         self.position = offset + 1
         self._last_milli = unix_milli
         self._holders.append(1)

@@ -9,7 +9,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
@@ -67,13 +67,6 @@ class _Assignment(NamedTuple):
     progress: Progress
     end: int
     is_out_of_range: bool = False
-
-
-class _PartitionStats(NamedTuple):
-    """What the client knows of a partition: the offset behind its last record, and if its broker answers."""
-
-    end: int
-    is_alive: bool
 
 
 class KafkaReceiver:
@@ -283,9 +276,8 @@ class KafkaReceiver:
             partition.close()
         if kind != "lost":
             await self._settle(closing)
-        commits: list[tuple[int, Commit]] = []
+        commits = [(each.number, each.commit(self._max_metadata_bytes)) for each in closing]
         for partition in closing:
-            commits.append((partition.number, partition.commit(self._max_metadata_bytes)))
             partition.forget()
             self._metrics.kafka_rebalances.add(1, kind)
             self._metrics.kafka_lag.remove(str(partition.number))
@@ -312,15 +304,16 @@ class KafkaReceiver:
             )
         self._keys.note_partition_count(count)
 
-    def _note_stats(self, stats: Mapping[int, _PartitionStats]) -> None:
-        if stats:
-            self._note_partition_count(len(stats))
+    def _note_statistics(self, partitions: Mapping[int, tuple[int, bool]]) -> None:
+        """Of each partition of the topic: the offset behind its last record, and if its broker answers."""
+        if partitions:
+            self._note_partition_count(len(partitions))
         for number, partition in self._partitions.items():
-            known = stats.get(number)
-            if known is None or not known.is_alive:
+            end, is_alive = partitions.get(number, (-1, False))
+            if not is_alive:
                 partition.stand_still()
-            if known is not None and known.end >= 0:
-                self._metrics.kafka_lag.set(max(known.end - partition.position, 0), str(number))
+            if end >= 0:
+                self._metrics.kafka_lag.set(max(end - partition.position, 0), str(number))
 
     def _note_out_of_range(self, number: int) -> None:
         self._metrics.kafka_offsets_out_of_range.add(1)
@@ -438,12 +431,8 @@ class KafkaReceiver:
 
     def _run_commands(self, client: "Consumer") -> None:
         """Do what the loop has requested."""
-        while True:
-            try:
-                command = self._commands.get_nowait()
-            except Empty:
-                return
-            command(client)
+        while not self._commands.empty():  # this thread alone takes any out
+            self._commands.get()(client)
 
     def _on_assign(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
         """Determine where each partition is to be read from, and read it.
@@ -537,11 +526,11 @@ class KafkaReceiver:
         }
         partitions = known["topics"].get(self.config.topic, {}).get("partitions", {})
         stats = {
-            int(number): _PartitionStats(partition["hi_offset"], partition["leader"] in alive)
+            int(number): (partition["hi_offset"], partition["leader"] in alive)
             for number, partition in partitions.items()
             if number != "-1"
         }
-        self._thread.call_soon(self._note_stats, stats)
+        self._thread.call_soon(self._note_statistics, stats)
 
 
 def _pausing(is_paused: bool) -> "Callable[[Consumer], None]":

@@ -117,5 +117,5 @@ def test_a_record_out_of_order_is_refused() -> None:
     tracker = OffsetTracker(5)
     tracker.add(5, 0)
 
-    with pytest.raises(ValueError, match="offset 5 comes after 5"):
+    with pytest.raises(ValueError, match="offset 5 is not after 5"):
         tracker.add(5, 0)
