@@ -312,7 +312,7 @@ def _unused_exporters(
         ):
             spans = (
                 'results.mode "verdicts_only" forwards no spans'
-                if exporter.takes_spans
+                if "traces" in exporter.accepts
                 else "it takes no spans"
             )
             message = f"nothing would go there: {spans}, and results.emit names no form that it takes"

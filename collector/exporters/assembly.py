@@ -99,17 +99,17 @@ def build_fan_out(
 
 def receives_spans(config: SpanExporterConfig, results: ResultsConfig) -> bool:
     """Whether received spans are forwarded to the exporter."""
-    return results.mode != "verdicts_only" and config.takes_spans
+    return results.mode != "verdicts_only" and "traces" in config.accepts
 
 
 def receives_log_records(config: SpanExporterConfig, results: ResultsConfig) -> bool:
     """Whether results go to the exporter as log records."""
-    return "log" in results.emit and config.takes_log_records
+    return "log" in results.emit and "logs" in config.accepts
 
 
 def receives_evaluation_spans(config: SpanExporterConfig, results: ResultsConfig) -> bool:
     """Whether results go to the exporter as spans of their own."""
-    return "span" in results.emit and config.takes_spans
+    return "span" in results.emit and "traces" in config.accepts
 
 
 def receives_scores(config: BaseModel) -> bool:

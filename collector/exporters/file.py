@@ -21,9 +21,9 @@ class FileConfig(SpanExporterConfig):
     """A file for log records, if `results.emit` has `log`: one ExportLogsServiceRequest a line."""
 
     @property
-    def takes_log_records(self) -> bool:
-        """Whether log records go there."""
-        return self.logs_path is not None
+    def accepts(self) -> tuple[Signal, ...]:
+        """What goes to the exporter."""
+        return ("traces",) if self.logs_path is None else ("traces", "logs")
 
 
 class FileExporter:

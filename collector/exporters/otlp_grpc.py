@@ -76,14 +76,9 @@ class OtlpGrpcConfig(SpanExporterConfig):
         return self
 
     @property
-    def takes_spans(self) -> bool:
-        """Whether spans go there."""
-        return "traces" in self.signals
-
-    @property
-    def takes_log_records(self) -> bool:
-        """Whether log records go there."""
-        return "logs" in self.signals
+    def accepts(self) -> tuple[Signal, ...]:
+        """What goes to the exporter."""
+        return self.signals
 
     @property
     def target(self) -> str:
@@ -103,7 +98,7 @@ class OtlpGrpcExporter:
 
     def __init__(self, name: str, config: OtlpGrpcConfig) -> None:
         self.name = name
-        self.endpoints: dict[Signal, str] = dict.fromkeys(config.signals, config.endpoint)
+        self.endpoints: dict[Signal, str] = dict.fromkeys(config.accepts, config.endpoint)
         self._config = config
         headers = header_values(config.headers)
         self._metadata = tuple((key.lower(), value) for key, value in headers.items())

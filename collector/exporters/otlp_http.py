@@ -72,31 +72,18 @@ class OtlpHttpConfig(SpanExporterConfig):
                 raise ValueError(
                     f'{key}: expected a URL such as "https://backend.example/otlp", got {text!r}'
                 )
-        if not self.takes_spans and not self.takes_log_records:
+        if not self.accepts:
             raise ValueError(f"signals: there is no URL for {self.signals[0]}")
         return self
 
     @property
-    def traces_url(self) -> URL | None:
-        """Where spans go, if they do."""
-        return self._url("traces", self.traces_endpoint)
+    def accepts(self) -> tuple[Signal, ...]:
+        """What goes to the exporter."""
+        return tuple(signal for signal in self.signals if self.url(signal) is not None)
 
-    @property
-    def logs_url(self) -> URL | None:
-        """Where log records go, if they do."""
-        return self._url("logs", self.logs_endpoint)
-
-    @property
-    def takes_spans(self) -> bool:
-        """Whether spans go there."""
-        return self.traces_url is not None
-
-    @property
-    def takes_log_records(self) -> bool:
-        """Whether log records go there."""
-        return self.logs_url is not None
-
-    def _url(self, signal: Signal, whole: str | None) -> URL | None:
+    def url(self, signal: Signal) -> URL | None:
+        """Where a signal goes, if it does."""
+        whole = self.traces_endpoint if signal == "traces" else self.logs_endpoint
         if signal not in self.signals or not (whole or self.endpoint):
             return None
         if whole is not None:
@@ -110,8 +97,7 @@ class OtlpHttpExporter:
 
     def __init__(self, name: str, config: OtlpHttpConfig, clock: Clock) -> None:
         self.name = name
-        urls: dict[Signal, URL | None] = {"traces": config.traces_url, "logs": config.logs_url}
-        self._urls = {signal: url for signal, url in urls.items() if url is not None}
+        self._urls = {signal: url for signal in config.signals if (url := config.url(signal)) is not None}
         self.endpoints = {signal: shown_url(url) for signal, url in self._urls.items()}
         self._compresses = config.compression == "gzip"
         headers = {"Content-Type": _PROTOBUF, "Accept": _PROTOBUF}

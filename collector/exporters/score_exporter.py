@@ -73,16 +73,6 @@ class ScoreExporterConfig(StrictModel):
             raise ValueError(f'expected a URL such as "https://backend.example", got {text!r}')
         return text
 
-    @property
-    def takes_spans(self) -> bool:
-        """Spans do not go there."""
-        return False
-
-    @property
-    def takes_log_records(self) -> bool:
-        """Scores are built from log records."""
-        return True
-
 
 @dataclass(frozen=True, slots=True)
 class Score:

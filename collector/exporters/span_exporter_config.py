@@ -68,11 +68,6 @@ class SpanExporterConfig(StrictModel):
     retry_on_failure: RetryConfig = RetryConfig()
 
     @property
-    def takes_spans(self) -> bool:
-        """Whether spans go there."""
-        return True
-
-    @property
-    def takes_log_records(self) -> bool:
-        """Whether log records go there; then the exporter is a `LogExporter`."""
-        return False
+    def accepts(self) -> tuple[Signal, ...]:
+        """What goes to the exporter."""
+        return ("traces",)

@@ -168,7 +168,7 @@ async def test_an_unknown_authority_is_not_trusted() -> None:
     ],
 )
 def test_the_path_is_appended_to_a_base_url_only(config: dict[str, str], url: str) -> None:
-    assert url == str(OtlpHttpConfig.model_validate(config).traces_url)
+    assert url == str(OtlpHttpConfig.model_validate(config).url("traces"))
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def test_a_signal_goes_there_if_it_is_wanted_and_has_a_url(
 ) -> None:
     model = OtlpHttpConfig.model_validate(config)
 
-    assert (traces, logs) == (str(model.traces_url), str(model.logs_url))
-    assert (traces != "None", logs != "None") == (model.takes_spans, model.takes_log_records)
+    assert (traces, logs) == (str(model.url("traces")), str(model.url("logs")))
+    assert (traces != "None", logs != "None") == ("traces" in model.accepts, "logs" in model.accepts)
 
 
 @pytest.mark.parametrize(
