@@ -1,8 +1,7 @@
 """OTLP itself: splitting and joining requests, JSON, compression, status codes."""
 
-from collector.otlp.codec import SplitRequest, join_spans, split_request
+from collector.otlp.codec import EnvelopeRegistry, SplitRequest, join_spans, split_request
 from collector.otlp.compression import GZIP_MAGIC, gzip_compress, gzip_decompress, zlib_decompress
-from collector.otlp.envelope_registry import EnvelopeRegistry
 from collector.otlp.json_codec import (
     json_to_request,
     logs_json_to_request,

@@ -1,21 +1,21 @@
 """Export requests as bytes: split into spans by trace, and joined again, without decoding a span.
 
-A span is kept as the bytes of its Span message; its resource and scope, schema URLs and unknown fields
-included, as the bytes of the messages around it. The protobuf runtime validates every request as a whole,
-but after the walk: it takes a hundred bytes and more for each message however empty, and the walk refuses
-what consists of nothing else.
+A span remains the bytes of its Span message; its resource and scope, including schema URLs and unknown
+fields, remain the bytes of the messages around it. The protobuf runtime validates every request, but after
+the walk: it takes a hundred bytes and more for each empty message, and the walk refuses floods of those.
 """
 
 import struct
 from collections.abc import Iterable
 from functools import lru_cache
+from threading import Lock
 from typing import NamedTuple
+from weakref import WeakValueDictionary, finalize
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import MalformedRequest
-from collector.otlp.envelope_registry import EnvelopeRegistry
 from processors.spans import (
     END_GROUP,
     LENGTH_DELIMITED,
@@ -42,16 +42,51 @@ _SHORTEST_SPAN, _SHORTEST_SCOPE, _SHORTEST_RESOURCE = 28, 30, 32
 """Bytes of a span that has nothing but its ids, and of the messages around such a span."""
 
 _MAX_EMPTY = 10_000
-"""How many messages too short to hold a span, and needless fields, one request may have. Each takes a hundred
+"""Messages too short to contain a span, and needless fields, that one request may have. Each takes a hundred
 times the memory of its own bytes, and no sender has a reason to send any."""
 
 _USUAL_FIELDS = 8
-"""More fields than any resource or scope has beside its spans."""
+"""More fields than any resource or scope has in addition to its spans."""
 
 _CUT_SHORT = "a message in it does not end where it should"
 
 _PART_BYTES = 1 << 20
-"""Longer requests are validated in parts of about this size; meanwhile no other thread can run."""
+"""Longer requests are validated in parts of about this size, since no other thread can run meanwhile."""
+
+OVERHEAD_BYTES = 1024
+"""Counted for every resource and scope in addition to their own bytes: objects and index entries."""
+
+
+class EnvelopeRegistry:
+    """Shares one `Envelope` between all spans with the same resource and scope, and measures them."""
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[tuple[bytes, bytes], Envelope] = WeakValueDictionary()
+        self._bytes = 0
+        self._adding = Lock()  # large requests are split in a thread
+
+    def envelope(self, resource: bytes, scope: bytes) -> Envelope:
+        """The envelope for the bytes around `spans` in a ResourceSpans and in a ScopeSpans."""
+        key = (resource, scope)
+        known = self._known.get(key)
+        if known is None:
+            with self._adding:
+                known = self._known.get(key)
+                if known is None:
+                    known = self._known[key] = Envelope(resource, scope)
+                    size = len(resource) + len(scope) + OVERHEAD_BYTES
+                    finalize(known, self._count, -size).atexit = False
+                    self._count(size)
+        return known
+
+    def bytes_held(self) -> int:
+        """Bytes of all envelopes in use."""
+        return self._bytes
+
+    def _count(self, size: int) -> None:
+        """Called by any thread that releases an envelope; calls nothing, so that no other thread can run."""
+        self._bytes += size
+
 
 _OF_THIS_PROCESS = EnvelopeRegistry()
 
@@ -59,7 +94,7 @@ _OF_THIS_PROCESS = EnvelopeRegistry()
 class SplitRequest(NamedTuple):
     """The spans of one request by trace id, each trace's in the order of the request.
 
-    `rejected` counts spans left out because of an invalid id: a trace id that is not 16 bytes or all
+    `rejected` counts spans with an invalid id: a trace id that is not 16 bytes or all
     zero, a span id that is not 8 bytes or all zero, a parent span id that is neither empty nor 8 bytes.
     """
 
@@ -68,7 +103,7 @@ class SplitRequest(NamedTuple):
     rejected: int
 
     def rejection(self) -> str:
-        """Why spans were left out, for whoever sent or recorded them; empty if none was."""
+        """Why spans were rejected; empty if none was."""
         if not self.rejected:
             return ""
         return (
@@ -100,13 +135,12 @@ def split_request(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -
 
 
 def _walk(body: bytes, envelopes: EnvelopeRegistry) -> SplitRequest:
-    """Split `body`, whatever it is; what comes of bytes that are no request must not be used.
+    """Split `body`, which may be any bytes: unless it turns out to be a request, discard the result.
 
     Raises:
         MalformedRequest: it consists of empty messages.
-        DecodeError: a span in it is none.
-        IndexError: a message goes on behind its end.
-        ValueError: likewise.
+        DecodeError: a span is invalid.
+        IndexError, ValueError: a message extends beyond its end.
     """
     traces: dict[bytes, list[RawSpan]] = {}
     accepted = rejected = 0
@@ -120,14 +154,15 @@ def _walk(body: bytes, envelopes: EnvelopeRegistry) -> SplitRequest:
             envelope = envelopes.envelope(resource, scope)
             for span_start, span_stop in spans:
                 payload = body[span_start:span_stop]
-                # The ids stand first in what every known sender writes; anything else is parsed.
+                # Every known sender writes the ids first; anything else is parsed.
                 if span_stop - span_start >= ids_size:
                     trace_id_tag, trace_id, span_id_tag, span_id, parent_tag = read_ids(payload)
                 else:
                     parent_tag = 0
                 if parent_tag != _PARENT_TAG or trace_id_tag != _TRACE_ID_TAG or span_id_tag != _SPAN_ID_TAG:
-                    trace_id, span_id, parent_is_valid = _ids(payload)
-                    if len(trace_id) != 16 or len(span_id) != 8 or not parent_is_valid:
+                    span = parse_span(payload)
+                    trace_id, span_id = span.trace_id, span.span_id
+                    if len(trace_id) != 16 or len(span_id) != 8 or len(span.parent_span_id) not in (0, 8):
                         rejected += 1
                         continue
                 if trace_id == _NO_TRACE_ID or span_id == _NO_SPAN_ID:
@@ -143,11 +178,7 @@ def _walk(body: bytes, envelopes: EnvelopeRegistry) -> SplitRequest:
 
 
 def _validate_in_parts(body: bytes) -> None:
-    """Let the runtime validate a request that could be walked, as many spans at a time as make up a part.
-
-    Raises:
-        DecodeError: some message in it is none.
-    """
+    """Let the runtime validate a request that could be walked, in parts; raises `DecodeError`."""
     validate = ExportTraceServiceRequest.FromString
     others, resource_spans, _ = _separate(body, 0, len(body), _RESOURCE_SPANS, 0, _MAX_EMPTY)
     validate(others)
@@ -165,7 +196,7 @@ def _validate_in_parts(body: bytes) -> None:
 
 
 def _in_scope(fields: bytes) -> bytes:
-    """A request with these fields of a ScopeSpans, as deep in it as they were."""
+    """A request with these fields of a ScopeSpans, at the same depth."""
     return _field(_RESOURCE_SPANS, _field(_SCOPE_SPANS, fields))
 
 
@@ -210,22 +241,21 @@ def join_spans(spans: Iterable[RawSpan]) -> bytes:
 
 @lru_cache(4096)
 def _span_header(length: int) -> bytes:
-    """What stands before a span of so many bytes."""
+    """The tag and length in front of a span of `length` bytes."""
     return b"\x12" + encode_varint(length)
 
 
 def _separate(
     body: bytes, position: int, end: int, repeated_tag: int, shortest: int, room: int
 ) -> tuple[bytes, list[tuple[int, int]], int]:
-    """The bytes of a message without its fields of `repeated_tag`, and where the values of those lie.
+    """The bytes of a message without its fields of `repeated_tag`, and the ranges of the values of those.
 
     Values shorter than `shortest` and needless other fields use up `room`, of which the rest is returned.
-    Values lie within the message, one behind the other, whatever its bytes are.
+    Ranges are within the message, in order, whatever its bytes are.
 
     Raises:
         MalformedRequest: there is no room left.
-        IndexError: the bytes go on behind the end.
-        ValueError: likewise.
+        IndexError, ValueError: the bytes extend beyond the end.
     """
     repeated: list[tuple[int, int]] = []
     others: list[bytes] = []
@@ -264,7 +294,7 @@ def _separate(
 
 
 def _group_end(body: bytes, position: int, room: int) -> tuple[int, int]:
-    """The position behind the group whose fields start at `position`, and the room that they leave."""
+    """The end of the group whose fields start at `position`, and the remaining room."""
     depth = 1
     while depth:
         tag, position = read_varint(body, position)
@@ -282,8 +312,3 @@ def _less_room(room: int) -> int:
     if not room:
         raise MalformedRequest(f"The request has more than {_MAX_EMPTY} empty or needless messages in it.")
     return room - 1
-
-
-def _ids(payload: bytes) -> tuple[bytes, bytes, bool]:
-    span = parse_span(payload)
-    return span.trace_id, span.span_id, len(span.parent_span_id) in (0, 8)

@@ -1,6 +1,6 @@
-"""gzip and zlib as OTLP uses them: inflating with a limit, deflating fast.
+"""gzip and zlib as OTLP uses them: decompression with a limit, fast compression.
 
-Both run on ISA-L where it is installed (a quarter of zlib's time at a better ratio than zlib's level 1).
+Both use ISA-L where it is installed (a quarter of zlib's time at a better ratio than zlib's level 1).
 """
 
 import zlib
@@ -10,16 +10,16 @@ from typing import Protocol, cast
 from collector.errors import MalformedRequest, RequestTooLarge
 
 GZIP_MAGIC = b"\x1f\x8b"
-"""How gzip data starts; no export request can (it would be wire type 7, which protobuf does not have)."""
+"""Start of gzip data, but of no export request: protobuf has no wire type 7."""
 
 _GZIP_WBITS, _ZLIB_WBITS = 31, 15
 _FASTEST = 1
 
 _PIECE_BYTES = 1 << 20
-"""Input handed over at once: what is left of it behind the end of a stream is copied each time."""
+"""Input per call: what follows the end of a stream is copied each time."""
 
 _MAX_MEMBERS = 1000
-"""Every member costs a fresh decompressor, so many empty ones must not be cheap to send."""
+"""Every member needs a new decompressor, so many empty ones must not be cheap to send."""
 
 
 class _Decompressor(Protocol):
@@ -56,9 +56,9 @@ else:
 
 
 def gzip_decompress(data: bytes, max_bytes: int) -> bytes:
-    """Inflate gzip data of one or more members; zero bytes behind the last member are ignored.
+    """Decompress gzip data of one or more members; zero bytes after the last member are ignored.
 
-    Nothing is inflated beyond `max_bytes`, however much more there is.
+    Nothing is decompressed beyond `max_bytes`.
 
     Raises:
         MalformedRequest: `data` is not gzip, is damaged, ends early or has more than 1,000 members.
@@ -81,20 +81,20 @@ def gzip_decompress(data: bytes, max_bytes: int) -> bytes:
 
 
 def zlib_decompress(data: bytes, max_bytes: int) -> bytes:
-    """Inflate one zlib stream, which is what gRPC calls `deflate`, with the limit of `gzip_decompress`.
+    """Decompress one zlib stream, which gRPC calls `deflate`, with the limit of `gzip_decompress`.
 
     Raises:
-        MalformedRequest: `data` is not a zlib stream, is damaged, ends early or goes on behind its end.
+        MalformedRequest: `data` is not a zlib stream, is damaged, ends early or has trailing bytes.
         RequestTooLarge: the content has more than `max_bytes`.
     """
     content, position = _inflate(data, 0, _ZLIB_WBITS, max_bytes, max_bytes, "deflate")
     if position < len(data):
-        raise MalformedRequest("The deflate data goes on behind its end.")
+        raise MalformedRequest("The deflate data has trailing bytes.")
     return content
 
 
 def gzip_compress(data: bytes) -> bytes:
-    """`data` as one gzip member, made at the fastest level that still compresses."""
+    """`data` as one gzip member, at the fastest level."""
     compressor = _compressobj(_FASTEST, zlib.DEFLATED, _GZIP_WBITS)
     return compressor.compress(data) + compressor.flush()
 
@@ -102,7 +102,7 @@ def gzip_compress(data: bytes) -> bytes:
 def _inflate(
     data: bytes, position: int, wbits: int, room: int, max_bytes: int, encoding: str
 ) -> tuple[bytes, int]:
-    """The content of the stream that starts at `position`, at most `room` bytes, and where it ends."""
+    """The content of the stream at `position`, at most `room` bytes, and its end."""
     decompressor = _decompressobj(wbits)
     parts: list[bytes] = []
     with memoryview(data) as view:
@@ -110,7 +110,8 @@ def _inflate(
             piece = view[position : position + _PIECE_BYTES]
             position += len(piece)
             try:
-                # One byte more than allowed tells "exactly full" from "too large"; 0 would mean "no limit".
+                # One byte more than allowed distinguishes "exactly full" from "too large"; 0 would mean "no
+                # limit".
                 part = decompressor.decompress(piece, room + 1)
             except _errors as error:
                 raise MalformedRequest(f"The {encoding} data is damaged: {error}.") from error

@@ -1,8 +1,8 @@
 """OTLP/JSON from and to serialised export requests.
 
-OTLP/JSON is proto3 JSON but for three rules: trace and span ids are hex, enums are integers, and unknown
-keys are ignored. `google.protobuf.json_format` knows none of them and is slow, so encoders and decoders are
-made here from the descriptors of the OTLP messages: every field that the protocol has is known.
+OTLP/JSON is proto3 JSON except for three rules: trace and span ids are hex, enums are integers, and unknown
+keys are ignored. `google.protobuf.json_format` has none of them and is slow, so encoders and decoders are
+built here from the descriptors of the OTLP messages, for every field of the protocol.
 """
 
 import base64
@@ -11,7 +11,7 @@ import math
 import re
 import struct
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import orjson
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -29,7 +29,7 @@ MAX_DEPTH = 100
 _HEX_FIELDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 
 _INVALID_ID = b"\x00"
-"""Stands for an id that is no hex text: never valid, so that the span, not the request, is rejected."""
+"""In place of an id that is not hex: never valid, so that the span, not the request, is rejected."""
 
 _ESCAPES = re.compile(
     rb"""\\(?:
@@ -46,75 +46,11 @@ _FIXED32 = struct.Struct("<I")
 _FIXED64 = struct.Struct("<Q")
 
 _Encode: TypeAlias = Callable[[JsonValue, int], bytes]
-"""From a JSON value and the depth of its message to a whole field, tag included."""
-
-
-def json_to_request(body: bytes) -> bytes:
-    """The serialised ExportTraceServiceRequest that `body` holds as OTLP/JSON.
-
-    Unknown keys and nulls are left out; of equal keys the last counts; keys in snake_case are taken as
-    well. An id that is not hex text becomes an invalid id, so that only its span is rejected later. Half of
-    a surrogate pair, as a sender leaves it that cuts a text to length, becomes U+FFFD.
-
-    Raises:
-        MalformedRequest: `body` is not JSON, is an object with no key that the protocol knows, or a known key
-            has a value that does not fit it; the message names the place.
-    """
-    return _encoded(parse_json(body), _REQUEST)
-
-
-def object_to_request(document: JsonValue) -> bytes:
-    """As `json_to_request`, of a document that is parsed already.
-
-    Raises:
-        MalformedRequest: as there.
-    """
-    return _encoded(document, _REQUEST)
-
-
-def logs_json_to_request(body: bytes) -> bytes:
-    """The serialised ExportLogsServiceRequest that `body` holds as OTLP/JSON, as `json_to_request` for spans.
-
-    Raises:
-        MalformedRequest: as there.
-    """
-    return _encoded(parse_json(body), _LOGS_REQUEST)
-
-
-def request_to_json(body: bytes) -> bytes:
-    """A serialised ExportTraceServiceRequest as OTLP/JSON on one line, without the line's end.
-
-    Fields that the protocol does not know are left out.
-
-    Raises:
-        MalformedRequest: `body` is not such a message.
-    """
-    try:
-        request = ExportTraceServiceRequest.FromString(body)
-    except DecodeError as error:
-        raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
-    return orjson.dumps(_REQUEST.decode(request))
-
-
-def logs_request_to_json(body: bytes) -> bytes:
-    """A serialised ExportLogsServiceRequest as OTLP/JSON, as `request_to_json` does for spans.
-
-    Raises:
-        MalformedRequest: `body` is not such a message.
-    """
-    try:
-        request = ExportLogsServiceRequest.FromString(body)
-    except DecodeError as error:
-        raise MalformedRequest(f"The request is not a valid ExportLogsServiceRequest: {error}.") from error
-    return orjson.dumps(_LOGS_REQUEST.decode(request))
+"""A JSON value and the depth of its message to an encoded field, tag included."""
 
 
 def parse_json(body: bytes) -> JsonValue:
-    """The JSON value that `body` holds. Half of a surrogate pair becomes U+FFFD.
-
-    Raises:
-        MalformedRequest: `body` is not JSON.
-    """
+    """The JSON value in `body`; half of a surrogate pair becomes U+FFFD. Raises `MalformedRequest`."""
     document: JsonValue
     try:
         try:
@@ -129,20 +65,8 @@ def parse_json(body: bytes) -> JsonValue:
     return document
 
 
-def _encoded(document: JsonValue, codec: "_Codec") -> bytes:
-    if isinstance(document, dict) and document and codec.encoders.keys().isdisjoint(document):
-        expected = next(iter(codec.encoders))
-        raise MalformedRequest(
-            f"The request is not valid OTLP/JSON: expected the key {expected}, found others."
-        )
-    try:
-        return codec.encode(document, 0)
-    except _Mismatch as mismatch:
-        raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
-
-
 class _Mismatch(Exception):
-    """A value that does not fit its field; the path grows from the inside out while it is raised."""
+    """A value that does not match its field; its path grows from the inside out while it is raised."""
 
     def __init__(self, expected: str, found: JsonValue) -> None:
         super().__init__(expected)
@@ -244,7 +168,7 @@ def _repeated(
 
 
 def _scalar(field: FieldDescriptor) -> tuple[_Encode, Callable[..., JsonValue]]:
-    """A field that is no message. A default is left out where the protocol takes absence for it."""
+    """A field that is not a message. Defaults are omitted where the protocol treats absence alike."""
     if field.type == FieldDescriptor.TYPE_BYTES:
         if field.name in _HEX_FIELDS:
             return _length_delimited(field, _hex_bytes), bytes.hex
@@ -349,7 +273,7 @@ def _integer(bits: int, signed: bool, wire_type: int, *, is_enum: bool) -> Calla
             raise _Mismatch(expected, value)
         if not low <= number < high:
             raise _Mismatch(f"an integer from {low} to {high - 1}", value)
-        # A negative varint is written as if it had 64 bits, whatever its type.
+        # A negative varint is encoded with 64 bits, whatever its type.
         return pack(number if number >= 0 else number + (1 << 64))
 
     return to_bytes
@@ -386,5 +310,53 @@ def _kind(value: JsonValue) -> str:
     return "a text" if isinstance(value, str) else "an array" if isinstance(value, list) else "an object"
 
 
-_REQUEST = _codec(ExportTraceServiceRequest.DESCRIPTOR, {})
-_LOGS_REQUEST = _codec(ExportLogsServiceRequest.DESCRIPTOR, {})
+class _RequestCodec:
+    """OTLP/JSON of one type of export request."""
+
+    def __init__(self, message: type[Message]) -> None:
+        self._message = message
+        self._codec = _codec(cast(Descriptor, message.DESCRIPTOR), {})
+
+    def from_json(self, body: bytes) -> bytes:
+        """The serialised request that `body` contains as OTLP/JSON.
+
+        Unknown keys and nulls are omitted; the last of equal keys counts; keys in snake_case are accepted as
+        well. An id that is not hex becomes an invalid id, so that only its span is rejected later. Half of a
+        surrogate pair, as senders leave it that truncate texts, becomes U+FFFD.
+
+        Raises:
+            MalformedRequest: `body` is not JSON, is an object without a key of the protocol, or has a value
+                that does not match its key; the message contains the path.
+        """
+        return self.from_object(parse_json(body))
+
+    def from_object(self, document: JsonValue) -> bytes:
+        """As `from_json`, for a parsed document."""
+        encoders = self._codec.encoders
+        if isinstance(document, dict) and document and encoders.keys().isdisjoint(document):
+            raise MalformedRequest(
+                f"The request is not valid OTLP/JSON: expected the key {next(iter(encoders))}, found others."
+            )
+        try:
+            return self._codec.encode(document, 0)
+        except _Mismatch as mismatch:
+            raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
+
+    def to_json(self, body: bytes) -> bytes:
+        """A serialised request as OTLP/JSON on one line, without fields that the protocol does not have.
+
+        Raises:
+            MalformedRequest: `body` is not such a request.
+        """
+        try:
+            request = self._message.FromString(body)
+        except DecodeError as error:
+            name = self._message.DESCRIPTOR.name
+            raise MalformedRequest(f"The request is not a valid {name}: {error}.") from error
+        return orjson.dumps(self._codec.decode(request))
+
+
+_TRACES, _LOGS = _RequestCodec(ExportTraceServiceRequest), _RequestCodec(ExportLogsServiceRequest)
+json_to_request, object_to_request = _TRACES.from_json, _TRACES.from_object
+request_to_json = _TRACES.to_json
+logs_json_to_request, logs_request_to_json = _LOGS.from_json, _LOGS.to_json

@@ -1,7 +1,7 @@
-"""OTLP/JSON of many MiB, converted by a process of its own.
+"""OTLP/JSON of many MiB, converted in a separate process.
 
-To parse it, and to let go of what was parsed, each is one step that no other thread can interrupt: it would
-stop the event loop for up to a second.
+Parsing it and freeing the result are single steps that no other thread can interrupt: each would block the
+event loop for up to a second.
 """
 
 import asyncio
@@ -11,17 +11,17 @@ from collector.errors import MalformedRequest, Overloaded
 from collector.otlp.json_codec import json_to_request
 
 _CONVERTED, _REFUSED = b"+", b"-"
-"""The first byte of an answer says what follows: the request, or why it is none."""
+"""The first byte of an answer: the request follows, or why it is invalid."""
 
 
 async def json_to_request_apart(body: bytes) -> bytes:
     """As `json_to_request`; starting the process takes some tenths of a second.
 
-    The process gets an empty environment and ends with its answer, or when nobody waits for that any more.
+    The process gets an empty environment and ends with its answer, or when this is cancelled.
 
     Raises:
         MalformedRequest: as there.
-        Overloaded: the process could not be started, or did not live to answer.
+        Overloaded: the process could not be started, or ended without an answer.
     """
     try:
         process = await asyncio.create_subprocess_exec(
@@ -31,10 +31,12 @@ async def json_to_request_apart(body: bytes) -> bytes:
             stderr=asyncio.subprocess.DEVNULL,
             env={},
             cwd="/",
-            start_new_session=True,  # what a terminal sends to the service is not for it
+            start_new_session=True,  # signals from a terminal to the service are not for it
         )
     except OSError as error:
-        raise Overloaded(f"No process could be started to read the request: {error.strerror}.") from error
+        raise Overloaded(
+            f"The process to read the request could not be started: {error.strerror}."
+        ) from error
     try:
         answer, _ = await process.communicate(body)
     finally:
@@ -50,7 +52,7 @@ async def json_to_request_apart(body: bytes) -> bytes:
 
 
 def main() -> None:
-    """Convert what comes on standard input."""
+    """Convert standard input."""
     try:
         kind, content = _CONVERTED, json_to_request(sys.stdin.buffer.read())
     except MalformedRequest as error:

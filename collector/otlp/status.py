@@ -1,7 +1,7 @@
-"""Why a request failed, as OTLP says it to the sender: gRPC code, HTTP status, retry delay.
+"""How OTLP reports a failed request to its sender: gRPC code, HTTP status, retry delay.
 
-This is the one place that knows which refusal becomes which code. OTLP clients retry only UNAVAILABLE and
-503 (and a few codes never sent from here), so whatever may go better later must end as one of these.
+Only this module maps refusals to codes. OTLP clients retry only UNAVAILABLE and 503 (and a few codes never
+sent from here), so whatever may succeed later must end as one of these.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,14 @@ from collector.errors import (
 )
 
 UNEXPECTED_ERROR_MESSAGE = "The request could not be processed now; send it again."
-"""Told to the sender in place of what an unexpected exception says."""
+"""Sent to the sender in place of the message of an unexpected exception."""
 
 MAX_MESSAGE_LENGTH = 1024
-"""Characters; longer messages are cut, since gRPC carries them in trailers of limited size."""
+"""Longer messages are truncated, since the size of gRPC trailers is limited."""
 
 _MIN_RETRY_DELAY_SECONDS, _MAX_RETRY_DELAY_SECONDS = 1.0, 3.0
 
-# (gRPC code, HTTP status) of refusals that stay true however often the request is sent.
+# (gRPC code, HTTP status) of permanent refusals.
 _FINAL: dict[type[Refusal], tuple[int, int]] = {
     MalformedRequest: (code_pb2.INVALID_ARGUMENT, 400),
     RequestTooLarge: (code_pb2.RESOURCE_EXHAUSTED, 413),
@@ -58,7 +58,7 @@ class ErrorStatus:
 
     @property
     def retry_after(self) -> str | None:
-        """Value of the HTTP header `Retry-After` in whole seconds, at least 1; None: not to be retried."""
+        """The HTTP header `Retry-After` in whole seconds, at least 1; None if a retry is useless."""
         if self.retry_delay_seconds is None:
             return None
         return str(max(1, round(self.retry_delay_seconds)))
@@ -97,15 +97,10 @@ class ErrorStatus:
 
 
 def error_status(error: Exception, random: Callable[[], float]) -> ErrorStatus:
-    """The answer to a request that ended with `error`.
+    """The answer to a request that ended with `error`; `random` returns numbers in [0, 1).
 
-    Anything but a refusal known to be final is retryable; what an unexpected exception says is kept from
-    the sender. The delay of a retryable answer is drawn anew each time, from 1 to 3 seconds, so that
-    refused senders do not come back all at once.
-
-    Args:
-        error: What the request ended with.
-        random: Gives a number in [0, 1) at each call.
+    Everything but permanent refusals is retryable; the message of an unexpected exception is not sent. The
+    delay of a retryable answer is random, from 1 to 3 seconds, so that senders do not return all at once.
     """
     if isinstance(error, Refusal):
         for kind, (code, http_status) in _FINAL.items():
@@ -117,20 +112,18 @@ def error_status(error: Exception, random: Callable[[], float]) -> ErrorStatus:
 
 
 def no_such_path(path: str) -> ErrorStatus:
-    """The answer to an HTTP request for anything but traces."""
-    return ErrorStatus(code_pb2.NOT_FOUND, 404, _cut(f"There is no {path} here; traces go to /v1/traces."))
+    """The answer to an HTTP request for another path."""
+    return ErrorStatus(code_pb2.NOT_FOUND, 404, _cut(f"There is no {path} here; send traces to /v1/traces."))
 
 
 def method_not_allowed(method: str) -> ErrorStatus:
-    """The answer to an HTTP request that is no POST."""
-    return ErrorStatus(
-        code_pb2.UNIMPLEMENTED, 405, _cut(f"{method} is not allowed here; traces are sent by POST.")
-    )
+    """The answer to an HTTP request with another method than POST."""
+    return ErrorStatus(code_pb2.UNIMPLEMENTED, 405, _cut(f"{method} is not allowed; send traces by POST."))
 
 
 def no_such_service(method: str) -> ErrorStatus:
-    """The answer to a gRPC call for anything but traces; `method` is the full `/service/method`."""
-    return ErrorStatus(code_pb2.UNIMPLEMENTED, 501, _cut(f"{method} is not served here; only traces are."))
+    """The answer to a gRPC call of another method; `method` is the full `/service/method`."""
+    return ErrorStatus(code_pb2.UNIMPLEMENTED, 501, _cut(f"{method} is not supported; only traces are."))
 
 
 def _message(error: Exception) -> str:

@@ -22,7 +22,7 @@ from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.recovery import read_journal
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, copy_journal, take_copy
-from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.otlp.codec import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch

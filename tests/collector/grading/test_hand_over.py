@@ -16,7 +16,7 @@ from collector.grading.hand_over import (
     encode_graded,
     encode_questions,
 )
-from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.otlp.codec import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.worker_evaluator import WorkerFailure
 from processors.evaluate import Answer

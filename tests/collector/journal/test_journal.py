@@ -20,7 +20,7 @@ from collector.journal.kept_criteria import MAX_KEPT_BYTES, kept_files
 from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, number_key
 from collector.journal.recovery import Inspected, Recovered, inspect_apart
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
-from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.otlp.codec import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
 from collector.text_file import KeptFile

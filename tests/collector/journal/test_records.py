@@ -28,7 +28,7 @@ from collector.journal.records import (
     unseal,
 )
 from collector.journal.verdicts import StoredVerdicts, decode_graded, encode_graded
-from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.otlp.codec import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from collector.trace_forms import Additions
 from processors.model.conversation import RunReference

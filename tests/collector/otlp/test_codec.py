@@ -10,8 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from collector.errors import MalformedRequest
 from collector.otlp import codec
-from collector.otlp.codec import SplitRequest, join_spans, split_request
-from collector.otlp.envelope_registry import EnvelopeRegistry
+from collector.otlp.codec import EnvelopeRegistry, SplitRequest, join_spans, split_request
 from processors.spans.protobuf_wire import encode_field
 from tests.support.corpus import recorded_requests
 

@@ -120,7 +120,7 @@ def test_arbitrary_bytes_are_inflated_or_refused(data: bytes, has_magic: bool) -
     ("data", "message"),
     [
         (zlib.compress(b"data")[:-1], "The deflate data ends early."),
-        (zlib.compress(b"data") + b"x", "The deflate data goes on behind its end."),
+        (zlib.compress(b"data") + b"x", "The deflate data has trailing bytes."),
     ],
     ids=["cut", "junk behind"],
 )

@@ -138,13 +138,13 @@ def test_requests_for_something_else_are_final() -> None:
     method = method_not_allowed("GET")
     service = no_such_service("/a.B/C")
 
-    assert (404, "NOT_FOUND", "There is no /v1/logs here; traces go to /v1/traces.") == (
+    assert (404, "NOT_FOUND", "There is no /v1/logs here; send traces to /v1/traces.") == (
         path.http_status,
         path.code_name,
         path.message,
     )
-    assert (405, "GET is not allowed here; traces are sent by POST.") == (method.http_status, method.message)
-    assert ("UNIMPLEMENTED", "/a.B/C is not served here; only traces are.") == (
+    assert (405, "GET is not allowed; send traces by POST.") == (method.http_status, method.message)
+    assert ("UNIMPLEMENTED", "/a.B/C is not supported; only traces are.") == (
         service.code_name,
         service.message,
     )

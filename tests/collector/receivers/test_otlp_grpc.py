@@ -157,7 +157,7 @@ async def test_other_services_are_unimplemented(served: Served, method: str) -> 
     answer = await served.sender.answer(served.sender.channel.unary_unary(method)(b"", timeout=10))
 
     assert answer.code == "UNIMPLEMENTED"
-    assert f"{method} is not served here; only traces are." == answer.message
+    assert f"{method} is not supported; only traces are." == answer.message
     assert served.requests("UNIMPLEMENTED") == 1
 
 
