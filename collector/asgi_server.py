@@ -1,7 +1,7 @@
-"""Runs one ASGI application on uvicorn's HTTP protocols inside the loop that is already running.
+"""Runs one ASGI application on uvicorn's HTTP protocols in the running loop.
 
-No process manager, no signal handlers, no polling: the listening socket is opened here, so that a port in
-use is a `StartupError`, and shutting down waits for requests in flight until a deadline.
+No process manager, signal handlers or polling: the listening socket is opened here, so that a port in use is
+a `StartupError`, and shutdown waits for requests in flight until a deadline.
 """
 
 import asyncio
@@ -98,16 +98,16 @@ class AsgiServer:
     """Serves `app` on `host`:`port` between `start` and `shutdown`.
 
     Args:
-        app: A raw ASGI application (no lifespan or websocket scope ever reaches it).
+        app: An ASGI application for HTTP only.
         host: Name or address to listen on.
-        port: Port to listen on; 0 takes a free one.
-        ssl: Makes the server speak HTTPS.
-        connection: What speaks HTTP; None: HTTP/1.1.
-        limit_concurrency: From this many open connections or running requests on, requests are
-            answered 503 without asking the application.
+        port: Port to listen on; 0 selects a free one.
+        ssl: Enables HTTPS.
+        connection: The protocol, by default HTTP/1.1.
+        limit_concurrency: From this number of open connections or running requests on, requests are answered
+            503 without calling the application.
         request_timeout_seconds: A connection that has not delivered a whole request this long after it
-            opened, or after the request began, is cut.
-        clock: What the deadline of `shutdown` is measured on.
+            opened, or after the request began, is cut off.
+        clock: Measures the deadline of `shutdown`.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class AsgiServer:
 
     @property
     def endpoint(self) -> str:
-        """`host:port` with the real port; an IPv6 address stands in brackets."""
+        """`host:port` with the real port, and an IPv6 address in brackets."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"{host}:{self.port}"
 
@@ -174,7 +174,7 @@ class AsgiServer:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def send_clients_away(self) -> None:
-        """Tell clients to send further requests over other connections, where their protocol can say that."""
+        """Send clients to other connections, if the protocol supports that."""
         for connection in list(self._connections.connections):
             if (go_away := getattr(connection, "go_away", None)) is not None:
                 go_away()
@@ -182,7 +182,7 @@ class AsgiServer:
     async def shutdown(self, deadline: float) -> None:
         """Stop listening, close idle connections, let running requests finish.
 
-        What is not done at `deadline` (on the clock's monotonic time) is cut off. Safe before `start`
+        Requests still running at `deadline` (on the clock's monotonic time) are cut off. Safe before `start`
         and twice.
         """
         server, self._server = self._server, None
@@ -191,19 +191,15 @@ class AsgiServer:
         server.close()
         for connection in list(self._connections.connections):
             connection.shutdown()
-        await self._drained_by(deadline)
+        remaining = deadline - self._clock.monotonic()
+        if self._connections.connections and remaining > 0:
+            await ends_within(remaining, self._connections.drained(), self._clock)
         for task in list(self._connections.tasks):
             task.cancel()
         for connection in list(self._connections.connections):
             connection.transport.abort()
         if self._connections.tasks:
             await asyncio.wait(self._connections.tasks, timeout=_CANCEL_SECONDS)
-
-    async def _drained_by(self, deadline: float) -> None:
-        remaining = deadline - self._clock.monotonic()
-        if not self._connections.connections or remaining <= 0:
-            return
-        await ends_within(remaining, self._connections.drained(), self._clock)
 
 
 class _Http1Connection(LimitedConnection, HttpToolsProtocol):

@@ -1,7 +1,6 @@
-"""Why a request is refused, and what else can go wrong in the service.
+"""Errors of the service, and refusals of requests: *retry later* or *never valid*.
 
-There are two kinds of refusal: *retry later* and *never valid*. Which status codes they become is
-decided in `collector.otlp.status` alone.
+Only `collector.otlp.status` maps refusals to status codes.
 """
 
 
@@ -10,36 +9,36 @@ class TracegradeError(Exception):
 
 
 class StartupError(TracegradeError):
-    """The service cannot start; the message is one readable line for each problem."""
+    """The service cannot start; the message has one line per problem."""
 
 
 class BackgroundTaskDied(TracegradeError):
-    """A task of the service ended with an error; its cause is chained."""
+    """A background task failed; its error is chained."""
 
 
 class Refusal(TracegradeError):
-    """A request that was not accepted; nothing of it was kept. The message is told to the sender.
+    """A request of which nothing was accepted. The message is sent to the sender.
 
-    `reason` is a word from a closed list and the label of `tracegrade_spans_refused_total`.
+    `reason` is from a closed list, and a label of `tracegrade_spans_refused_total`.
     """
 
     reason = "refused"
 
 
 class MalformedRequest(Refusal):
-    """The bytes are no export request (not protobuf, not JSON, broken gzip); never valid."""
+    """Not an export request (not protobuf, not JSON, damaged gzip); never valid."""
 
     reason = "malformed"
 
 
 class RequestTooLarge(Refusal):
-    """The request exceeds a size limit, on the wire or after decompression; never valid."""
+    """Above a size limit, on the wire or after decompression; never valid."""
 
     reason = "too_large"
 
 
 class UnsupportedRequest(Refusal):
-    """A content type or encoding that the receiver does not speak; never valid."""
+    """A content type or encoding that the receiver does not support; never valid."""
 
     reason = "unsupported"
 
@@ -51,30 +50,30 @@ class Unauthenticated(Refusal):
 
 
 class Overloaded(Refusal):
-    """No room now: the sender is to come back."""
+    """No room now; the sender is asked to retry."""
 
     reason = "overloaded"
 
 
 class Draining(Refusal):
-    """The service is shutting down: the sender is to come back."""
+    """The service is shutting down; the sender is asked to retry."""
 
     reason = "draining"
 
 
 class GradingCutShort(TracegradeError):
-    """A trace was not graded before it had to leave."""
+    """A trace had to be forwarded before it was graded."""
 
     def __init__(self) -> None:
         super().__init__("the service stopped before the trace was graded")
 
 
 class ExportError(TracegradeError):
-    """A backend did not take a request."""
+    """A backend did not accept a request."""
 
 
 class RetryableExportError(ExportError):
-    """The backend may take it later; `retry_after_seconds` is its own word on when, if it gave one."""
+    """The backend may accept it later; after `retry_after_seconds`, if it specified that."""
 
     def __init__(self, message: str, retry_after_seconds: float | None = None) -> None:
         super().__init__(message)
@@ -82,8 +81,8 @@ class RetryableExportError(ExportError):
 
 
 class PermanentExportError(ExportError):
-    """The backend will never take it."""
+    """The backend will never accept it."""
 
 
 class ContentRefusedError(PermanentExportError):
-    """The backend will never take the request as it is (invalid or too large), but maybe parts of it."""
+    """The backend will not accept the request as it is (invalid or too large), but perhaps parts of it."""
