@@ -6,11 +6,7 @@ replaced, and its question ends in an error.
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Mapping
-from typing import Any, TypeVar
-
-import orjson
+from dataclasses import dataclass, field
 
 from collector.clock import Clock
 from collector.config_fields import format_duration
@@ -37,7 +33,6 @@ MAX_QUESTION_BYTES = 16 << 20
 _TOLERATED_FAILURES = 3
 
 _logger = logging.getLogger(__name__)
-_ResultT = TypeVar("_ResultT")
 
 
 class Suspensions:
@@ -69,13 +64,11 @@ class Suspensions:
             self._until[evaluator] = self._clock.monotonic() + pause
 
 
+@dataclass(slots=True, eq=False)
 class _Question:
-    __slots__ = ("answer", "evaluator", "message")
-
-    def __init__(self, evaluator: str, message: bytes) -> None:
-        self.evaluator = evaluator
-        self.message = message
-        self.answer: asyncio.Future[Score | NotEvaluated] = asyncio.get_running_loop().create_future()
+    evaluator: str
+    message: bytes
+    answer: asyncio.Future[Score | NotEvaluated] = field(default_factory=asyncio.Future)
 
 
 class WorkerPool(WorkerLanes):
@@ -94,9 +87,8 @@ class WorkerPool(WorkerLanes):
         )
         self._timeout = evaluators.config.timeout
         self._suspensions = Suspensions(clock)
-        self._waiting: deque[_Question] = deque()
+        self._waiting: asyncio.Queue[_Question] = asyncio.Queue()
         self._unanswered: set[_Question] = set()
-        self._arrivals = asyncio.Semaphore(0)
         self._is_closed = False
         for reason in ("timeout", "died"):
             metrics.worker_failures.add(0, reason)
@@ -121,10 +113,9 @@ class WorkerPool(WorkerLanes):
             )
         question = _Question(evaluator, message)
         self._unanswered.add(question)
-        self._waiting.append(question)
-        self._arrivals.release()
+        self._waiting.put_nowait(question)
         try:
-            return await within(WAIT_SECONDS + self._timeout, _result(question.answer), self._clock)
+            return await within(WAIT_SECONDS + self._timeout, question.answer, self._clock)
         except TimeoutError:
             return NotEvaluated.over_limit(f"no worker was free within {format_duration(WAIT_SECONDS)}")
         finally:
@@ -147,46 +138,32 @@ class WorkerPool(WorkerLanes):
 
     async def _work_with(self, worker: WorkerProcess) -> None:
         while True:
-            await self._arrivals.acquire()
-            question = self._waiting.popleft()
+            question = await self._waiting.get()
             answer, name = question.answer, question.evaluator
             if answer.done():
                 continue
             try:
-                found = _object_in(await within(self._timeout, worker.ask(question.message), self._clock))
+                reply = await within(self._timeout, worker.ask(question.message), self._clock)
             except (TimeoutError, WorkerDied) as error:
-                is_late = isinstance(error, TimeoutError)
+                if isinstance(error, TimeoutError):
+                    limit = format_duration(self._timeout)
+                    kind, text = "WorkerTimeout", f"evaluator {name} did not answer within {limit}"
+                else:
+                    kind, text = "WorkerDied", f"evaluator {name} crashed its worker process"
                 self._suspensions.note_failure(name)
-                self._metrics.worker_failures.add(1, "timeout" if is_late else "died")
-                text = (
-                    f"evaluator {name} did not answer within {format_duration(self._timeout)}"
-                    if is_late
-                    else f"evaluator {name} crashed its worker process"
-                )
+                self._metrics.worker_failures.add(1, kind.removeprefix("Worker").lower())
                 self._log.warning(
                     "lost",
                     "A custom evaluator crashed or timed out; its worker was restarted.",
                     evaluator=name,
                 )
                 if not answer.done():
-                    answer.set_exception(WorkerFailure("WorkerTimeout" if is_late else "WorkerDied", text))
+                    answer.set_exception(WorkerFailure(kind, text))
                 return
             self._suspensions.note_answer(name)
             if answer.done():
                 continue
             try:
-                answer.set_result(read_answer(name, found))
+                answer.set_result(read_answer(name, reply))
             except WorkerFailure as failure:
                 answer.set_exception(failure)
-
-
-def _object_in(answer: bytes) -> Mapping[str, Any]:
-    try:
-        content = orjson.loads(answer)
-    except orjson.JSONDecodeError:
-        content = None
-    return content if isinstance(content, dict) else {"score": None}
-
-
-async def _result(answer: asyncio.Future[_ResultT]) -> _ResultT:
-    return await answer

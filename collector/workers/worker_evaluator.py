@@ -1,9 +1,9 @@
 """A custom evaluator as criteria see it: an evaluator like any other, whose answers come from a worker."""
 
 import math
-from collections.abc import Mapping
 from typing import ClassVar
 
+import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from processors.annotation import run_to_json
@@ -98,12 +98,18 @@ class WorkerFailure(EvaluationError):
         self.error_type = error_type
 
 
-def read_answer(evaluator: str, answer: Mapping[str, object]) -> Score | NotEvaluated:
-    """The verdict in an answer of `evaluator`, checked: nothing from custom code is taken on trust.
+def read_answer(evaluator: str, reply: bytes) -> Score | NotEvaluated:
+    """The verdict in a reply of `evaluator`, checked: nothing from custom code is taken on trust.
 
     Raises:
         WorkerFailure: the code raised an exception, or the answer is invalid.
     """
+    try:
+        answer = orjson.loads(reply)
+    except orjson.JSONDecodeError:
+        answer = None
+    if not isinstance(answer, dict):
+        answer = {}
     error = answer.get("error")
     if error is not None:
         kind = error if isinstance(error, str) and error.isidentifier() else "Exception"

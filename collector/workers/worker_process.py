@@ -8,7 +8,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TypeVar
 
 from collector.clock import Clock, ends_within
@@ -197,7 +197,7 @@ class WorkerLanes:
                 await self._clock.sleep(back_off(failures))
 
 
-async def within(seconds: float, work: Coroutine[object, object, _ResultT], clock: Clock) -> _ResultT:
+async def within(seconds: float, work: Awaitable[_ResultT], clock: Clock) -> _ResultT:
     """The result of `work`, which is cancelled after `seconds`; raises TimeoutError then."""
     working = asyncio.ensure_future(work)
     try:
