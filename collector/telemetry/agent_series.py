@@ -8,7 +8,7 @@ values.
 import math
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeVar
 
 from collector.clock import Clock
 from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels, Metrics
@@ -49,9 +49,7 @@ MAX_INTERVAL_SECONDS = 60.0
 """The longest time between two searches for idle series."""
 
 _OUTCOMES = tuple(Outcome)
-_TOKEN_TYPES = ("input", "output")
 
-_Member: TypeAlias = tuple[Counter | Histogram, Labels]
 KeyT = TypeVar("KeyT")
 SeriesT = TypeVar("SeriesT", bound="Series")
 
@@ -149,33 +147,39 @@ class NewSeries:
 
 
 class Series:
-    """Series that appear and expire together; the first is a counter.
+    """Series of a counter that appear and expire together, and series of histograms that belong to them.
 
     They are idle only if a scrape showed what they count a whole expiry ago and shows the same now: no
     increment is lost to Prometheus.
     """
 
-    __slots__ = ("_idle_since", "_new", "_total", "members")
+    __slots__ = ("_counted", "_counter", "_histograms", "_idle_since", "_new", "_total")
 
-    def __init__(self, new: NewSeries, *members: _Member) -> None:
+    def __init__(self, new: NewSeries, counter: Counter, *counted: Labels) -> None:
         self._new = new
-        self.members = members
+        self._counter = counter
+        self._counted = counted
+        self._histograms: list[tuple[Histogram, Labels]] = []
         self._total: float | None = None
         self._idle_since = 0.0
-        for instrument, labels in members:
-            new.add(instrument, labels)
+        for labels in counted:
+            new.add(counter, labels)
+
+    def add(self, histogram: Histogram, labels: Labels) -> None:
+        """Add a series of a histogram, unless it exists."""
+        if labels not in histogram.values:
+            self._new.add(histogram, labels)
+            self._histograms.append((histogram, labels))
 
     def count(self, amount: int = 1, position: int = 0) -> None:
-        """Add to one of the counters."""
-        counter, labels = self.members[position]
-        counter.values[labels] += amount  # type: ignore[assignment,operator]  # a counter, not a histogram
+        """Add to one of the counted series."""
+        self._counter.values[self._counted[position]] += amount
 
     def is_idle(self, now: float, seconds: float) -> bool:
         """Whether nothing was counted for that long; to be queried after a scrape."""
-        counted = [(one, labels) for one, labels in self.members if isinstance(one, Counter)]
         total = None
-        if not any(labels in counter.unseen for counter, labels in counted):
-            total = sum(counter.values[labels] for counter, labels in counted)
+        if self._counter.unseen.keys().isdisjoint(self._counted):
+            total = sum([self._counter.values[labels] for labels in self._counted])
         if total is None or total != self._total:
             self._total = total
             self._idle_since = now
@@ -184,41 +188,33 @@ class Series:
 
     def remove(self) -> int:
         """Remove the series; the number removed."""
-        return sum([self._new.remove(*member) for member in self.members])
+        removed = [self._new.remove(self._counter, labels) for labels in self._counted]
+        return sum(removed + [self._new.remove(*one) for one in self._histograms])
 
 
 class EvaluationSeries(Series):
-    """The series of one evaluation for one label set: one for each outcome, then its scores, and classes."""
+    """The series of one evaluation for one label set: of its outcomes, its scores, and pairs of classes."""
 
-    __slots__ = ("class_values", "classes")
+    __slots__ = ("_scores", "class_values", "classes", "labels")
 
-    def __init__(
-        self, new: NewSeries, results: Counter, scores: Histogram, name: str, runs: "RunSeries"
-    ) -> None:
+    def __init__(self, new: NewSeries, results: Counter, scores: Histogram, labels: Labels) -> None:
+        agent, name, *optional = labels
+        super().__init__(new, results, *((agent, name, outcome.value, *optional) for outcome in _OUTCOMES))
+        self.add(scores, labels)
+        self._scores = scores
+        self.labels = labels
         self.classes: dict[tuple[str, str], Series] = {}
         self.class_values = LabelValues(MAX_CLASSES, MAX_CLASS_LENGTH)
-        outcomes = [(results, (runs.agent, name, outcome.value, *runs.optional)) for outcome in _OUTCOMES]
-        super().__init__(new, *outcomes, (scores, (runs.agent, name, *runs.optional)))
 
     def count_result(self, outcome: Outcome, score: Exemplar | None) -> None:
         """Count a result; its score, if it has one, names the span behind it."""
         self.count(position=_OUTCOMES.index(outcome))
         if score is not None:
-            scores, labels = self.members[-1]
-            scores.observe_span(score, labels)  # type: ignore[union-attr]  # a histogram
+            self._scores.observe_span(score, self.labels)
 
     def remove(self) -> int:
         """Remove the series, those of classes too; the number removed."""
         return super().remove() + sum([pair.remove() for pair in self.classes.values()])
-
-
-class RunInstruments(NamedTuple):
-    """Where runs are counted."""
-
-    runs: Counter
-    seconds: Histogram
-    tokens: Histogram
-    cost: Histogram
 
 
 class RunSeries(Series):
@@ -228,38 +224,32 @@ class RunSeries(Series):
     first run on that reports them: of most agents either all runs do or none.
     """
 
-    __slots__ = ("_instruments", "agent", "evaluations", "labels", "optional")
+    __slots__ = ("_metrics", "evaluations", "labels")
 
-    def __init__(self, new: NewSeries, instruments: RunInstruments, agent: str, optional: Labels) -> None:
+    def __init__(self, new: NewSeries, metrics: Metrics, agent: str, optional: Labels) -> None:
         self.labels = (agent, *optional)
-        super().__init__(new, (instruments.runs, self.labels), (instruments.seconds, self.labels))
-        self._instruments = instruments
-        self.agent = agent
-        self.optional = optional
+        super().__init__(new, metrics.agent_runs, self.labels)
+        self.add(metrics.run_duration_seconds, self.labels)
+        self._metrics = metrics
         self.evaluations: dict[tuple[bool, str], EvaluationSeries] = {}
 
     def observe_run(self, run: AgentRun, span_id: bytes, unix_nano: int) -> None:
         """Count the duration, tokens and cost of a run as far as they are known, and name its span."""
+        metrics, labels = self._metrics, self.labels
         if (seconds := run.duration_seconds) is not None:
             exemplar = Exemplar(seconds, run.trace_id, span_id, unix_nano)
-            self._instruments.seconds.observe_span(exemplar, self.labels)
+            metrics.run_duration_seconds.observe_span(exemplar, labels)
         if (usage := run.usage) is None:
             return
-        _, _, tokens, costs = self._instruments
-        given, generated = ((self.agent, kind, *self.optional) for kind in _TOKEN_TYPES)
-        self._new.add(tokens, given)
-        self._new.add(tokens, generated)
-        tokens.observe_span(Exemplar(usage.input_tokens, run.trace_id, span_id, unix_nano), given)
-        tokens.observe(usage.output_tokens, *generated)
+        agent, *optional = labels
+        given, generated = (agent, "input", *optional), (agent, "output", *optional)
+        self.add(metrics.run_tokens, given)
+        self.add(metrics.run_tokens, generated)
+        metrics.run_tokens.observe_span(Exemplar(usage.input_tokens, run.trace_id, span_id, unix_nano), given)
+        metrics.run_tokens.observe(usage.output_tokens, *generated)
         if (cost := run.cost) is not None:
-            self._new.add(costs, self.labels)
-            costs.observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), self.labels)
-
-    def remove(self) -> int:
-        """Remove the series, those of tokens and costs too; the number removed."""
-        tokens = [(self.agent, kind, *self.optional) for kind in _TOKEN_TYPES]
-        removed = sum([self._new.remove(self._instruments.tokens, labels) for labels in tokens])
-        return super().remove() + removed + self._new.remove(self._instruments.cost, self.labels)
+            self.add(metrics.run_cost, labels)
+            metrics.run_cost.observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), labels)
 
 
 @dataclass(slots=True, eq=False)
@@ -304,13 +294,7 @@ class KnownAgents:
         self._expiry_seconds = expiry_seconds
         self._next_sweep = 0.0
         self.new = NewSeries(clock)
-        self._instruments = RunInstruments(
-            metrics.agent_runs, metrics.run_duration_seconds, metrics.run_tokens, metrics.run_cost
-        )
-        self._live = (metrics.results, metrics.score)
-        self._shadow = (metrics.shadow_results, metrics.shadow_score)
-        self._classes = metrics.classifications
-        self._tool_calls = metrics.tool_calls
+        self._metrics = metrics
 
     def reserve(self, names: Iterable[str]) -> None:
         """Give the agents of these `names`, and of no others, a slot whatever the number of others."""
@@ -346,8 +330,12 @@ class KnownAgents:
         """The series of an evaluation of `runs`."""
         found = runs.evaluations.get((in_shadow, name))
         if found is None:
-            instruments = self._shadow if in_shadow else self._live
-            found = runs.evaluations[in_shadow, name] = EvaluationSeries(self.new, *instruments, name, runs)
+            results, scores = self._metrics.results, self._metrics.score
+            if in_shadow:
+                results, scores = self._metrics.shadow_results, self._metrics.shadow_score
+            agent, *optional = runs.labels
+            found = EvaluationSeries(self.new, results, scores, (agent, name, *optional))
+            runs.evaluations[in_shadow, name] = found
         return found
 
     def tool_series(self, agent: AgentSeries, tool: str, status: str) -> Series:
@@ -363,13 +351,11 @@ class KnownAgents:
             label = OVERFLOW
         found = agent.tools.get((label, status))
         if found is None:
-            calls = (self._tool_calls, (agent.name, label, status))
-            found = agent.tools[label, status] = Series(self.new, calls)
+            labels = (agent.name, label, status)
+            found = agent.tools[label, status] = Series(self.new, self._metrics.tool_calls, labels)
         return found
 
-    def class_series(
-        self, runs: RunSeries, series: EvaluationSeries, expected: str, predicted: str
-    ) -> Series:
+    def class_series(self, series: EvaluationSeries, expected: str, predicted: str) -> Series:
         """The series of results of one evaluation with these classes."""
         found = series.classes.get((expected, predicted))
         if found is not None:
@@ -379,9 +365,9 @@ class KnownAgents:
             classes = series.class_values.value(expected), series.class_values.value(predicted)
         found = series.classes.get(classes)
         if found is None:
-            _, (agent, name, *_) = series.members[0]
-            labels = (agent, name, *classes, *runs.optional)
-            found = series.classes[classes] = Series(self.new, (self._classes, labels))
+            agent, name, *optional = series.labels
+            labels = (agent, name, *classes, *optional)
+            found = series.classes[classes] = Series(self.new, self._metrics.classifications, labels)
             self._class_series += 1
         return found
 
@@ -455,7 +441,7 @@ class KnownAgents:
         return agent.runs.get(bounded) or self._add(agent, bounded)
 
     def _add(self, agent: AgentSeries, optional: Labels) -> RunSeries:
-        runs = agent.runs[optional] = RunSeries(self.new, self._instruments, agent.name, optional)
+        runs = agent.runs[optional] = RunSeries(self.new, self._metrics, agent.name, optional)
         return runs
 
 

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Container, Iterable, Sequence
 
 from collector.clock import Clock
-from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, RunSeries, trimmed
+from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, trimmed
 from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
@@ -184,9 +184,9 @@ class ScoreSeries:
             if score is not None and not in_shadow:
                 self._count_failures(agent, result)
                 if result.evaluator in _DECLARED_CLASSES:
-                    self._count_classes(series, found, result)
+                    self._count_classes(found, result)
                 elif result.evaluator in _OPEN_CLASSES:
-                    self._count_classes(series, found, shown.results[place])
+                    self._count_classes(found, shown.results[place])
         for (name, ended), count in run.call_counts.items():
             (agent.tools.get((name, ended)) or known.tool_series(agent, name, ended)).count(count)
 
@@ -197,10 +197,10 @@ class ScoreSeries:
             labels = agent.name, result.name
             failures[labels] = failures.get(labels, 0) + 1 if result.outcome is _FAIL else 0
 
-    def _count_classes(self, runs: RunSeries, series: EvaluationSeries, result: EvaluationResult) -> None:
+    def _count_classes(self, series: EvaluationSeries, result: EvaluationResult) -> None:
         expected, predicted = result.details.get("expected"), result.details.get("actual")
         if isinstance(expected, str) and isinstance(predicted, str):
-            self._known.class_series(runs, series, expected, predicted).count()
+            self._known.class_series(series, expected, predicted).count()
 
     def _note_mute(self, agent: str, result: EvaluationResult) -> None:
         if result.muted_until_unix_nano:
