@@ -153,11 +153,7 @@ class AsgiServer:
         return f"{host}:{self.port}"
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            StartupError: The address cannot be listened on.
-        """
+        """Listen; raises `StartupError` if the address cannot be listened on."""
         if not self._config.loaded:
             self._config.load()
         loop = asyncio.get_running_loop()

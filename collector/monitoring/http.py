@@ -105,11 +105,7 @@ class TelemetryServer:
         return self._server.endpoint
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            StartupError: The address cannot be listened on.
-        """
+        """Listen; raises `StartupError` if the address cannot be listened on."""
         self._service_loop = asyncio.get_running_loop()
         loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=loop.run_forever, name="telemetry", daemon=True)

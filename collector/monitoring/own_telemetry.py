@@ -118,12 +118,9 @@ class OwnTraces:
 
 
 def refuse_own_receivers(config: TelemetryConfig, receivers: Iterable[str]) -> None:
-    """Check that the service does not send its own spans and logs to itself.
+    """Raise `StartupError` if the service would send its own spans or logs to itself.
 
     `receivers` are `host:port` of every receiver, with real ports.
-
-    Raises:
-        StartupError: A destination is one of the receivers.
     """
     listening = [(receiver, *parse_endpoint(receiver)) for receiver in receivers]
     for signal, otlp in (("traces", config.traces.otlp), ("logs", config.logs.otlp)):

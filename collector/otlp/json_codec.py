@@ -343,11 +343,7 @@ class _RequestCodec:
             raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
 
     def to_json(self, body: bytes) -> bytes:
-        """A serialised request as OTLP/JSON on one line, without fields that the protocol does not have.
-
-        Raises:
-            MalformedRequest: `body` is not such a request.
-        """
+        """A serialised request as a line of OTLP/JSON, without unknown fields; raises `MalformedRequest`."""
         try:
             request = self._message.FromString(body)
         except DecodeError as error:

@@ -86,11 +86,7 @@ class PageServer:
         return self._config.endpoint if self._server is None else self._server.endpoint
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises:
-            StartupError: the address cannot be listened on, or a certificate or token file cannot be read.
-        """
+        """Listen; raises `StartupError` if the address, a certificate or a token file is unusable."""
         host, port = parse_endpoint(self._config.endpoint)
         try:
             self._access.load()

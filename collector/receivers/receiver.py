@@ -92,11 +92,7 @@ class Receiver(ABC):
         self._idle = asyncio.Event()
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
-        """Listen.
-
-        Raises:
-            StartupError: The address cannot be listened on, or a certificate or token file is unusable.
-        """
+        """Listen; raises `StartupError` if the address, a certificate or a token file is unusable."""
         if self._auth is not None:
             self._auth.load()
         self.endpoint = await self._listen()
@@ -137,12 +133,7 @@ class Receiver(ABC):
         return outcome
 
     def _admit(self, authorization: str | bytes | None) -> None:
-        """Admit a request with this `authorization` header.
-
-        Raises:
-            Draining: no requests are accepted any more.
-            Unauthenticated: its sender is unknown.
-        """
+        """Admit a request with this `authorization` header; raises `Draining` or `Unauthenticated`."""
         if self._is_draining:
             raise Draining("The service is shutting down; send the request again.")
         if self._auth is not None:
@@ -231,11 +222,7 @@ class BearerAuth:
         self._checked_at = 0.0
 
     def load(self) -> None:
-        """Read the file.
-
-        Raises:
-            StartupError: it cannot be read or contains no token.
-        """
+        """Read the file; raises `StartupError` if it cannot be read or contains no token."""
         try:
             version = self._version_on_disk()
             lines = self._path.read_bytes().split(b"\n")

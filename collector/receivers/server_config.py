@@ -58,10 +58,8 @@ def ssl_context(
 ) -> ssl.SSLContext:
     """The context of a TLS listener, TLS 1.2 or newer.
 
-    `on_failed_handshake` is called for failed handshakes, which event loops do not report.
-
-    Raises:
-        StartupError: a file cannot be read or has the wrong content.
+    `on_failed_handshake` is called for failed handshakes, which event loops do not report. Raises
+    `StartupError` if a file cannot be read or has the wrong content.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -101,11 +99,7 @@ def _connection_type(on_failed_handshake: Callable[[ssl.SSLError], None]) -> typ
 
 
 def grpc_credentials(tls: ServerTlsConfig) -> grpc.ServerCredentials:
-    """The credentials of a TLS listener for gRPC.
-
-    Raises:
-        StartupError: a file cannot be read or has the wrong content.
-    """
+    """The credentials of a TLS listener for gRPC; raises `StartupError` as `ssl_context` does."""
     ssl_context(tls)  # gRPC itself would notice a bad file only at the first handshake
     return grpc.ssl_server_credentials(
         [(_read(tls.key_file), _read(tls.cert_file))],

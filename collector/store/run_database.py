@@ -99,8 +99,7 @@ class RunDatabase:
 
         Raises:
             StoreUnusable: the file contains something else.
-            sqlite3.Error: the disk failed.
-            OSError: the disk failed.
+            sqlite3.Error, OSError: the disk failed.
         """
         self.close()
         if self._path is None:
@@ -205,11 +204,7 @@ class RunDatabase:
 
 
 def open_store_file(path: Path) -> RunDatabase:
-    """The store in a file that a service has written or is writing; it can only be read.
-
-    Raises:
-        StoreUnusable: there is none.
-    """
+    """The store in a file that a service has written or is writing, to read only; raises `StoreUnusable`."""
     if not path.is_file():
         raise StoreUnusable(f"{path}: no such file")
     try:

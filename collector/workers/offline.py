@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from types import TracebackType
 from typing import Self, TypeVar
 
 from collector.clock import SystemClock
@@ -10,7 +9,7 @@ from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
 from collector.workers.custom_evaluators import CustomEvaluators
 from collector.workers.pool import WorkerPool
-from collector.workers.worker_evaluations import evaluate_with_workers, need_workers
+from collector.workers.worker_evaluations import ask_workers, need_workers, question_run
 from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.model import AgentRun, EvaluationResult
@@ -36,9 +35,7 @@ class OfflineWorkers:
             self._runner.run(self._start(self.pool))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.pool is not None:
             self._runner.run(self.pool.shutdown())
         self._runner.close()
@@ -53,11 +50,9 @@ class OfflineWorkers:
         """Grade one run."""
         if self.pool is None or not need_workers(evaluations):
             return evaluate_run(run, evaluations, unix_nano=unix_nano)
-        return self._runner.run(
-            evaluate_with_workers(
-                run, evaluations, self.pool, unix_nano=unix_nano, on_skip=lambda skipped: None
-            )
-        )
+        questioned = question_run(run, evaluations, on_skip=lambda skipped: None)
+        answers = self._runner.run(ask_workers(questioned.questions, self.pool))
+        return questioned.results(answers, unix_nano)
 
     async def _start(self, pool: WorkerPool) -> None:
         # Without a worker, questions end at their time limit: no failure stops anything here.

@@ -33,14 +33,11 @@ class QuestionedRun(NamedTuple):
     def results(self, answers: Mapping[str, Answer], unix_nano: int) -> list[EvaluationResult]:
         """The results of the run, with the `answers` to its questions."""
         facts = RunFacts()
-        return [
-            finish(
-                evaluation,
-                known or answers.get(evaluation.name) or ask(evaluation, self.run, facts),
-                unix_nano,
-            )
-            for evaluation, known in self.planned
-        ]
+        results = []
+        for evaluation, known in self.planned:
+            answer = known or answers.get(evaluation.name) or ask(evaluation, self.run, facts)
+            results.append(finish(evaluation, answer, unix_nano))
+        return results
 
 
 def question_run(
@@ -66,19 +63,6 @@ async def ask_workers(questions: Mapping[str, tuple[str, bytes]], pool: WorkerPo
     """The answers of `pool` by the name of the evaluation; a failure is a `WorkerFailure`."""
     answers = await asyncio.gather(*[_answer(*question, pool) for question in questions.values()])
     return dict(zip(questions, answers, strict=True))
-
-
-async def evaluate_with_workers(
-    run: AgentRun,
-    evaluations: Sequence[Evaluation],
-    pool: WorkerPool,
-    *,
-    unix_nano: int,
-    on_skip: Callable[[SkipReason], None],
-) -> list[EvaluationResult]:
-    """As `evaluate_run`, with the answers of `pool` for custom evaluations."""
-    questioned = question_run(run, evaluations, on_skip)
-    return questioned.results(await ask_workers(questioned.questions, pool), unix_nano)
 
 
 async def _answer(evaluator: str, question: bytes, pool: WorkerPool) -> Answer:

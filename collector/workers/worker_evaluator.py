@@ -99,11 +99,7 @@ class WorkerFailure(EvaluationError):
 
 
 def read_answer(evaluator: str, reply: bytes) -> Score | NotEvaluated:
-    """The verdict in a reply of `evaluator`, checked: nothing from custom code is taken on trust.
-
-    Raises:
-        WorkerFailure: the code raised an exception, or the answer is invalid.
-    """
+    """The verdict in a reply, checked: nothing from custom code is trusted. Raises `WorkerFailure`."""
     try:
         answer = orjson.loads(reply)
     except orjson.JSONDecodeError:

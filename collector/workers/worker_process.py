@@ -75,11 +75,7 @@ class WorkerProcess:
         return self._process.pid
 
     async def ask(self, message: bytes) -> bytes:
-        """Send a message and return the answer to it.
-
-        Raises:
-            WorkerDied: there is none.
-        """
+        """Send a message and return the answer to it; raises `WorkerDied`."""
         self.send(message)
         return await self.receive()
 
