@@ -5,7 +5,6 @@ from typing import Final
 from processors.model import CallCategory
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
-    failure,
     first_arguments,
     first_decoded,
     first_result,
@@ -22,6 +21,7 @@ from processors.shapes.dialect import (
     by_kind,
     roles,
 )
+from processors.shapes.members import failure
 from processors.shapes.messages import read_messages
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.spans import Span

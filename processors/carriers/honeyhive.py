@@ -11,9 +11,10 @@ from processors.model import (
     decode_result,
     json_text,
 )
-from processors.shapes.attribute_reading import first_text, flattened_value, object_at
+from processors.shapes.attribute_reading import first_text, flattened_value
 from processors.shapes.chat_envelope import decode_input, decode_output
 from processors.shapes.dialect import AgentReading, Dialect, ToolReading, by_kind, roles
+from processors.shapes.members import object_at
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.shapes.result_envelope import open_result
 from processors.spans import Attributes, Span

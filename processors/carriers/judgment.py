@@ -5,7 +5,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from processors.model import ABSENT, DecodedValue, value_of
-from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text, text_at
+from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import (
     AgentReading,
@@ -18,6 +18,7 @@ from processors.shapes.dialect import (
     tool_fields,
     whole_name,
 )
+from processors.shapes.members import text_at
 from processors.shapes.placeholder_names import name_of_chain
 from processors.spans import Attributes, Span
 

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from processors.model import DecodedValue, text_value
-from processors.shapes.attribute_reading import first_text, value_at
+from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.dialect import (
     AgentReading,
@@ -15,6 +15,7 @@ from processors.shapes.dialect import (
     roles,
     tool_fields,
 )
+from processors.shapes.members import value_at
 from processors.shapes.placeholder_names import name_of_chain
 from processors.spans import Span
 

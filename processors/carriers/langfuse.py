@@ -5,7 +5,6 @@ from typing import Final
 from processors.frameworks.langgraph import GRAPH_AGENT, GRAPH_NODE, PASSED_ON, agent_of_graph, is_chain_part
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
-    failure,
     first_arguments,
     first_decoded,
     first_result,
@@ -13,6 +12,7 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.chat_envelope import first_output, input_of_recorded_call
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, model_messages, roles
+from processors.shapes.members import failure
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.spans import Attributes, Span
 

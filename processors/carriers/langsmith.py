@@ -8,9 +8,10 @@ from typing import Final
 
 from processors.frameworks.langgraph import GRAPH_AGENT, GRAPH_NODE, agent_of_graph, is_chain_part, told_by
 from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
-from processors.shapes.attribute_reading import first_text, text_at
+from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import decode_input, decode_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.members import text_at
 from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.shapes.result_envelope import OUTPUT, open_result

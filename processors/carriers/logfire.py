@@ -3,15 +3,7 @@
 from typing import Final
 
 from processors.model import ABSENT, CallCategory, ToolError, decode_arguments
-from processors.shapes.attribute_reading import (
-    failure,
-    first_arguments,
-    first_result,
-    first_text,
-    first_value,
-    text_at,
-    value_at,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.dialect import (
     AgentReading,
     Conversation,
@@ -21,6 +13,7 @@ from processors.shapes.dialect import (
     model_messages,
     roles,
 )
+from processors.shapes.members import failure, text_at, value_at
 from processors.shapes.span_event_messages import read_recorded_events
 from processors.spans import Attributes, Span
 

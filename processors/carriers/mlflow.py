@@ -20,17 +20,10 @@ from processors.frameworks.llama_index import (
     REQUEST_PREPARATION,
 )
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonObject, decode_arguments, value_of
-from processors.shapes.attribute_reading import (
-    first_arguments,
-    first_result,
-    first_text,
-    given_keywords,
-    object_at,
-    text_at,
-    value_at,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, given_keywords
 from processors.shapes.chat_envelope import decode_output, first_input
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.members import object_at, text_at, value_at
 from processors.shapes.messages import read_messages, read_model_response
 from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES, HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.spans import Attributes, AttributeValue, Span

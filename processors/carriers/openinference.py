@@ -54,14 +54,11 @@ from processors.shapes.attribute_reading import (
     flattened_list,
     given_keywords,
     is_true,
-    list_at,
-    object_at,
-    text_at,
-    value_at,
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_output, first_input, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.members import list_at, object_at, text_at, value_at
 from processors.shapes.messages import (
     CallResponse,
     ChatMessage,

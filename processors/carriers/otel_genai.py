@@ -23,13 +23,9 @@ from processors.shapes.attribute_reading import (
     OPERATION,
     after_prefix,
     better,
-    failure,
     first_arguments,
     first_result,
     first_text,
-    list_at,
-    object_at,
-    objects_at,
     operation_name,
 )
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
@@ -43,6 +39,7 @@ from processors.shapes.dialect import (
     ToolReading,
     roles,
 )
+from processors.shapes.members import failure, list_at, object_at, objects_at
 from processors.shapes.messages import CallRequest, last_content
 from processors.shapes.placeholder_names import (
     AGENT_TOOL_TYPES,

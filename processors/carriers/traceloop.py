@@ -26,21 +26,16 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
-    failure,
     first_decoded,
     first_object,
     first_raw,
     first_text,
     flattened_list,
-    list_at,
-    object_at,
-    objects_at,
-    text_at,
-    value_at,
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, decode_output, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.members import failure, list_at, object_at, objects_at, text_at, value_at
 from processors.shapes.messages import read_messages
 from processors.shapes.placeholder_names import (
     DELEGATION_TOOL_NAMES,

@@ -16,16 +16,10 @@ from processors.model import (
     parse_python_literal,
     value_of,
 )
-from processors.shapes.attribute_reading import (
-    failure,
-    first_result,
-    first_text,
-    first_value,
-    list_at,
-    object_at,
-)
+from processors.shapes.attribute_reading import first_result, first_text, first_value
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import AgentReading, Dialect, ToolReading, by_kind, roles
+from processors.shapes.members import failure, list_at, object_at
 from processors.shapes.result_envelope import OpenedResult
 from processors.spans import Attributes, AttributeValue, Span
 

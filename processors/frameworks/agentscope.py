@@ -9,8 +9,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from processors.model import decode_result
-from processors.shapes.attribute_reading import failure, first_value, list_at, operation_name
+from processors.shapes.attribute_reading import first_value, operation_name
 from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.members import failure, list_at
 from processors.shapes.messages import CallResponse, ChatMessage
 from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.shapes.span_event_messages import messages_in_attributes

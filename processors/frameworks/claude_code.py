@@ -19,15 +19,9 @@ from processors.model import (
     text_value,
     value_of,
 )
-from processors.shapes.attribute_reading import (
-    better,
-    failure,
-    first_arguments,
-    first_decoded,
-    first_text,
-    text_at,
-)
+from processors.shapes.attribute_reading import better, first_arguments, first_decoded, first_text
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.members import failure, text_at
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Found, Rewrite, Trace
 from processors.spans import Attributes, Span

@@ -9,12 +9,10 @@ from processors.shapes.attribute_reading import (
     first_result,
     first_text,
     flattened_list,
-    list_at,
-    text_at,
-    value_at,
 )
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.members import list_at, text_at, value_at
 from processors.shapes.messages import ChatMessage, Role, read_messages
 from processors.spans import Attributes, AttributeValue, Span
 

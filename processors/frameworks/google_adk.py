@@ -11,16 +11,10 @@ from processors.model import (
     decode_arguments,
     decode_result,
 )
-from processors.shapes.attribute_reading import (
-    failure,
-    first_arguments,
-    first_result,
-    first_text,
-    object_at,
-    value_at,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.members import failure, object_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.shapes.result_envelope import RESPONSE, OpenedResult

@@ -8,20 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from processors.model import JsonObject, JsonValue, parse_python_literal
-from processors.shapes.attribute_reading import (
-    failure,
-    first_arguments,
-    first_result,
-    first_text,
-    first_value,
-    list_at,
-    object_at,
-    objects_at,
-    text_at,
-    value_at,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.members import failure, list_at, object_at, objects_at, text_at, value_at
 from processors.shapes.messages import (
     MAX_MESSAGES,
     CallResponse,

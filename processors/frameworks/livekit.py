@@ -5,15 +5,14 @@ from typing import Final
 from processors.model import text_value
 from processors.shapes.attribute_reading import (
     OPERATION,
-    failure,
     first_arguments,
     first_result,
     first_text,
     first_value,
-    list_at,
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.members import failure, list_at
 from processors.shapes.messages import ChatMessage, read_messages, said
 from processors.shapes.placeholder_names import transfer_or_function
 from processors.spans import Attributes, Span

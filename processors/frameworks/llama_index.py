@@ -23,9 +23,10 @@ from processors.model import (
     decode_result,
     json_value,
 )
-from processors.shapes.attribute_reading import first_text, first_value, objects_at, value_at
+from processors.shapes.attribute_reading import first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.members import objects_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.shapes.printed_messages import QUOTED, printed_text

@@ -4,15 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from processors.model import ABSENT, CallCategory, DecodedValue, text_value
-from processors.shapes.attribute_reading import (
-    after_prefix,
-    failure,
-    first_arguments,
-    first_result,
-    first_text,
-    object_at,
-    value_at,
-)
+from processors.shapes.attribute_reading import after_prefix, first_arguments, first_result, first_text
 from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
@@ -24,6 +16,7 @@ from processors.shapes.dialect import (
     ToolReading,
     roles,
 )
+from processors.shapes.members import failure, object_at, value_at
 from processors.shapes.messages import CallRequest, read_messages, read_model_response
 from processors.spans import Span
 

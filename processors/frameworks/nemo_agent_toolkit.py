@@ -8,16 +8,11 @@ from processors.model import (
     parse_text,
     text_value,
 )
-from processors.shapes.attribute_reading import (
-    first_arguments,
-    first_object,
-    first_result,
-    first_text,
-    text_at,
-)
+from processors.shapes.attribute_reading import first_arguments, first_object, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.members import text_at
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.spans import Attributes, Span
 

@@ -10,15 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, text_value
-from processors.shapes.attribute_reading import (
-    failure,
-    first_arguments,
-    first_result,
-    first_text,
-    first_value,
-    object_at,
-    objects_at,
-)
+from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.chat_envelope import decode_output
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
@@ -29,6 +21,7 @@ from processors.shapes.dialect import (
     SpanRole,
     ToolReading,
 )
+from processors.shapes.members import failure, object_at, objects_at
 from processors.shapes.messages import CallRequest, ChatMessage, after_results, last_content, read_messages
 from processors.shapes.span_event_messages import read_recorded_events
 from processors.spans import Attributes, Span

@@ -3,8 +3,9 @@
 from typing import Final
 
 from processors.model import ToolError, text_value
-from processors.shapes.attribute_reading import failure, first_text, operation_name
+from processors.shapes.attribute_reading import first_text, operation_name
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.members import failure
 from processors.spans import Attributes, Span
 
 _OUTCOME = "gen_ai.tool.call.outcome"

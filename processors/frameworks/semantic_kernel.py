@@ -15,8 +15,9 @@ from processors.model import (
     text_value,
     value_of,
 )
-from processors.shapes.attribute_reading import first_arguments, first_text, object_at
+from processors.shapes.attribute_reading import first_arguments, first_text
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.members import object_at
 from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.spans import Span
 

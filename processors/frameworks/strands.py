@@ -5,14 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from processors.model import ABSENT, CallCategory, decode_result, text_value
-from processors.shapes.attribute_reading import (
-    failure,
-    first_result,
-    first_text,
-    objects_at,
-    operation_name,
-    text_at,
-)
+from processors.shapes.attribute_reading import first_result, first_text, operation_name
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
     AgentReading,
@@ -21,6 +14,7 @@ from processors.shapes.dialect import (
     SpanRole,
     ToolReading,
 )
+from processors.shapes.members import failure, objects_at, text_at
 from processors.shapes.messages import CallRequest, last_text, read_messages
 from processors.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.shapes.result_envelope import BLOCKS, open_result

@@ -3,9 +3,10 @@
 from typing import Final
 
 from processors.model import DecodedValue, ValueState, decode_result, text_value, value_of
-from processors.shapes.attribute_reading import failure, first_arguments, first_decoded, first_text, object_at
+from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text
 from processors.shapes.chat_envelope import first_output
 from processors.shapes.dialect import AgentReading, Dialect, Sign, SpanRole, ToolReading, by_signs
+from processors.shapes.members import failure, object_at
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.spans import Attributes, Span
 

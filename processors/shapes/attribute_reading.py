@@ -21,6 +21,7 @@ from processors.model import (
     json_value,
     value_of,
 )
+from processors.shapes.members import object_at
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.spans import Attributes, AttributeValue, decode_key_values
 
@@ -111,44 +112,6 @@ def first_value(attributes: Attributes, keys: Sequence[str]) -> JsonValue:
 def first_object(attributes: Attributes, keys: Sequence[str]) -> JsonObject:
     """The object in the first of the attributes `keys` that is there; anything else is an empty one."""
     return object_at(first_value(attributes, keys))
-
-
-def value_at(value: JsonValue, *path: str | int) -> JsonValue:
-    """What is at `path` in a value, by names of members and positions in lists; None where nothing is."""
-    for step in path:
-        if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
-        else:
-            value = value[step] if isinstance(value, list) and step < len(value) else None
-    return value
-
-
-def text_at(value: JsonValue, *path: str | int) -> str:
-    """The text at `path`; anything else is the empty one."""
-    found = value_at(value, *path)
-    return found if isinstance(found, str) else ""
-
-
-def object_at(value: JsonValue, *path: str | int) -> JsonObject:
-    """The object at `path`; anything else is an empty one."""
-    found = value_at(value, *path)
-    return found if isinstance(found, dict) else {}
-
-
-def list_at(value: JsonValue, *path: str | int) -> list[JsonValue]:
-    """The list at `path`; anything else is an empty one."""
-    found = value_at(value, *path)
-    return found if isinstance(found, list) else []
-
-
-def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:
-    """The objects in the list at `path`."""
-    return [item for item in list_at(value, *path) if isinstance(item, dict)]
-
-
-def failure(message: str | None = "") -> ToolError:
-    """The error of a call that failed, of which there is at most a message."""
-    return ToolError(type="", message=message or "")
 
 
 def is_true(flag: AttributeValue) -> bool:

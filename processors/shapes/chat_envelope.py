@@ -12,7 +12,8 @@ from processors.model import (
     decode_result,
     text_value,
 )
-from processors.shapes.attribute_reading import arguments_of_recorded_call, first_decoded, value_at
+from processors.shapes.attribute_reading import arguments_of_recorded_call, first_decoded
+from processors.shapes.members import object_at, objects_at, value_at
 from processors.shapes.messages import is_role_pair, last_text, read_messages, text_of
 from processors.shapes.placeholder_names import DATA_ANNOUNCEMENTS
 from processors.spans import Attributes, AttributeValue
@@ -33,22 +34,22 @@ _OUTPUT_KEYS = ("output", "raw", "final_output")
 
 
 def decode_input(raw: "AttributeValue | JsonValue") -> DecodedValue:
-    """What the agent was asked, from the value that telemetry calls its input."""
+    """What the agent was given, from the value that telemetry calls its input."""
     return _decode(raw, _input_text)
 
 
 def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """What the agent answered, from the value that telemetry calls its output.
 
-    Of a state that ends with neither an answer nor data in the answer's place nothing was answered yet. An
-    announcement of data stands for the data.
+    A state that ends with neither an answer nor data in its place holds no answer yet. An announcement of
+    data stands for the data.
     """
     decoded = _announced(_decode(raw, _output_text))
     value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
+    if not isinstance(value, dict):
         return decoded
     if _has_parts(value.get("content")):
-        return ABSENT  # a message that has no text asks for calls
+        return ABSENT  # a message that has no text requests calls
     if not _is_message_list(value.get("messages")):
         return decoded
     data = _data(value)
@@ -56,7 +57,7 @@ def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
 
 
 def first_input(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
-    """What the agent was asked, from the first of the attributes `keys` that is there."""
+    """What the agent was given, from the first of the attributes `keys` that is there."""
     return first_decoded(attributes, keys, decode_input)
 
 
@@ -69,14 +70,11 @@ def _decode(
     raw: "AttributeValue | JsonValue", envelope_text: "Callable[[JsonValue], str | None]"
 ) -> DecodedValue:
     decoded = decode_result(raw)
-    if decoded.state is not ValueState.PRESENT:
-        return decoded
     value = decoded.value
-    if isinstance(value, (dict, list)) and value:
-        text = envelope_text(value)
-        if text is not None:
-            return text_value(text)
-    if isinstance(value, dict):
+    text = envelope_text(value) if isinstance(value, (dict, list)) and value else None
+    if text is not None:
+        return text_value(text)
+    if isinstance(value, dict) or decoded.state is not ValueState.PRESENT:
         return decoded
     # Numbers and lists among texts are the text of an answer, not data.
     return text_value(decoded.text)
@@ -137,27 +135,24 @@ def _output_text(value: JsonValue) -> str | None:
         answer = value.get(key)
         if isinstance(answer, str) and (len(value) == 1 or "tasks_output" in value or "token_usage" in value):
             return answer
-    result = value.get("result")
-    return _answer_in_blocks(result.get("response")) if isinstance(result, dict) and len(value) == 1 else None
+    return _answer_in_blocks(value_at(value, "result", "response")) if len(value) == 1 else None
 
 
 def _answer_in_blocks(message: JsonValue) -> str | None:
     """The text of the message with which a workflow of agents ended."""
-    blocks = message.get("blocks") if isinstance(message, dict) and "role" in message else None
-    if not isinstance(blocks, list):
-        return None
-    return text_of([block.get("text") for block in blocks if isinstance(block, dict)]) or None
+    blocks = objects_at(message, "blocks") if "role" in object_at(message) else []
+    return text_of([block.get("text") for block in blocks]) or None
 
 
 def _answer(messages: JsonValue, *, has_data: bool = False) -> str | None:
     """The last text of the assistant, or the result of a call that ended the run, if no data stand for it."""
-    told = read_messages(messages, "assistant")
-    last = told[-1] if told else None
+    read = read_messages(messages, "assistant")
+    last = read[-1] if read else None
     if has_data and (last is None or last.role != "assistant" or not last.text):
         return None
     if last is not None and last.role == "tool":
         return last.text or None
-    return last_text(told, "assistant")
+    return last_text(read, "assistant")
 
 
 def _is_message_list(value: JsonValue) -> bool:
@@ -177,13 +172,8 @@ def _is_message(item: JsonValue) -> bool:
         return False
     if "role" in item:
         return "content" in item or "parts" in item
-    return (
-        isinstance(item.get("data"), dict) or ("lc" in item and "kwargs" in item) or _is_typed_message(item)
-    )
-
-
-def _is_typed_message(item: JsonObject) -> bool:
-    return item.get("type") in ("human", "ai", "system", "tool") and "content" in item
+    is_typed = item.get("type") in ("human", "ai", "system", "tool") and "content" in item
+    return is_typed or isinstance(item.get("data"), dict) or ("lc" in item and "kwargs" in item)
 
 
 def _has_parts(content: JsonValue) -> bool:

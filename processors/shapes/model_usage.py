@@ -1,17 +1,17 @@
-"""Which model a span tells of, and the tokens and the time to the first output on it.
+"""The model, the tokens and the time to the first output on a span.
 
-One table for all conventions: the names of these attributes mean the same wherever they stand. What a single
+One table for all conventions: the names of these attributes mean the same wherever they are. What a single
 convention does in another way a dialect reads itself (`Dialect.usage`).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
-from itertools import chain
 from typing import Final, NamedTuple
 
 from processors.model import JsonObject, JsonValue, TokenUsage, decode_result
-from processors.shapes.attribute_reading import first_text
+from processors.shapes.attribute_reading import first_text, first_value
+from processors.shapes.members import text_at
 from processors.spans import Attributes, Span
 
 _MODELS: Final = (
@@ -21,7 +21,7 @@ _MODELS: Final = (
     "model_name", "model",
 )  # fmt: skip
 """Names of the attributes of each fact, in the order in which they are tried: what answered before what was
-asked for, and the conventions' names before those of single emitters."""
+requested, and the conventions' names before those of single emitters."""
 _INPUT: Final = (
     "gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.aggregated_usage.input_tokens",
     "gen_ai.usage.prompt_tokens", "ai.usage.inputTokens", "ai.usage.promptTokens", "llm.usage.prompt_tokens",
@@ -65,15 +65,12 @@ _REASONING: Final = (
 _WITHOUT_CACHE: Final = frozenset(
     {"judgment.usage.non_cached_input_tokens", "input_tokens"}  # Judgment; Claude Code
 )
-"""Names under which the input stands without what came out of caches or went into them."""
+"""Names of an input without the tokens that were read from caches or written to them."""
 _WITHOUT_REASONING: Final = frozenset({"gen_ai.usage.experimental.reasoning_tokens", "thoughts_token_count"})
-"""Names of reasoning that the output beside it does not hold: Gemini counts its thoughts apart."""
+"""Names of reasoning that the output does not include: Gemini counts its thoughts separately."""
 _USAGE_OBJECTS: Final = (
-    "langfuse.observation.usage_details",
-    "mlflow.chat.tokenUsage",
-    "langfuse.observation.usage",
-)
-
+    "langfuse.observation.usage_details", "mlflow.chat.tokenUsage", "langfuse.observation.usage",
+)  # fmt: skip
 _SECONDS: Final = (
     "gen_ai.response.time_to_first_chunk", "gen_ai.client.operation.time_to_first_chunk",
     "gen_ai.server.time_to_first_token", "gen_ai.server.ttft", "lk.response.ttft", "metrics.ttfb",
@@ -87,25 +84,30 @@ _FIRST_OUTPUT_EVENTS: Final = frozenset(
 )
 """Events of the first output: OpenInference for LlamaIndex, the AI SDK, Traceloop for OpenAI."""
 
+_TIMES: Final = (*_SECONDS, *_MILLISECONDS, _FIRST_OUTPUT)
+
 USAGE_KEYS: Final = frozenset(
-    chain(
-        *(_MODELS, _INPUT, _OUTPUT, _CACHED, _WRITTEN, _REASONING, _USAGE_OBJECTS, _SECONDS, _MILLISECONDS),
-        (_FIRST_OUTPUT,),
-    )
+    (*_MODELS, *_INPUT, *_OUTPUT, *_CACHED, *_WRITTEN, *_REASONING, *_USAGE_OBJECTS, *_TIMES)
 )
 """Every attribute that is looked at."""
+_PARTS_IN_OBJECT: Final = (
+    ("cachereadinputtokens", "cachedtokens", "cachedinputtokens", "cachedcontenttokens"),
+    ("cachecreationinputtokens", "cachewritetokens"),
+    ("reasoningtokens", "thoughtstokens"),
+)
+"""Names of the members of an object for tokens read from caches, written to them, and of reasoning."""
 _VARINT, _MAX_SECONDS = 0x18, 86_400.0
 
 
 class UsageReading(NamedTuple):
-    """What one span tells of a model call, or of all of a run. An empty text means: not said."""
+    """What one span reports of a model call, or of all of a run. An empty text means: unknown."""
 
     model: str = ""
     usage: TokenUsage | None = None
-    """None unless input and output are both told."""
+    """None unless input and output are both known."""
     time_to_first_output_seconds: float | None = None
     is_request: bool = True
-    """False for a span that tells what went to a model and is no request to one."""
+    """False for a span that shows what went to a model and is no request to one."""
 
 
 NO_USAGE: Final = UsageReading()
@@ -123,37 +125,36 @@ def merged_usage(first: UsageReading, second: UsageReading) -> UsageReading:
 
 
 class UsagePlan:
-    """Reads spans on which the same of `USAGE_KEYS` are there."""
+    """Reads spans on which the same of `USAGE_KEYS` are present."""
 
     def __init__(self, present: frozenset[str]) -> None:
         def first(keys: Iterable[str]) -> str:
             return next((key for key in keys if key in present), "")
 
         self._models = [key for key in _MODELS if key in present]
-        self._given, self._made = first(_INPUT), first(_OUTPUT)
+        self._input, self._output = first(_INPUT), first(_OUTPUT)
         self._cached, self._written, self._reasoning = first(_CACHED), first(_WRITTEN), first(_REASONING)
         self._has_parts = bool(self._cached or self._written or self._reasoning)
-        self._is_counted = bool(self._given and self._made)
+        self._is_counted = bool(self._input and self._output)
         self._object = first(_USAGE_OBJECTS)
-        self._seconds, self._milliseconds = first(_SECONDS), first(_MILLISECONDS)
-        self._moment = first((_FIRST_OUTPUT,))
+        self._time = first(_TIMES)
 
     def read(self, span: Span) -> UsageReading:
         """Everything."""
         return UsageReading(self.model(span), self.tokens(span), self.first_output(span))
 
     def model(self, span: Span) -> str:
-        """The name of the model, empty where it is not told."""
+        """The name of the model, empty where it is unknown."""
         return first_text(span.attributes, self._models)
 
     def tokens(self, span: Span) -> TokenUsage | None:
-        """The tokens, None unless input and output are both told, and not as 0 together."""
+        """The tokens, None unless input and output are both known, and not 0 together."""
         encoded = span.by_key.get
         if self._is_counted:
-            given, made = _count(encoded(self._given)), _count(encoded(self._made))
+            given, made = _count(encoded(self._input)), _count(encoded(self._output))
             if given is not None and made is not None:
                 if not self._has_parts:
-                    # No request is of no tokens at all: some write 0 where a provider told none.
+                    # No request is of no tokens at all: some write 0 where a provider reported none.
                     return TokenUsage(given, made, None, None, None) if given or made else None
                 usage = _usage(
                     given,
@@ -161,7 +162,7 @@ class UsagePlan:
                     _count(encoded(self._cached)),
                     _count(encoded(self._written)),
                     _count(encoded(self._reasoning)),
-                    cache_is_apart=self._given in _WITHOUT_CACHE,
+                    cache_is_apart=self._input in _WITHOUT_CACHE,
                     reasoning_is_apart=self._reasoning in _WITHOUT_REASONING,
                 )
                 return usage if usage.total_tokens else None
@@ -171,17 +172,21 @@ class UsagePlan:
 
     def first_output(self, span: Span) -> float | None:
         """The time from the start of the span to the first output, in seconds."""
-        attributes = span.attributes
-        found: float | None = None
-        if self._seconds:
-            value = attributes.get(self._seconds)
-            is_thousandth = self._seconds == _WHOLE_IS_MILLISECONDS and isinstance(value, int)
-            found = _in_seconds(value, 1000 if is_thousandth else 1)
-        elif self._milliseconds:
-            found = _in_seconds(attributes.get(self._milliseconds), 1000)
-        elif self._moment:
-            found = _seconds_until(attributes, span.start_unix_nano)
-        return _first_output_event(span) if found is None and span.has_events else found
+        key, attributes = self._time, span.attributes
+        seconds: float | None = None
+        if key == _FIRST_OUTPUT:
+            seconds = _seconds_until(attributes, span.start_unix_nano)
+        elif key:
+            value = attributes.get(key)
+            is_whole = key == _WHOLE_IS_MILLISECONDS and isinstance(value, int)
+            seconds = _in_seconds(value, 1000 if is_whole or key in _MILLISECONDS else 1)
+        if seconds is not None or not span.has_events:
+            return seconds
+        start = span.start_unix_nano
+        for event in span.events:
+            if event.name in _FIRST_OUTPUT_EVENTS and event.time_unix_nano >= start:
+                return _in_seconds((event.time_unix_nano - start) / 1e9, 1)
+        return None
 
 
 @lru_cache(1024)
@@ -218,7 +223,7 @@ def _usage(
     cache_is_apart: bool = False,
     reasoning_is_apart: bool = False,
 ) -> TokenUsage:
-    """The usage with parts that are parts: one that is larger than the whole was counted beside it."""
+    """The usage with parts that are parts: one larger than the whole was counted in addition to it."""
     from_cache = (cached or 0) + (written or 0)
     if cache_is_apart or from_cache > given:
         given += from_cache
@@ -227,59 +232,50 @@ def _usage(
     return TokenUsage(given, made, cached, written, reasoning)
 
 
-def usage_in_object(told: JsonValue) -> TokenUsage | None:
+def usage_in_object(value: JsonValue) -> TokenUsage | None:
     """The usage in an object of counts: its members' names say which are input and which output.
 
     `input`, `input_cached_tokens` and `cache_read_input_tokens` are apart from each other, as Langfuse has
-    them; names of whole counts (`input_tokens`, `prompt_tokens`, `inputTokens`) hold what is in the details.
-    Thoughts (Genkit) are apart from the output where only so the members come to the total.
+    them; names of whole counts (`input_tokens`, `prompt_tokens`, `inputTokens`) include what is in the
+    details. Thoughts (Genkit) are apart from the output where only so the members add up to the total.
     """
-    if not isinstance(told, dict):
+    if not isinstance(value, dict):
         return None
-    counts = _counts(told)
+    counts = _counts(value)
     for given, made in (("inputtokens", "outputtokens"), ("prompttokens", "completiontokens")):
         if given in counts and made in counts:
             parts = dict(counts)
-            for key, member in told.items():
+            for key, member in value.items():
                 if key.lower().endswith("details") and isinstance(member, dict):
                     parts = _counts(member) | parts
-            cached = _member(
-                parts, ("cachereadinputtokens", "cachedtokens", "cachedinputtokens", "cachedcontenttokens")
+            cached, written, reasoning = (
+                next((parts[key] for key in keys if key in parts), None) for keys in _PARTS_IN_OBJECT
             )
-            written = _member(parts, ("cachecreationinputtokens", "cachewritetokens"))
-            reasoning = _member(parts, ("reasoningtokens", "thoughtstokens"))
             apart = counts[given] + counts[made] + (reasoning or 0) == counts.get("totaltokens")
             return _usage(counts[given], counts[made], cached, written, reasoning, reasoning_is_apart=apart)
     inputs = {key: count for key, count in counts.items() if "input" in key}
     outputs = {key: count for key, count in counts.items() if "output" in key}
     if "input" not in inputs or "output" not in outputs:
         return None
-    cached = _total(count for key, count in inputs.items() if "cache" in key and not _is_written(key))
-    written = _total(count for key, count in inputs.items() if "cache" in key and _is_written(key))
-    reasoning = _total(count for key, count in outputs.items() if "reasoning" in key)
-    return TokenUsage(sum(inputs.values()), sum(outputs.values()), cached, written, reasoning)
+    caches = {key: count for key, count in inputs.items() if "cache" in key}
+    writes = [count for key, count in caches.items() if "creat" in key or "write" in key]
+    thoughts = [count for key, count in outputs.items() if "reasoning" in key]
+    return TokenUsage(
+        sum(inputs.values()),
+        sum(outputs.values()),
+        sum(caches.values()) - sum(writes) if len(caches) > len(writes) else None,
+        sum(writes) if writes else None,
+        sum(thoughts) if thoughts else None,
+    )
 
 
-def _counts(told: JsonObject) -> dict[str, int]:
+def _counts(members: JsonObject) -> dict[str, int]:
     """The counts among the members, under their names in lower case without underscores."""
     return {
         key.lower().replace("_", ""): value
-        for key, value in told.items()
+        for key, value in members.items()
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0
     }
-
-
-def _is_written(key: str) -> bool:
-    return "creat" in key or "write" in key
-
-
-def _member(counts: Mapping[str, int], keys: Iterable[str]) -> int | None:
-    return next((counts[key] for key in keys if key in counts), None)
-
-
-def _total(counts: Iterable[int]) -> int | None:
-    found = list(counts)
-    return sum(found) if found else None
 
 
 def _count(encoded: bytes | None) -> int | None:
@@ -300,31 +296,15 @@ def _count(encoded: bytes | None) -> int | None:
 
 def _in_seconds(value: object, parts: int) -> float | None:
     """A time of `parts` to the second that makes sense for one answer: from 0 to a day."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not 0 <= value / parts <= _MAX_SECONDS
-    ):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return value / parts
+    return value / parts if 0 <= value / parts <= _MAX_SECONDS else None
 
 
 def _seconds_until(attributes: Attributes, start_unix_nano: int) -> float | None:
     """The time from the start to the moment of the first output, written as text or as JSON of one."""
-    told = decode_result(attributes.get(_FIRST_OUTPUT)).value
-    if not isinstance(told, str):
-        return None
     try:
-        moment = datetime.fromisoformat(told)
+        moment = datetime.fromisoformat(text_at(first_value(attributes, (_FIRST_OUTPUT,))))
     except ValueError:
         return None
-    if moment.tzinfo is None:
-        return None
-    return _in_seconds(moment.timestamp() - start_unix_nano / 1e9, 1)
-
-
-def _first_output_event(span: Span) -> float | None:
-    for event in span.events:
-        if event.name in _FIRST_OUTPUT_EVENTS and event.time_unix_nano >= span.start_unix_nano:
-            return _in_seconds((event.time_unix_nano - span.start_unix_nano) / 1e9, 1)
-    return None
+    return None if moment.tzinfo is None else _in_seconds(moment.timestamp() - start_unix_nano / 1e9, 1)

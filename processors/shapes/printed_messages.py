@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from processors.model import JsonValue, parse_python_literal
+from processors.shapes.members import object_at
 from processors.shapes.messages import CallRequest, ChatMessage, read_model_response
 
 QUOTED: Final = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
@@ -40,7 +41,7 @@ _FULL_RESULT = re.compile(rf"RunResult\(output={QUOTED}, state='\w+', ", re.DOTA
 
 
 class PrintedToolMessage(NamedTuple):
-    """What the printed message with a tool's result tells."""
+    """What the printed message with a tool's result holds."""
 
     content: str
     call_id: str
@@ -74,7 +75,7 @@ def printed_tool_message(text: str) -> PrintedToolMessage | None:
 def printed_tool_result(text: str) -> str | None:
     """The content of a printed tool result with its media beside it; None for any other text."""
     match = _TOOL_RESULT.fullmatch(text)
-    return None if match is None else _literalprinted_text(match["text"] or match["bare"])
+    return None if match is None else _literal_text(match["text"] or match["bare"]) or ""
 
 
 def is_pending_result(text: str) -> bool:
@@ -95,7 +96,7 @@ def opened_answer(message: ChatMessage) -> ChatMessage:
     for line in message.text.split("\n"):  # printed objects have no line breaks
         call = _OUTPUT_CALL.match(line)
         if call is not None:
-            arguments, call_id, name = (_literalprinted_text(quoted) for quoted in call.groups())
+            arguments, call_id, name = (_literal_text(quoted) or "" for quoted in call.groups())
             opened.requests.append(CallRequest(name, call_id, arguments, has_arguments=True))
             continue
         if _OUTPUT_ITEM.match(line) and " type='" in line and line.endswith(")"):
@@ -114,25 +115,10 @@ def opened_answer(message: ChatMessage) -> ChatMessage:
 
 def _printed_response(text: str) -> list[ChatMessage] | None:
     """The messages in a printed response or message of a provider; None for any other text."""
-    if not text.startswith("{'"):
-        return None
-    try:
-        value = parse_python_literal(text)
-    except ValueError:
-        return None
-    if not isinstance(value, dict):
-        return None
+    value = object_at(_literal(text)) if text.startswith("{'") else {}
     is_response = value.get("object") in ("response", "chat.completion")
     is_message = value.get("role") == "assistant" and ("content" in value or "tool_calls" in value)
     return read_model_response(value) if is_response or is_message else None
-
-
-def _literalprinted_text(quoted: str) -> str:
-    try:
-        value = parse_python_literal(quoted)
-    except ValueError:
-        return ""
-    return value if isinstance(value, str) else ""
 
 
 def answer_in_printed_steps(text: str) -> JsonValue:
@@ -143,18 +129,21 @@ def answer_in_printed_steps(text: str) -> JsonValue:
     begins = text.rfind(_LAST_STEP)
     if begins < 0 or not text.startswith(_PRINTED_STEPS) or not text.endswith(")"):
         return None
-    try:
-        return parse_python_literal(text[begins + len(_LAST_STEP) : -1])
-    except ValueError:
-        return None
+    return _literal(text[begins + len(_LAST_STEP) : -1])
 
 
 def printed_text(match: re.Match[str] | None) -> str | None:
     """The text that the group `text` of a match of `QUOTED` writes; None for no match and for no text."""
-    if match is None:
-        return None
+    return None if match is None else _literal_text(match["text"])
+
+
+def _literal_text(quoted: str) -> str | None:
+    text = _literal(quoted)
+    return text if isinstance(text, str) else None
+
+
+def _literal(printed: str) -> JsonValue:
     try:
-        value = parse_python_literal(match["text"])
+        return parse_python_literal(printed)
     except ValueError:
         return None
-    return value if isinstance(value, str) else None

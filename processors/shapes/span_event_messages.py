@@ -6,8 +6,9 @@ also recorded as one list, before there were attributes for them.
 """
 
 from processors.model import ABSENT, DecodedValue, JsonObject, decode_arguments, decode_result, json_value
-from processors.shapes.attribute_reading import first_text, objects_at
+from processors.shapes.attribute_reading import first_text
 from processors.shapes.dialect import Conversation
+from processors.shapes.members import objects_at
 from processors.shapes.messages import ChatMessage, Role, read_message, read_messages
 from processors.shapes.printed_messages import opened_answer
 from processors.shapes.result_envelope import BLOCKS, open_result
