@@ -1,7 +1,5 @@
 """AgentOps: `agentops.span.kind`, as its instrumentation of agent SDKs and its decorators write it."""
 
-from typing import Final
-
 from processors.model import CallCategory
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
@@ -21,9 +19,9 @@ from processors.shapes.dialect import (
     by_kind,
     roles,
 )
+from processors.shapes.known_names import GENERIC_CHAIN_NAMES
 from processors.shapes.members import failure
 from processors.shapes.messages import read_messages
-from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.spans import Span
 
 _KIND = "agentops.span.kind"
@@ -100,6 +98,4 @@ def _conversation(span: Span) -> Conversation:
     )
 
 
-DIALECT: Final = Dialect(
-    "agentops", (_KIND, _RECEIVER, _REQUEST_TYPE), _role, _tool, _agent, _conversation, rank=60
-)
+DIALECT = Dialect("agentops", (_KIND, _RECEIVER, _REQUEST_TYPE), _role, _tool, _agent, _conversation, rank=60)

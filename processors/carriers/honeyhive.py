@@ -1,7 +1,5 @@
 """HoneyHive: `honeyhive_event_type`, with arguments and results spelled out in flattened attributes."""
 
-from typing import Final
-
 from processors.model import (
     ABSENT,
     DecodedValue,
@@ -14,14 +12,13 @@ from processors.model import (
 from processors.shapes.attribute_reading import first_text, flattened_value
 from processors.shapes.chat_envelope import decode_input, decode_output
 from processors.shapes.dialect import AgentReading, Dialect, ToolReading, by_kind, roles
+from processors.shapes.known_names import GENERIC_CHAIN_NAMES
 from processors.shapes.members import object_at
-from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES
 from processors.shapes.result_envelope import open_result
 from processors.spans import Attributes, Span
 
 _KIND = "honeyhive_event_type"
 _NAME = "honeyhive_event_name"
-_INPUTS = "honeyhive_inputs."
 _OUTPUTS = "honeyhive_outputs."
 _RESULT = "result"
 _STREAMS = ('"<generator object ', '"<async_generator object ')
@@ -65,7 +62,7 @@ def _is_failure(span: Span) -> bool:
 
 def _arguments(attributes: Attributes, *, is_whole: bool) -> DecodedValue:
     """The arguments; of a function without any nothing is written, but what it returned."""
-    given = object_at(flattened_value(attributes, _INPUTS))
+    given = object_at(flattened_value(attributes, "honeyhive_inputs."))
     if not given:
         return decode_arguments("{}") if is_whole else ABSENT
     arguments: JsonObject = {key: _member(value) for key, value in given.items()}
@@ -87,7 +84,7 @@ def _result(attributes: Attributes) -> DecodedValue:
     return decode_result(json_text(returned[_RESULT])) if _RESULT in returned else ABSENT
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "honeyhive",
     (_KIND,),
     role=by_kind((_KIND,), roles(tool="tool", model="model")),

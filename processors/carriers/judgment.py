@@ -1,7 +1,5 @@
 """Judgment: `judgment.*`, as the decorators of its SDK write them."""
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from processors.model import ABSENT, DecodedValue, value_of
@@ -18,16 +16,14 @@ from processors.shapes.dialect import (
     tool_fields,
     whole_name,
 )
+from processors.shapes.known_names import name_of_chain
 from processors.shapes.members import text_at
-from processors.shapes.placeholder_names import name_of_chain
 from processors.spans import Attributes, Span
 
 _KIND = "judgment.span_kind"
 _INPUT = "judgment.input"
 _OUTPUT = "judgment.output"
 _RECEIVER = "self"
-_PRINTED_OBJECT = " object at 0x"
-_STREAMS = ("<generator>", "<async_generator>")
 
 _role = by_kind((_KIND,), roles(tool="tool", agent="agent", model="llm"), ignore_case=True)
 _fields_of_tool = tool_fields(inferred_name=whole_name, result=(_OUTPUT,))
@@ -40,7 +36,7 @@ def _tool(span: Span) -> ToolReading:
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     given = _arguments(attributes).value
-    is_stream = attributes.get(_OUTPUT) in (None, *_STREAMS)
+    is_stream = attributes.get(_OUTPUT) in (None, *("<generator>", "<async_generator>"))
     return AgentReading(
         name=span.name if _role(span) is SpanRole.AGENT else "",
         inferred_name=name_of_chain(span.name),
@@ -56,11 +52,11 @@ def _arguments(attributes: Attributes) -> DecodedValue:
     """The arguments by name, without the object that a method belongs to."""
     decoded = first_arguments(attributes, (_INPUT,))
     value = decoded.value
-    if not isinstance(value, dict) or _PRINTED_OBJECT not in text_at(value, _RECEIVER):
+    if not isinstance(value, dict) or " object at 0x" not in text_at(value, _RECEIVER):
         return decoded
     return value_of({key: member for key, member in value.items() if key != _RECEIVER})
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "judgment", (_KIND,), _role, _tool, _agent, model_messages((_INPUT,), (_OUTPUT,), role=_role), rank=60
 )

@@ -1,7 +1,6 @@
 """Laminar: `lmnr.span.*`, as its SDKs and decorators write them, and Mastra's exporter for it."""
 
 import re
-from typing import Final
 
 from processors.model import DecodedValue, text_value
 from processors.shapes.attribute_reading import first_text
@@ -15,8 +14,8 @@ from processors.shapes.dialect import (
     roles,
     tool_fields,
 )
+from processors.shapes.known_names import name_of_chain
 from processors.shapes.members import value_at
-from processors.shapes.placeholder_names import name_of_chain
 from processors.spans import Span
 
 _TYPE = "lmnr.span.type"
@@ -59,7 +58,7 @@ def _answer(span: Span) -> DecodedValue:
     return text_value(text) if isinstance(text, str) and _kind_and_name(span)[0] else answer
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "laminar",
     (_TYPE, *_INPUT),
     _role,

@@ -1,8 +1,6 @@
 """Langfuse: `langfuse.observation.*`, as its SDKs and decorators write them."""
 
-from typing import Final
-
-from processors.frameworks.langgraph import GRAPH_AGENT, GRAPH_NODE, PASSED_ON, agent_of_graph, is_chain_part
+from processors.frameworks import langgraph
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
     first_arguments,
@@ -12,8 +10,8 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.chat_envelope import first_output, input_of_recorded_call
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, model_messages, roles
+from processors.shapes.known_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.shapes.members import failure
-from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.spans import Attributes, Span
 
 _TYPE = "langfuse.observation.type"
@@ -21,12 +19,11 @@ _INPUT = "langfuse.observation.input"
 _OUTPUT = "langfuse.observation.output"
 _STATUS = "langfuse.observation.status_message"
 _METADATA = "langfuse.observation.metadata."
-_GRAPH_AGENT = _METADATA + GRAPH_AGENT
-_GRAPH_NODE = _METADATA + GRAPH_NODE
+_GRAPH_AGENT = _METADATA + langgraph.AGENT
+_GRAPH_NODE = _METADATA + langgraph.NODE
 _GRAPH_PATH = _METADATA + "langgraph_path"
 _BLANKS_IN_LIST = ", "
 """What separates the members of a list that Python wrote; JavaScript leaves no blank."""
-_PYTHON = "python"
 _GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
 _ROLES = roles(tool="tool", agent="agent", model="generation", judge=("guardrail", "evaluator"))
 
@@ -41,7 +38,7 @@ def _role(span: Span) -> SpanRole | None:
     if _run_in_graph(span) is not None:
         return SpanRole.AGENT
     # The callback takes every chain for an agent whose name has the word in it.
-    is_step = _GRAPH_NODE in span.attributes or is_chain_part(span.name)
+    is_step = _GRAPH_NODE in span.attributes or langgraph.is_chain_part(span.name)
     return SpanRole.OTHER if role is None or is_step else role
 
 
@@ -80,12 +77,12 @@ def _run_in_graph(span: Span) -> str | None:
     attributes = span.attributes
     if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
         return None
-    return agent_of_graph(
+    return langgraph.agent_of(
         span.name,
         lambda key: _in_metadata(attributes, (_METADATA + key,)),
         attributes.text(_OUTPUT),
         has_places=_is_written_in_python(span),
-        passed_on=PASSED_ON in (attributes.text(_STATUS) or ""),
+        passed_on=langgraph.PASSED_ON in (attributes.text(_STATUS) or ""),
     )
 
 
@@ -93,7 +90,7 @@ def _is_written_in_python(span: Span) -> bool:
     """Whether the sender's language is Python: by its resource, else by the blanks in its lists."""
     language = span.envelope.resource_attributes.text("telemetry.sdk.language")
     if language:
-        return language == _PYTHON
+        return language == "python"
     path = span.attributes.text(_GRAPH_PATH)
     return path is None or _BLANKS_IN_LIST in path
 
@@ -104,6 +101,6 @@ def _in_metadata(attributes: Attributes, keys: tuple[str, ...]) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "langfuse", (_TYPE,), _role, _tool, _agent, model_messages((_INPUT,), (_OUTPUT,), role=_role), rank=60
 )

@@ -4,16 +4,15 @@ It names operations of the GenAI conventions too, but chains and the shapes of v
 """
 
 from collections.abc import Callable
-from typing import Final
 
-from processors.frameworks.langgraph import GRAPH_AGENT, GRAPH_NODE, agent_of_graph, is_chain_part, told_by
+from processors.frameworks import langgraph
 from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import decode_input, decode_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.known_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.shapes.members import text_at
 from processors.shapes.messages import read_messages, read_model_response
-from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.shapes.result_envelope import OUTPUT, open_result
 from processors.spans import Attributes, AttributeValue, Span
 
@@ -21,8 +20,8 @@ _KIND = "langsmith.span.kind"
 _INPUTS = "gen_ai.prompt"
 _OUTPUTS = "gen_ai.completion"
 _METADATA = "langsmith.metadata."
-_AGENT_NAME = _METADATA + GRAPH_AGENT
-_GRAPH_NODE = _METADATA + GRAPH_NODE
+_AGENT_NAME = _METADATA + langgraph.AGENT
+_GRAPH_NODE = _METADATA + langgraph.NODE
 _SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id", "conversation_id"))
 _NOTHING = "{}"
 """What replaces inputs and outputs that the sender hides."""
@@ -37,7 +36,7 @@ def _role(span: Span) -> SpanRole | None:
     if kind == "chain":
         if _run_in_graph(span) is not None:
             return SpanRole.AGENT
-        if is_chain_part(span.name) or _GRAPH_NODE in attributes:
+        if langgraph.is_chain_part(span.name) or _GRAPH_NODE in attributes:
             return SpanRole.OTHER
     return _ROLES.get(kind, SpanRole.OTHER)
 
@@ -88,7 +87,9 @@ def _run_in_graph(span: Span) -> str | None:
         return None
     output = _recorded(attributes, _OUTPUTS)
     is_shown = isinstance(output, str) and output != _NOTHING
-    return agent_of_graph(span.name, told_by(attributes, _METADATA), str(output) if is_shown else None)
+    return langgraph.agent_of(
+        span.name, langgraph.texts_of(attributes, _METADATA), str(output) if is_shown else None
+    )
 
 
 def _is_shown(attributes: Attributes, key: str) -> bool:
@@ -133,4 +134,4 @@ def _arguments(attributes: Attributes) -> tuple[DecodedValue, bool]:
     return (inner if inner.state is ValueState.PRESENT else decoded), True
 
 
-DIALECT: Final = Dialect("langsmith", (_KIND,), _role, _tool, _agent, _conversation, rank=5)
+DIALECT = Dialect("langsmith", (_KIND,), _role, _tool, _agent, _conversation, rank=5)

@@ -1,7 +1,5 @@
 """Logfire's own spans of the OpenAI Agents SDK: span names are templates, `name` is the agent or tool."""
 
-from typing import Final
-
 from processors.model import ABSENT, CallCategory, ToolError, decode_arguments
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.dialect import (
@@ -103,4 +101,4 @@ def _error(attributes: Attributes) -> ToolError | None:
     return failure(message if isinstance(message, str) else text_at(reported, "message"))
 
 
-DIALECT: Final = Dialect("logfire", (_TEMPLATE, _SPAN_TYPE), _role, _tool, _agent, _conversation, rank=8)
+DIALECT = Dialect("logfire", (_TEMPLATE, _SPAN_TYPE), _role, _tool, _agent, _conversation, rank=8)

@@ -3,29 +3,14 @@
 Where it writes the GenAI conventions instead, it names no agent but in the metadata of a graph's run.
 """
 
-from typing import Final
-
-from processors.frameworks.langgraph import (
-    GRAPH_AGENT,
-    GRAPH_INTEGRATION,
-    GRAPH_NODE,
-    agent_of_graph,
-    is_graph,
-    told_by,
-)
-from processors.frameworks.llama_index import (
-    AGENT_IN_STEP,
-    AGENT_STEP,
-    AGENT_WORKFLOW_SPANS,
-    REQUEST_PREPARATION,
-)
+from processors.frameworks import langgraph, llama_index
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonObject, decode_arguments, value_of
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, given_keywords
 from processors.shapes.chat_envelope import decode_output, first_input
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.known_names import GENERIC_CHAIN_NAMES, HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.shapes.members import object_at, text_at, value_at
 from processors.shapes.messages import read_messages, read_model_response
-from processors.shapes.placeholder_names import GENERIC_CHAIN_NAMES, HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
 from processors.spans import Attributes, AttributeValue, Span
 
 _TYPE = "mlflow.spanType"
@@ -33,8 +18,6 @@ _INPUTS = "mlflow.spanInputs"
 _OUTPUTS = "mlflow.spanOutputs"
 _METADATA = "metadata"
 _TOOL_NAME = "name"
-_TOOL_DESCRIPTION = "description"
-_TOOL_PARAMETERS = "parameters"
 _HANDOFF = "Handoff"
 _HANDOFF_RECEIVER = {"to_agent"}
 _TYPE_OF_OUTPUT = {"output_type"}
@@ -43,7 +26,6 @@ _OPERATION = "gen_ai.operation.name"
 _STREAMS = ('"<async_generator object ', '"<generator object ')
 _RUNNER_SPANS = ("AgentRunner.run", "AgentRunner.run_streamed")
 """Spans of the OpenAI Agents SDK that run agents and are none."""
-_CHAINS = ("CHAIN", '"CHAIN"')
 _ROLES = roles(
     tool="TOOL",
     agent="AGENT",
@@ -62,10 +44,10 @@ def _role(span: Span) -> SpanRole | None:
         is_outermost = attributes.get(_OPERATION) == "CHAIN" and _is_outermost_graph(attributes)
         return SpanRole.WORKFLOW if is_outermost else None
     role = _ROLES.get(kind.strip('"'))
-    if role is SpanRole.MODEL and span.name.endswith(REQUEST_PREPARATION):
+    if role is SpanRole.MODEL and span.name.endswith(llama_index.REQUEST_PREPARATION):
         return SpanRole.OTHER
     if role is None:
-        if span.name.endswith(AGENT_STEP):
+        if span.name.endswith(llama_index.AGENT_STEP):
             return SpanRole.STEP
         if span.name == _HANDOFF and _receiver(attributes):
             return SpanRole.TOOL
@@ -155,14 +137,16 @@ def _is_graph(attributes: Attributes) -> bool:
     """Whether a span of the GenAI conventions is a graph's run: its nodes have no messages of their own."""
     if attributes.get(_OPERATION) != "CHAIN":
         return False
-    return "gen_ai.input.messages" in attributes or not _metadata(attributes, GRAPH_NODE)
+    return "gen_ai.input.messages" in attributes or not _metadata(attributes, langgraph.NODE)
 
 
 def _is_agent_workflow(span: Span) -> bool:
     """Whether a chain is an agent's run as a workflow, known by its class or by what it made."""
-    if span.attributes.get(_TYPE) not in _CHAINS or not span.name.endswith(".run"):
+    if span.attributes.get(_TYPE) not in ("CHAIN", '"CHAIN"') or not span.name.endswith(".run"):
         return False
-    return span.name in AGENT_WORKFLOW_SPANS or AGENT_IN_STEP in (span.attributes.text(_OUTPUTS) or "")
+    return span.name in llama_index.AGENT_WORKFLOW_SPANS or llama_index.AGENT_IN_STEP in (
+        span.attributes.text(_OUTPUTS) or ""
+    )
 
 
 def _agent_of_step(attributes: Attributes) -> str:
@@ -172,7 +156,7 @@ def _agent_of_step(attributes: Attributes) -> str:
 
 def _name_of_shown_tool(attributes: Attributes) -> str:
     """The tool's name where its span describes it as the model was shown it; else the span's name is it."""
-    if _TOOL_NAME not in attributes or _TOOL_DESCRIPTION not in attributes:
+    if _TOOL_NAME not in attributes or "description" not in attributes:
         return ""
     return first_text(attributes, (_TOOL_NAME,)).strip('"')
 
@@ -185,7 +169,7 @@ def _arguments(attributes: Attributes) -> DecodedValue:
     """The arguments, outside the record of the call where the tool tells its own name and parameters."""
     decoded = first_arguments(attributes, (_INPUTS,))
     keywords = value_at(decoded.value, "kwargs")
-    properties = value_at(first_arguments(attributes, (_TOOL_PARAMETERS,)).value, "properties")
+    properties = value_at(first_arguments(attributes, ("parameters",)).value, "properties")
     if (
         len(object_at(decoded.value)) != 1
         or not isinstance(properties, dict)
@@ -207,16 +191,20 @@ def _metadata(attributes: Attributes, word: str) -> JsonObject:
 def _run_in_graph(span: Span) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     attributes = span.attributes
-    metadata = _metadata(attributes, GRAPH_NODE) or _metadata(attributes, GRAPH_AGENT)
-    return agent_of_graph(span.name, told_by(metadata), attributes.text(_OUTPUTS)) if metadata else None
+    metadata = _metadata(attributes, langgraph.NODE) or _metadata(attributes, langgraph.AGENT)
+    return (
+        langgraph.agent_of(span.name, langgraph.texts_of(metadata), attributes.text(_OUTPUTS))
+        if metadata
+        else None
+    )
 
 
 def _is_outermost_graph(attributes: Attributes) -> bool:
-    return is_graph(_metadata(attributes, GRAPH_INTEGRATION))
+    return langgraph.is_graph(_metadata(attributes, langgraph.INTEGRATION))
 
 
 def _agent_of_graph(attributes: Attributes) -> str:
-    return text_at(_metadata(attributes, GRAPH_AGENT), GRAPH_AGENT)
+    return text_at(_metadata(attributes, langgraph.AGENT), langgraph.AGENT)
 
 
 def _session(attributes: Attributes) -> str:
@@ -224,4 +212,4 @@ def _session(attributes: Attributes) -> str:
     return text_at(metadata, "session_id") or text_at(metadata, "thread_id")
 
 
-DIALECT: Final = Dialect("mlflow", (_TYPE, _METADATA), _role, _tool, _agent, _conversation, rank=60)
+DIALECT = Dialect("mlflow", (_TYPE, _METADATA), _role, _tool, _agent, _conversation, rank=60)

@@ -4,32 +4,10 @@ What its instrumentors have in common; where they differ, the shape of the value
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
-from processors.frameworks.claude_code import called_sub_agent
-from processors.frameworks.haystack import PRINTED_CHAT, printed_chat
-from processors.frameworks.langgraph import (
-    GRAPH_AGENT,
-    GRAPH_INTEGRATION,
-    GRAPH_NODE,
-    PASSED_ON,
-    UNNAMED_GRAPHS,
-    agent_of_graph,
-    is_chain_part,
-    is_conversation,
-    is_graph,
-    told_by,
-)
-from processors.frameworks.llama_index import (
-    AGENT_STEP,
-    AGENT_WORKFLOW_SPANS,
-    REQUEST_PREPARATION,
-    agent_in_printed_step,
-    answer_in_printed_result,
-    is_printed_result,
-)
+from processors.frameworks import claude_code, haystack, langgraph, llama_index
 from processors.model import (
     ABSENT,
     CallCategory,
@@ -44,6 +22,7 @@ from processors.model import (
     text_value,
     value_of,
 )
+from processors.shapes import known_names
 from processors.shapes.attribute_reading import (
     better,
     first_arguments,
@@ -68,13 +47,6 @@ from processors.shapes.messages import (
     said,
 )
 from processors.shapes.model_usage import UsageReading, usage_in_object
-from processors.shapes.placeholder_names import (
-    DELEGATION_TOOL_NAMES,
-    FINAL_ANSWER_TOOL_NAMES,
-    SYNTHETIC_TOOL_NAMES,
-    handoff_or_function,
-    name_of_chain,
-)
 from processors.shapes.printed_messages import answer_in_printed_steps, last_printed_message
 from processors.shapes.result_envelope import CONTENT, RESPONSE
 from processors.spans import STATUS_ERROR, Attributes, Span
@@ -87,8 +59,7 @@ _OTHERS = frozenset({"nat.event_type", "aiq.event_type", "workflow.activity"})
 _CALLS_OF_CLIENT = "message.tool_calls."
 _TOOL_NAMES = "smolagents.tools_names"
 _AGENT_SPAN_PREFIX = "invoke_agent "
-_JAVASCRIPT_GRAPH_SCOPE = "@arizeai/openinference-instrumentation-langchain"
-_INSTRUMENTATION: Final = "openinference"
+_INSTRUMENTATION = "openinference"
 """Part of the name of every scope of the project's instrumentations. Spans of others are written by hand, as
 UiPath's are: of agents and tools, not of models."""
 _EMITTER_SCOPE = "openinference.instrumentation.beeai"
@@ -97,9 +68,7 @@ _COMPONENT_ROLES = {"Agent.run": SpanRole.AGENT, "ToolInvoker.run": SpanRole.MOD
 _OPTIONS_OF_CALLS = frozenset({"args", "kwargs", "sanitize_inputs_outputs", "tool_name"})
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
-_WORKFLOW_BEGINS = '{"init_state": {'
 _TRAJECTORY = "trajectory"
-_STREAMS = ("<generator object ", "<async_generator object ")
 _REPORT_KEYS = {"description", "expected_output", "raw"}
 
 
@@ -113,7 +82,7 @@ def _role(span: Span) -> SpanRole | None:
     if kind in ("GUARDRAIL", "EVALUATOR"):
         return SpanRole.JUDGE
     if kind == "LLM":
-        if span.name.endswith(REQUEST_PREPARATION):
+        if span.name.endswith(llama_index.REQUEST_PREPARATION):
             return SpanRole.OTHER
         return SpanRole.AGENT if span.name.startswith(_AGENT_SPAN_PREFIX) else SpanRole.MODEL
     if kind in ("AGENT", "CHAIN"):
@@ -122,11 +91,11 @@ def _role(span: Span) -> SpanRole | None:
         if _run_in_graph(span) is not None:
             return SpanRole.AGENT
         if kind == "AGENT":
-            is_step = is_chain_part(span.name) or _metadata_mentions(span, GRAPH_NODE)
+            is_step = langgraph.is_chain_part(span.name) or _metadata_mentions(span, langgraph.NODE)
             return SpanRole.OTHER if is_step or "metadata.path" in attributes else SpanRole.AGENT
         if _is_agent_workflow(span):
             return SpanRole.AGENT
-        if span.name.endswith(AGENT_STEP):
+        if span.name.endswith(llama_index.AGENT_STEP):
             return SpanRole.STEP
         if _is_outermost_graph(span):
             return SpanRole.WORKFLOW
@@ -146,12 +115,12 @@ def _tool(span: Span) -> ToolReading:
         call_id=first_text(attributes, call_ids) or opened.call_id,
         arguments=arguments,
         # LangChain hands a tool with a single text argument the bare text, which may itself write an object.
-        arguments_are_doubtful=_metadata_mentions(span, GRAPH_NODE, "ls_integration", GRAPH_AGENT),
+        arguments_are_doubtful=_metadata_mentions(span, langgraph.NODE, "ls_integration", langgraph.AGENT),
         result=opened.result,
         error=opened.error,
         category=_category(span, name or span.name),
         agent_name=first_text(attributes, ("tool.agent_role",)),
-        is_synthetic=is_true(attributes.get("tool.synthesized")) or name in SYNTHETIC_TOOL_NAMES,
+        is_synthetic=is_true(attributes.get("tool.synthesized")) or name in known_names.SYNTHETIC_TOOL_NAMES,
         runs_agent=_delegated_work(name, arguments.value) is not None,
     )
 
@@ -161,7 +130,9 @@ def _agent(span: Span) -> AgentReading:
     name = first_text(attributes, ("agent.name", "graph.node.name", "graph.node.id"))
     if not name:
         in_graph = _run_in_graph(span)
-        in_metadata = text_at(_metadata(span), GRAPH_AGENT) if _metadata_mentions(span, GRAPH_AGENT) else ""
+        in_metadata = (
+            text_at(_metadata(span), langgraph.AGENT) if _metadata_mentions(span, langgraph.AGENT) else ""
+        )
         name = in_metadata if in_graph is None else in_graph
     called = first_text(attributes, ("tool.name",))
     delegated = _delegated_work(called, _arguments(span).value) if called else None
@@ -174,7 +145,7 @@ def _agent(span: Span) -> AgentReading:
         given = _recorded_input(attributes)
     if span.name == f"ClaudeAgentSDK.{name}":  # called as the tool that started it
         return AgentReading(inferred_name=name)
-    if not name and span.name.endswith(AGENT_STEP):  # long values are cut off
+    if not name and span.name.endswith(llama_index.AGENT_STEP):  # long values are cut off
         name = _printed_agent(attributes, _INPUT) or _printed_agent(attributes, _OUTPUT)
     metadata = _metadata(span)
     sessions = (text_at(metadata, key) for key in ("session_id", "conversation_id", "thread_id"))
@@ -187,7 +158,7 @@ def _agent(span: Span) -> AgentReading:
         input=given,
         output=ABSENT if _answers_with_error(span) else _recorded_output(attributes),
         # Only messages show the calls of a component.
-        hides_calls=is_component and PRINTED_CHAT not in (attributes.text(_OUTPUT) or ""),
+        hides_calls=is_component and haystack.PRINTED_CHAT not in (attributes.text(_OUTPUT) or ""),
         needs_no_turns=_INSTRUMENTATION not in span.envelope.scope_name,
     )
 
@@ -237,10 +208,10 @@ def _conversation_of_component(span: Span) -> Conversation:
 
 def _printed_in(attributes: Attributes, key: str, member: str = "") -> list[ChatMessage]:
     """The printed messages in a value, or in one of its members."""
-    if PRINTED_CHAT not in (attributes.text(key) or ""):
+    if haystack.PRINTED_CHAT not in (attributes.text(key) or ""):
         return []
     value = first_value(attributes, (key,))
-    return printed_chat(value.get(member) if member and isinstance(value, dict) else value)
+    return haystack.printed_chat(value.get(member) if member and isinstance(value, dict) else value)
 
 
 def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
@@ -343,49 +314,49 @@ def _requests_of_node(attributes: Attributes) -> list[ChatMessage]:
 
 
 def _category(span: Span, called: str) -> CallCategory:
-    category = handoff_or_function(called)
-    if category is CallCategory.HANDOFF:
+    if called in known_names.HANDOFF_TOOL_NAMES:
+        return CallCategory.HANDOFF
+    category = known_names.category_by_name(called)
+    if category is not CallCategory.FUNCTION:
         return category
-    if called in FINAL_ANSWER_TOOL_NAMES:
-        return CallCategory.FINAL_ANSWER
-    if called in DELEGATION_TOOL_NAMES or called_sub_agent(called, span.attributes.text(_INPUT)):
+    if claude_code.called_sub_agent(called, span.attributes.text(_INPUT)):
         return CallCategory.AGENT
     return CallCategory.RETRIEVAL if span.attributes.get(_KIND) == "RETRIEVER" else category
 
 
 def _run_in_graph(span: Span) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
-    if not _metadata_mentions(span, GRAPH_NODE, GRAPH_AGENT):
+    if not _metadata_mentions(span, langgraph.NODE, langgraph.AGENT):
         return None
-    return agent_of_graph(
+    return langgraph.agent_of(
         span.name,
-        told_by(_metadata(span)),
+        langgraph.texts_of(_metadata(span)),
         span.attributes.text(_OUTPUT),
-        has_places=span.envelope.scope_name != _JAVASCRIPT_GRAPH_SCOPE,
-        passed_on=PASSED_ON in span.status_message,
+        has_places=span.envelope.scope_name != "@arizeai/openinference-instrumentation-langchain",
+        passed_on=langgraph.PASSED_ON in span.status_message,
     )
 
 
 def _is_outermost_graph(span: Span) -> bool:
     """Whether the span is the run of a graph that is in no other."""
-    if span.name in UNNAMED_GRAPHS:
+    if span.name in langgraph.UNNAMED_GRAPHS:
         return True
-    if _metadata_mentions(span, GRAPH_NODE):
+    if _metadata_mentions(span, langgraph.NODE):
         return False
-    if _metadata_mentions(span, GRAPH_INTEGRATION):
-        return is_graph(_metadata(span))
+    if _metadata_mentions(span, langgraph.INTEGRATION):
+        return langgraph.is_graph(_metadata(span))
     is_chain = span.envelope.scope_name == "openinference.instrumentation.langchain"
-    return is_chain and is_conversation(span.attributes.text(_OUTPUT))
+    return is_chain and langgraph.is_conversation(span.attributes.text(_OUTPUT))
 
 
 def _is_agent_workflow(span: Span) -> bool:
     """Whether a CHAIN span is an agent's run as a workflow: by its class, else by what it was given."""
-    if span.name in AGENT_WORKFLOW_SPANS:
+    if span.name in llama_index.AGENT_WORKFLOW_SPANS:
         return True
     if not span.name.endswith(".run"):
         return False
     attributes = span.attributes
-    return '"setup_agent": {' in (attributes.text(_INPUT) or "") or is_printed_result(
+    return '"setup_agent": {' in (attributes.text(_INPUT) or "") or llama_index.is_printed_result(
         attributes.text(_OUTPUT) or ""
     )
 
@@ -400,13 +371,13 @@ def _metadata(span: Span) -> JsonObject:
 
 
 def _printed_agent(attributes: Attributes, key: str) -> str:
-    return agent_in_printed_step(attributes.text(key) or "")
+    return llama_index.agent_in_printed_step(attributes.text(key) or "")
 
 
 def _name_in_span_name(span: Span) -> str:
     name = span.name
     if span.attributes.get(_KIND) == "CHAIN":
-        return "" if "." in name else name_of_chain(name)
+        return "" if "." in name else known_names.name_of_chain(name)
     name = name.removeprefix(_AGENT_SPAN_PREFIX)
     if name.startswith("agent_run [") and name.endswith("]"):
         return name[len("agent_run [") : -1]
@@ -420,7 +391,7 @@ def _name_in_span_name(span: Span) -> str:
 
 def _delegated_work(tool: str, arguments: JsonValue) -> tuple[str, str] | None:
     """The agent that a call of `tool` gives work to, and the request; None for calls that name no agent."""
-    agent = text_at(arguments, "coworker") if tool in DELEGATION_TOOL_NAMES else ""
+    agent = text_at(arguments, "coworker") if tool in known_names.DELEGATION_TOOL_NAMES else ""
     if not agent:
         return None
     task = value_at(arguments, "task")
@@ -445,7 +416,7 @@ def _recorded_input(attributes: Attributes) -> DecodedValue:
     value = decoded.value
     if not isinstance(value, dict):
         is_cut = decoded.state is ValueState.TRUNCATED
-        return ABSENT if is_cut and (decoded.text or "").startswith(_WORKFLOW_BEGINS) else decoded
+        return ABSENT if is_cut and (decoded.text or "").startswith('{"init_state": {') else decoded
     if value.keys() >= _WORKFLOW_KEYS:
         return ABSENT
     if value.keys() == _STEERING_KEYS:
@@ -460,10 +431,10 @@ def _recorded_input(attributes: Attributes) -> DecodedValue:
 def _recorded_output(attributes: Attributes) -> DecodedValue:
     """What the run answered, as far as its own span shows it: of a stream there may be only the object."""
     raw = attributes.text(_OUTPUT) or ""
-    if raw.startswith(_STREAMS):
+    if raw.startswith(("<generator object ", "<async_generator object ")):
         return ABSENT
-    if is_printed_result(raw):
-        return text_value(answer_in_printed_result(raw))
+    if llama_index.is_printed_result(raw):
+        return text_value(llama_index.answer_in_printed_result(raw))
     answer = answer_in_printed_steps(raw)
     if answer is not None:
         return decode_output(answer if isinstance(answer, (str, dict, list)) else json_text(answer))
@@ -492,7 +463,7 @@ def _in_report(attributes: Attributes, key: str) -> DecodedValue | None:
     return text_value(text if isinstance(text, str) else None)
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "openinference",
     (_KIND,),
     _role,

@@ -7,10 +7,9 @@ family, and so are the names that emitters used before a standard place existed.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from processors.frameworks.langgraph import GRAPH_AGENT_CALLER, GRAPH_SCOPES, GRAPH_STEP_NAMES, is_chain_part
-from processors.frameworks.litellm import is_borrowed
+from processors.frameworks import langgraph, litellm
 from processors.model import (
     ABSENT,
     CallCategory,
@@ -19,6 +18,7 @@ from processors.model import (
     decode_result,
     plain_object,
 )
+from processors.shapes import known_names
 from processors.shapes.attribute_reading import (
     OPERATION,
     after_prefix,
@@ -41,15 +41,6 @@ from processors.shapes.dialect import (
 )
 from processors.shapes.members import failure, list_at, object_at, objects_at
 from processors.shapes.messages import CallRequest, last_content
-from processors.shapes.placeholder_names import (
-    AGENT_TOOL_TYPES,
-    DELEGATION_TOOL_NAMES,
-    FINAL_ANSWER_TOOL_NAMES,
-    HANDOFF_TOOL_PREFIXES,
-    RETRIEVAL_TOOL_TYPES,
-    SYNTHETIC_TOOL_NAMES,
-    is_around_call,
-)
 from processors.shapes.result_envelope import OUTPUT, is_bare, open_result
 from processors.shapes.span_event_messages import call_in_events, messages_in_attributes, messages_in_events
 from processors.spans import Attributes, Span, encoded_text, short_text
@@ -76,16 +67,13 @@ _ROLES = roles(
 _TOOL_NAMES = ("gen_ai.tool.name", "mcp.tool.name")
 _ARGUMENTS = ("gen_ai.tool.call.arguments", "mcp.tool.arguments", "gen_ai.tool.input", "gen_ai.tool.args")
 _RESULTS = ("gen_ai.tool.call.result", "mcp.tool.result", "gen_ai.tool.output", "gen_ai.tool.result")
-_CALL_ID = ("gen_ai.tool.call.id",)
 _AGENT_NAME = ("gen_ai.agent.name",)
 _HANDOFF_SOURCE = "gen_ai.agent.source"
 _CUT_RESULT = "ag2.tool.call.result.truncated"
 _GRAPH_NODE = "metadata.langgraph_node"
-_TEAM = "gen_ai.agno.team.agents"
 _FLOW_PROVIDER = "crewai"
 _AGENTS_ALONE = "opentelemetry.instrumentation.genai.smolagents"
 """Makes no span of a call, and none of a model that is reached over its provider's client."""
-_GUARDRAIL = "gen_ai.guardrail.triggered"
 _TOOL_KEYS = frozenset(
     {
         *_TOOL_NAMES, *_ARGUMENTS, *_RESULTS, _CUT_RESULT, _HANDOFF_SOURCE, "gen_ai.agent.name",
@@ -139,18 +127,18 @@ def _role(span: Span) -> SpanRole | None:
             return None
         if operation == "invoke_agent":
             return _role_of_agent(span)
-        if operation == "invoke_workflow" and _TEAM in attributes:
+        if operation == "invoke_workflow" and "gen_ai.agno.team.agents" in attributes:
             return SpanRole.AGENT
-        if _ROLES[operation] is SpanRole.MODEL and is_borrowed(span):
+        if _ROLES[operation] is SpanRole.MODEL and litellm.is_borrowed(span):
             return _role_of_borrowed(span)
         return _ROLES[operation]
     if "mcp.method.name" in attributes:
         return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
     if OPERATION in attributes:
-        return _role_of_borrowed(span) if is_borrowed(span) else SpanRole.OTHER
+        return _role_of_borrowed(span) if litellm.is_borrowed(span) else SpanRole.OTHER
     if "gen_ai.tool.name" not in attributes:
         return SpanRole.MODEL
-    return SpanRole.OTHER if is_around_call(span) else SpanRole.TOOL
+    return SpanRole.OTHER if known_names.is_around_call(span) else SpanRole.TOOL
 
 
 def _plan_tool(present: frozenset[str]) -> Callable[[Span], ToolReading] | None:
@@ -219,7 +207,7 @@ def _tool(span: Span) -> ToolReading:
     result, error = opened.result, opened.error
     if _CUT_RESULT in present and result.state is ValueState.PRESENT:
         result = DecodedValue(None, result.text, ValueState.TRUNCATED)
-    call_id = first_text(attributes, _CALL_ID)
+    call_id = first_text(attributes, ("gen_ai.tool.call.id",))
     is_whole = call_id and arguments.state is _PRESENT and result.state is _PRESENT
     if not is_whole and span.has_events:
         event_arguments, event_result, event_id = call_in_events(span)
@@ -243,7 +231,7 @@ def _tool(span: Span) -> ToolReading:
         error=error,
         category=CallCategory.AGENT if is_run else _category(attributes, present, name, operation),
         agent_name="" if is_run else first_text(attributes, _AGENT_NAME),
-        is_synthetic=name in SYNTHETIC_TOOL_NAMES,
+        is_synthetic=name in known_names.SYNTHETIC_TOOL_NAMES,
         runs_agent=is_run,
     )
 
@@ -264,7 +252,7 @@ def _agent(span: Span) -> AgentReading:
         output=_data_in_choice(span)
         if operation_name(attributes) == _STRUCTURED_OUTPUT
         else (lambda: last_content(_conversation(span).output, "assistant")),
-        hides_calls=_hides_calls(span) or is_borrowed(span),
+        hides_calls=_hides_calls(span) or litellm.is_borrowed(span),
         awaited=_awaited(span),
     )
 
@@ -302,13 +290,15 @@ def _awaited(span: Span) -> Mapping[str, AwaitedCall]:
 def _role_of_agent(span: Span) -> SpanRole:
     """What an `invoke_agent` span stands for: not always the run of an agent."""
     attributes = span.attributes
-    if span.envelope.scope_name in GRAPH_SCOPES or _GRAPH_NODE in attributes:
+    if span.envelope.scope_name in langgraph.SCOPES or _GRAPH_NODE in attributes:
         name = attributes.text("gen_ai.agent.name") or ""
-        if (name in GRAPH_STEP_NAMES or is_chain_part(name)) and not _agent_that_is_called(span):
+        if (name in langgraph.STEP_NAMES or langgraph.is_chain_part(name)) and not _agent_that_is_called(
+            span
+        ):
             return SpanRole.OTHER
     if _HANDOFF_SOURCE in attributes or _bears_its_call(attributes):
         return SpanRole.TOOL
-    if _GUARDRAIL in attributes:
+    if "gen_ai.guardrail.triggered" in attributes:
         return SpanRole.JUDGE
     # Each step of a flow is reported as an agent without a name, and an agent itself runs as a flow.
     if attributes.get("gen_ai.provider.name") == _FLOW_PROVIDER and "gen_ai.agent.name" not in attributes:
@@ -350,7 +340,7 @@ def _hides_calls(span: Span) -> bool:
 
 def _agent_that_is_called(span: Span) -> str:
     """The agent that a step of a graph runs without a span of its own: the node is named after it."""
-    if _GRAPH_NODE not in span.by_key or span.attributes.get("gen_ai.agent.name") != GRAPH_AGENT_CALLER:
+    if _GRAPH_NODE not in span.by_key or span.attributes.get("gen_ai.agent.name") != langgraph.AGENT_CALLER:
         return ""
     return span.attributes.text(_GRAPH_NODE) or ""
 
@@ -367,19 +357,18 @@ def _category(attributes: Attributes, present: frozenset[str], name: str, operat
         return CallCategory.HANDOFF
     if "mcp.method.name" not in present and "mcp.tool.name" not in present:
         return _category_of_function(name, attributes.text("gen_ai.tool.type") or "")
-    if name.startswith(HANDOFF_TOOL_PREFIXES):
+    if name.startswith(known_names.HANDOFF_TOOL_PREFIXES):
         return CallCategory.HANDOFF
-    return CallCategory.FINAL_ANSWER if name in FINAL_ANSWER_TOOL_NAMES else CallCategory.MCP
+    return CallCategory.FINAL_ANSWER if name in known_names.FINAL_ANSWER_TOOL_NAMES else CallCategory.MCP
 
 
 def _category_of_function(name: str, tool_type: str) -> CallCategory:
-    if name.startswith(HANDOFF_TOOL_PREFIXES):
-        return CallCategory.HANDOFF
-    if name in FINAL_ANSWER_TOOL_NAMES:
-        return CallCategory.FINAL_ANSWER
-    if name in DELEGATION_TOOL_NAMES or tool_type in AGENT_TOOL_TYPES:
+    category = known_names.category_by_name(name)
+    if category is not CallCategory.FUNCTION:
+        return category
+    if tool_type in known_names.AGENT_TOOL_TYPES:
         return CallCategory.AGENT
-    return CallCategory.RETRIEVAL if tool_type in RETRIEVAL_TOOL_TYPES else CallCategory.FUNCTION
+    return CallCategory.RETRIEVAL if tool_type in known_names.RETRIEVAL_TOOL_TYPES else category
 
 
 @lru_cache(maxsize=1024)
@@ -389,10 +378,10 @@ def _known_by_name(name: bytes, tool_type: bytes) -> tuple[str, CallCategory, bo
     Both are to be short, since they are remembered.
     """
     text = short_text(name)
-    return text, _category_of_function(text, short_text(tool_type)), text in SYNTHETIC_TOOL_NAMES
+    return text, _category_of_function(text, short_text(tool_type)), text in known_names.SYNTHETIC_TOOL_NAMES
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "otel_genai",
     (OPERATION, "gen_ai.tool.name", "mcp.method.name", "gen_ai.request.model"),
     _role,

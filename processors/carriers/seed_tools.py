@@ -6,7 +6,6 @@ yes skip nothing.
 """
 
 import json
-from typing import Final
 
 from processors.model import (
     MAX_DEPTH,
@@ -24,7 +23,7 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import OPERATION, first_decoded, first_text, is_true
 from processors.shapes.dialect import Dialect, SpanRole, ToolReading, agent_fields
-from processors.shapes.placeholder_names import FINAL_ANSWER_TOOL_NAMES, is_around_call, transfer_or_function
+from processors.shapes.known_names import FINAL_ANSWER_TOOL_NAMES, is_around_call, transfer_or_function
 from processors.spans import AttributeValue, Span
 
 _OTHERS = frozenset({"openinference.span.kind", OPERATION, "agentops.span.kind"})
@@ -125,7 +124,7 @@ def _is_deeper(value: JsonValue, levels: int) -> bool:
     return levels < 0 or any(_is_deeper(member, levels - 1) for member in members)
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "seed_tools",
     ("tool.name", "input.value", "output.value"),
     _role,

@@ -5,11 +5,9 @@ the GenAI conventions; so this reading goes before that of the conventions.
 """
 
 import re
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from processors.frameworks.langgraph import GRAPH_AGENT, GRAPH_NODE, agent_of_graph, is_chain_part, told_by
-from processors.frameworks.litellm import is_borrowed
-from processors.frameworks.llama_index import AGENT_IN_STEP, AGENT_WORKFLOW_SPANS
+from processors.frameworks import langgraph, litellm, llama_index
 from processors.model import (
     ABSENT,
     CallCategory,
@@ -24,6 +22,7 @@ from processors.model import (
     text_value,
     value_of,
 )
+from processors.shapes import known_names
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
     first_decoded,
@@ -37,13 +36,6 @@ from processors.shapes.chat_envelope import decode_input, decode_output, first_o
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.members import failure, list_at, object_at, objects_at, text_at, value_at
 from processors.shapes.messages import read_messages
-from processors.shapes.placeholder_names import (
-    DELEGATION_TOOL_NAMES,
-    FINAL_ANSWER_TOOL_NAMES,
-    GENERIC_CHAIN_NAMES,
-    TOOL_CLASSES,
-    handoff_or_function,
-)
 from processors.shapes.result_envelope import OUTPUT, OpenedResult, open_result
 from processors.spans import Attributes, Span
 
@@ -52,8 +44,8 @@ _NAME = "traceloop.entity.name"
 _INPUT = "traceloop.entity.input"
 _OUTPUT = "traceloop.entity.output"
 _PROPERTY = "traceloop.association.properties."
-_GRAPH_AGENT = _PROPERTY + GRAPH_AGENT
-_GRAPH_NODE = _PROPERTY + GRAPH_NODE
+_GRAPH_AGENT = _PROPERTY + langgraph.AGENT
+_GRAPH_NODE = _PROPERTY + langgraph.NODE
 _SESSIONS = tuple(_PROPERTY + key for key in ("session_id", "thread_id", "conversation_id"))
 _STEP_TOOL = "tool.name"
 _TASK_AGENT = "crewai.task.agent"
@@ -63,10 +55,8 @@ _RESULTS = ("gen_ai.tool.call.result", _OUTPUT)
 _PROMPTS = "gen_ai.prompt."
 _COMPLETIONS = "gen_ai.completion."
 _WITHOUT_GENAI = {_PROMPTS: "llm.prompts.", _COMPLETIONS: "llm.completions."}
-_FUNCTIONS = "llm.request.functions."
 _ROLES = roles(tool=("tool", "handoff"), agent="agent", workflow="workflow", model="chat")
 _STEP_RESULT_KEYS = {"tool_name", "tool_id", "tool_output"}
-_JAVASCRIPT_GRAPH_SCOPE = "@traceloop/instrumentation-langchain"
 _GRAPH_CALL_KEYS = {"input_str", "tags", "metadata", "inputs", "kwargs"}
 # The printed outcome of a call: `status='success' result={...} error=None updated_session_state=None ...`
 _PRINTED_OUTCOME = re.compile(
@@ -87,7 +77,7 @@ def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
     kind = attributes.text(_KIND)
     if kind is None:
-        return None if "runinfo.component" in attributes or is_borrowed(span) else SpanRole.MODEL
+        return None if "runinfo.component" in attributes or litellm.is_borrowed(span) else SpanRole.MODEL
     if _STEP_TOOL in attributes:
         return SpanRole.TOOL
     if kind != "tool" and (_run_in_graph(attributes) is not None or _TASK_AGENT in attributes):
@@ -95,9 +85,11 @@ def _role(span: Span) -> SpanRole | None:
     if kind == "workflow" and (_TEAM in attributes or _is_agent_workflow(span)):
         return SpanRole.AGENT
     workflow = attributes.text("traceloop.workflow.name") or ""
-    if span.envelope.scope_name == _JAVASCRIPT_GRAPH_SCOPE and is_chain_part(workflow):
+    if span.envelope.scope_name == "@traceloop/instrumentation-langchain" and langgraph.is_chain_part(
+        workflow
+    ):
         return SpanRole.OTHER
-    if kind == "task" and AGENT_IN_STEP in (attributes.text(_OUTPUT) or ""):
+    if kind == "task" and llama_index.AGENT_IN_STEP in (attributes.text(_OUTPUT) or ""):
         return SpanRole.STEP
     return _ROLES.get(kind, SpanRole.OTHER)
 
@@ -105,19 +97,17 @@ def _role(span: Span) -> SpanRole | None:
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     name = first_text(attributes, ("gen_ai.tool.name", _STEP_TOOL, _NAME))
-    is_named_by_class = name in TOOL_CLASSES
+    is_named_by_class = name in known_names.TOOL_CLASSES
     if is_named_by_class:
         message = first_object(attributes, (_OUTPUT,))
         name = (text_at(message, "kwargs", "name") if "lc" in message else "") or name
     call = _arguments(attributes)
     opened = _result(attributes, call.category)
-    category = call.category
-    if attributes.get(_KIND) == "handoff" or handoff_or_function(name) is CallCategory.HANDOFF:
+    category = known_names.category_by_name(name)
+    if attributes.get(_KIND) == "handoff" or name in known_names.HANDOFF_TOOL_NAMES:
         category = CallCategory.HANDOFF
-    elif name in FINAL_ANSWER_TOOL_NAMES:
-        category = CallCategory.FINAL_ANSWER
-    elif name in DELEGATION_TOOL_NAMES:
-        category = CallCategory.AGENT
+    elif category is CallCategory.FUNCTION:
+        category = call.category
     return ToolReading(
         name=name,
         inferred_name=_bare_name(span.name),
@@ -147,7 +137,7 @@ def _agent(span: Span) -> AgentReading:
         inferred = _bare_name(inferred)
     return AgentReading(
         name=name,
-        inferred_name="" if inferred in GENERIC_CHAIN_NAMES else inferred,
+        inferred_name="" if inferred in known_names.GENERIC_CHAIN_NAMES else inferred,
         session=first_text(attributes, ("gen_ai.conversation.id", *_SESSIONS)),
         input=_given(attributes),
         output=_answered(attributes),
@@ -162,7 +152,7 @@ def _conversation(span: Span) -> Conversation:
     return Conversation(
         lambda: read_messages(_messages(attributes, _PROMPTS), "user"),
         lambda: read_messages(_messages(attributes, _COMPLETIONS), "assistant"),
-        lambda: read_tool_definitions(flattened_list(attributes, _FUNCTIONS)),
+        lambda: read_tool_definitions(flattened_list(attributes, "llm.request.functions.")),
     )
 
 
@@ -180,7 +170,7 @@ def _messages(attributes: Attributes, prefix: str) -> list[JsonValue]:
 
 def _is_agent_workflow(span: Span) -> bool:
     """Whether the span is an agent's run as a workflow, named after the kind of agent only."""
-    return f"{_bare_name(span.name)}.run" in AGENT_WORKFLOW_SPANS
+    return f"{_bare_name(span.name)}.run" in llama_index.AGENT_WORKFLOW_SPANS
 
 
 def _agent_of_step(attributes: Attributes) -> str:
@@ -194,8 +184,8 @@ def _run_in_graph(attributes: Attributes) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
         return None
-    return agent_of_graph(
-        attributes.text(_NAME) or "", told_by(attributes, _PROPERTY), attributes.text(_OUTPUT)
+    return langgraph.agent_of(
+        attributes.text(_NAME) or "", langgraph.texts_of(attributes, _PROPERTY), attributes.text(_OUTPUT)
     )
 
 
@@ -314,7 +304,7 @@ def _bare_name(name: str) -> str:
     return name
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "traceloop",
     (_KIND, "llm.request.type", "gen_ai.prompt.0.role", "gen_ai.completion.0.role"),
     _role,

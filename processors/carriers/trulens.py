@@ -1,7 +1,6 @@
 """TruLens: `ai.observability.*` attributes of the functions that it instruments."""
 
 import re
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -131,4 +130,4 @@ def _only_argument(attributes: Attributes) -> DecodedValue:
     return given
 
 
-DIALECT: Final = Dialect("trulens", (_TYPE,), by_kind((_TYPE,), _ROLES), _tool, _agent, rank=5)
+DIALECT = Dialect("trulens", (_TYPE,), by_kind((_TYPE,), _ROLES), _tool, _agent, rank=5)

@@ -5,18 +5,15 @@ answers with the results, and then it is the first one's turn again.
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from processors.shapes.dialect import Dialect, Sign, SpanRole, by_signs
 from processors.shapes.messages import is_call_id
 from processors.shapes.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
 
-_TYPE: Final = "ag2.span.type"
+_TYPE = "ag2.span.type"
 """The attribute with what AG2 made a span for."""
 
-DIALECT: Final = Dialect(
-    "ag2", (_TYPE,), role=by_signs(Sign(SpanRole.OTHER, values=((_TYPE, "agent"),))), rank=20
-)
+DIALECT = Dialect("ag2", (_TYPE,), role=by_signs(Sign(SpanRole.OTHER, values=((_TYPE, "agent"),))), rank=20)
 
 
 def _join_turns(trace: Trace, found: Found) -> Found:
@@ -79,7 +76,7 @@ def _requester(turn: RunScope, trace: Trace, requested: dict[str, RunScope]) -> 
     return runs[0] if runs and all(run is runs[0] for run in runs) else None
 
 
-REWRITE: Final = Rewrite(
+REWRITE = Rewrite(
     framework="AG2",
     what="joins the turns of an agent between which another executed its calls",
     stage="runs",

@@ -4,7 +4,6 @@ Whether a call failed is only in there: the span of a tool that raised has the s
 """
 
 import re
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,7 +20,6 @@ _SCOPE = "agentscope"
 _RESULT = "gen_ai.tool.call.result"
 _MESSAGES = "gen_ai.input.messages"
 _RESPONSE = "ToolResponse(content=["
-_PRINTED_BLOCK = "TextBlock(type='text', text="
 _STATE = "], state=<ToolResultState."
 _BLOCK = re.compile(
     rf"TextBlock\(type='text', text={QUOTED}, id='[^']*'(?:, \w+=(?:None|'[^']*'))*\)(?:, )?", re.DOTALL
@@ -32,7 +30,7 @@ def _role(span: Span) -> SpanRole | None:
     attributes, scope = span.attributes, span.envelope.scope_name
     # Printed objects mark the framework where the name of the scope was left out on the way.
     result, messages = attributes.text(_RESULT) or "", attributes.text(_MESSAGES) or ""
-    is_printed = result.startswith('"' + _RESPONSE) or _PRINTED_BLOCK in messages
+    is_printed = result.startswith('"' + _RESPONSE) or "TextBlock(type='text', text=" in messages
     if scope != _SCOPE and (scope or not is_printed):
         return None
     operation = operation_name(attributes)
@@ -88,7 +86,7 @@ def _text_of_blocks(printed: str, start: int) -> tuple[str | None, int]:
     return "\n".join(texts) if texts else None, start
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "agentscope",
     (_RESULT, _MESSAGES),
     _role,

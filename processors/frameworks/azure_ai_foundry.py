@@ -4,7 +4,6 @@ Each time it is called it has an invocation span of its own, next to the one bef
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 from processors.shapes.messages import ChatMessage, is_call_id
 from processors.shapes.rewriting import Found, Rewrite, RunScope, Trace
@@ -74,7 +73,7 @@ def _requester(
     return requester
 
 
-REWRITE: Final = Rewrite(
+REWRITE = Rewrite(
     framework="Azure AI Foundry",
     what="joins the requests to a hosted agent that bring results to the run that asked for them",
     stage="agents",

@@ -1,7 +1,5 @@
 """Agents of Amazon Bedrock in OpenInference's spans: parameters as a list, collaborators in span names."""
 
-from typing import Final
-
 from processors.model import ABSENT, DecodedValue, JsonObject, decode_result, value_of
 from processors.shapes.attribute_reading import first_decoded
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, by_kind, roles
@@ -47,4 +45,4 @@ def _by_name(raw: AttributeValue) -> DecodedValue:
     return value_of(arguments)
 
 
-DIALECT: Final = Dialect("bedrock_agents", (_KIND,), _role, _tool, _agent, rank=25)
+DIALECT = Dialect("bedrock_agents", (_KIND,), _role, _tool, _agent, rank=25)

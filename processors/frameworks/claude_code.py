@@ -6,7 +6,6 @@ since a sub-agent may go on in the background. Then it lies next to the call.
 """
 
 from collections import deque
-from typing import Final
 
 from processors.model import (
     ABSENT,
@@ -26,9 +25,9 @@ from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Found, Rewrite, Trace
 from processors.spans import Attributes, Span
 
-SUB_AGENT: Final = "subagent_type"
+SUB_AGENT = "subagent_type"
 """The argument that names the agent."""
-AGENT_TOOLS: Final = ("Agent", "Task")
+AGENT_TOOLS = ("Agent", "Task")
 """The tool, by its name and the one that it had before."""
 
 
@@ -40,7 +39,6 @@ def called_sub_agent(tool: str, arguments: str | None) -> str:
     return "" if name in REDACTION_MARKERS else name
 
 
-_PREFIX = "claude_code."
 _EXECUTION = "claude_code.tool.execution"
 _ROLES = roles(
     tool=("claude_code.tool", _EXECUTION), agent="claude_code.interaction", model="claude_code.llm_request"
@@ -53,7 +51,7 @@ _DETAILS = {
 
 def _role(span: Span) -> SpanRole | None:
     name = span.name
-    return _ROLES.get(name, SpanRole.OTHER) if name.startswith(_PREFIX) else None
+    return _ROLES.get(name, SpanRole.OTHER) if name.startswith("claude_code.") else None
 
 
 def _tool(span: Span) -> ToolReading:
@@ -105,12 +103,10 @@ def _output(span: Span) -> DecodedValue:
     return found
 
 
-DIALECT: Final = Dialect(
-    "claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5
-)
+DIALECT = Dialect("claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5)
 
 
-_SPANS: Final = ("ClaudeAgentSDK.Agent", "ClaudeAgentSDK.Task", "ClaudeAgentSDK.Subagent")
+_SPANS = ("ClaudeAgentSDK.Agent", "ClaudeAgentSDK.Task", "ClaudeAgentSDK.Subagent")
 _MOST_UNDER_WAY = 64
 """Calls of sub-agents whose runs have not begun, beyond which none is named: keeps hostile traces linear."""
 
@@ -151,7 +147,7 @@ def _name_sub_agents(trace: Trace, found: Found) -> Found:
     return found
 
 
-REWRITE: Final = Rewrite(
+REWRITE = Rewrite(
     framework="Claude Agent SDK, OpenInference",
     what="names sub-agents after the agent that the call which started them asked for",
     stage="agents",

@@ -1,7 +1,5 @@
 """Docker Agent, also known as cagent: `runtime.*` spans that name agents and tools, and hold no content."""
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from processors.shapes.attribute_reading import first_text
@@ -14,7 +12,7 @@ from processors.shapes.dialect import (
     by_signs,
     tool_fields,
 )
-from processors.shapes.placeholder_names import handoff_or_function
+from processors.shapes.known_names import handoff_or_function
 from processors.spans import Span
 
 _TURN_SPAN = "runtime.stream"
@@ -38,7 +36,7 @@ def _agent(span: Span) -> AgentReading:
     )
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "docker_agent",
     ("agent",),
     role=by_signs(

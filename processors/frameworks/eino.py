@@ -1,7 +1,5 @@
 """Eino: the APMPlus callback's spans of components, each with what went in and out as flattened messages."""
 
-from typing import Final
-
 from processors.model import CallCategory, DecodedValue, decode_result
 from processors.shapes.attribute_reading import (
     first_arguments,
@@ -96,4 +94,4 @@ def _messages(attributes: Attributes, prefix: str, role: Role) -> list[ChatMessa
     return read_messages(whole or messages, role)
 
 
-DIALECT: Final = Dialect("eino", (_COMPONENT,), _role, _tool, _agent, _conversation, rank=8)
+DIALECT = Dialect("eino", (_COMPONENT,), _role, _tool, _agent, _conversation, rank=8)

@@ -3,8 +3,6 @@
 The messages of a tool span hold the scheduler's request and its completed call.
 """
 
-from typing import Final
-
 from processors.model import ABSENT, DecodedValue, JsonObject, ToolError, decode_arguments, decode_result
 from processors.shapes.attribute_reading import OPERATION, first_text, operation_name
 from processors.shapes.dialect import (
@@ -80,7 +78,7 @@ def _first(attributes: Attributes, keys: tuple[str, ...]) -> str | None:
     return next((text for key in keys if (text := attributes.text(key)) is not None), None)
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "gemini_cli",
     (OPERATION,),
     _role,

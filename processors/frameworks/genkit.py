@@ -1,7 +1,5 @@
 """Genkit: `genkit:*` attributes of its actions: flows, prompts and agents, models and tools."""
 
-from typing import Final
-
 from processors.model import (
     ABSENT,
     DecodedValue,
@@ -125,7 +123,7 @@ def _part(part: JsonValue) -> JsonValue:
     return part
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "genkit",
     (_TYPE, _SUBTYPE),
     _role,

@@ -1,7 +1,5 @@
 """Google ADK: the `gcp.vertex.agent.*` attributes that stand beside, or before, the GenAI conventions."""
 
-from typing import Final
-
 from processors.model import (
     ABSENT,
     CallCategory,
@@ -14,9 +12,9 @@ from processors.model import (
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.known_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.shapes.members import failure, object_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
-from processors.shapes.placeholder_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.shapes.result_envelope import RESPONSE, OpenedResult
 from processors.spans import Attributes, AttributeValue, Span
 
@@ -152,7 +150,7 @@ def _contents(raw: AttributeValue, key: str) -> list[ChatMessage]:
     )
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "google_adk",
     (_EVENT_ID, _ARGUMENTS, _RESULT, _REQUEST, _RESPONSE),
     _role,

@@ -5,7 +5,6 @@ Also its chat messages as Python prints them, which is how OpenInference records
 
 import re
 from collections.abc import Iterator
-from typing import Final
 
 from processors.model import JsonObject, JsonValue, parse_python_literal
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
@@ -24,7 +23,7 @@ from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.spans import STATUS_ERROR, Attributes, Span
 
 _ROLE = re.compile(r"ChatMessage\(_role=<ChatRole\.\w+: '(?P<role>\w+)'>, _content=\[")
-PRINTED_CHAT: Final = "ChatMessage(_role=<ChatRole."
+PRINTED_CHAT = "ChatMessage(_role=<ChatRole."
 """How a printed message begins."""
 _STRING = r"'[^'\\]*+(?:\\.?[^'\\]*+)*+(?:'|\Z)|\"[^\"\\]*+(?:\\.?[^\"\\]*+)*+(?:\"|\Z)"
 """A text as Python prints it, or one that was cut off: what matches always keeps the search linear."""
@@ -103,7 +102,6 @@ _COMPONENT = "haystack.component.type"
 _COMPONENT_INPUT = "haystack.component.input"
 _COMPONENT_OUTPUT = "haystack.component.output"
 _INVOKER = "ToolInvoker"
-_REPLIES = '"replies": [{'
 _FAILURE = "Failed to invoke Tool `"
 _RAISED = re.compile(
     r"Failed to invoke Tool `(?P<name>[^`]+)` with parameters (?P<arguments>\{.*\})\. Error: (?P<error>.*)",
@@ -120,7 +118,7 @@ def _role(span: Span) -> SpanRole | None:
     component = attributes.get(_COMPONENT)
     if _AGENT in attributes or component == "Agent":
         return SpanRole.AGENT
-    if component == _INVOKER or _REPLIES in (attributes.text(_COMPONENT_OUTPUT) or ""):
+    if component == _INVOKER or '"replies": [{' in (attributes.text(_COMPONENT_OUTPUT) or ""):
         return SpanRole.MODEL
     return SpanRole.OTHER if _STEP in attributes else None
 
@@ -224,7 +222,7 @@ def _messages(attributes: Attributes, key: str, member: str) -> list[ChatMessage
     return read_messages(messages)
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "haystack",
     (_TOOL, _MODEL_INPUT, _MODEL_OUTPUT, _STEP, _AGENT, _COMPONENT),
     _role,

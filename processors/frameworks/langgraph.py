@@ -11,43 +11,36 @@ from collections.abc import Callable, Mapping
 from processors.model import REDACTION_MARKERS, JsonObject, json_text
 from processors.spans import AttributeValue
 
-CHAIN_PART_NAMES: frozenset[str] = frozenset({"Prompt"})
-CHAIN_PART_PREFIXES: tuple[str, ...] = ("Runnable",)
-CHAIN_PART_SUFFIXES: tuple[str, ...] = ("OutputParser", "PromptTemplate", "ToolsParser")
-"""What the classes are called that chains are put together from; they are no agents, whatever they hold."""
-
-GRAPH_STEP_NAMES: frozenset[str] = frozenset(
+STEP_NAMES = frozenset(
     {"agent", "call_agent", "call_model", "route_to_active_agent", "should_continue", "tools_condition"}
 )
 """Steps of ready-made graphs that an instrumentation takes for agents."""
 
-GRAPH_AGENT_CALLER = "call_agent"
+AGENT_CALLER = "call_agent"
 """The step that runs the agent after which its node is named."""
 
-GRAPH_SCOPES: frozenset[str] = frozenset(
-    {"openlit.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain"}
-)
+SCOPES = frozenset({"openlit.instrumentation.langchain", "opentelemetry.instrumentation.genai.langchain"})
 """Scopes of the instrumentations that do so."""
 
-UNNAMED_GRAPHS: frozenset[str] = frozenset({"LangGraph"})
-"""Names of graphs that nobody gave a name."""
+UNNAMED_GRAPHS = frozenset({"LangGraph"})
+"""Names of graphs without one of their own."""
 
-GRAPH_TOOL_NODES: frozenset[str] = frozenset({"tools"})
+TOOL_NODES = frozenset({"tools"})
 """Names of the nodes that execute calls; a graph without a name is not called by theirs."""
 
-GRAPH_NODE = "langgraph_node"
-GRAPH_PLACE = "langgraph_checkpoint_ns"
-GRAPH_PLACE_AROUND = "checkpoint_ns"
-GRAPH_TRIGGERS = "langgraph_triggers"
-GRAPH_AGENT = "lc_agent_name"
-"""What the metadata of a graph's spans tell: the node, its place, the place of the graph it is in, what set
-the node off, and the agent."""
+NODE = "langgraph_node"
+PLACE = "langgraph_checkpoint_ns"
+PLACE_AROUND = "checkpoint_ns"
+TRIGGERS = "langgraph_triggers"
+AGENT = "lc_agent_name"
+"""Keys in the metadata of a graph's spans: the node, its place, the place of the graph it is in, what set the
+node off, and the agent."""
 
-GRAPH_START = "__start__"
+START = "__start__"
 """What sets off the first step; alone it does so only for a function that is a graph's entry point."""
 
-GRAPH_INTEGRATION = "langgraph"
-"""What the metadata of a graph's spans tell under `ls_integration`."""
+INTEGRATION = "langgraph"
+"""The value of `ls_integration` in the metadata of a graph's spans."""
 
 PASSED_ON = "ParentCommand"
 """The exception by which an agent in a graph passes the conversation on to another one."""
@@ -61,9 +54,9 @@ _KIND_OF_FIRST = re.compile(
 _OPENING = frozenset({"human", "user", "system", "Human", "System"})
 
 
-def agent_of_graph(
+def agent_of(
     name: str,
-    told: Callable[[str], str],
+    text: Callable[[str], str],
     output: str | None,
     *,
     has_places: bool = True,
@@ -71,67 +64,69 @@ def agent_of_graph(
 ) -> str | None:
     """The name of the agent whose run a span within a graph is.
 
-    The empty text stands for the run of a graph that nobody named; None for a step, and for what is in no
-    graph, as the outermost graph is.
+    The empty text stands for the run of a graph without a name; None for a step, and for what is in no graph,
+    as the outermost graph is.
 
     Args:
         name: The span's own name.
-        told: What the span's metadata tell under a key; the empty text for nothing.
+        text: Returns the text under a key of the span's metadata; the empty text for nothing.
         output: What the span put out, None where that was not captured.
         has_places: False where every node bears its own place as the place of the graph that it is in.
         passed_on: True where the span ended by passing the conversation on to another agent, which
-            graphs with places tell otherwise.
+            graphs with places show in another way.
     """
-    if name and told(GRAPH_AGENT) == name:
+    if name and text(AGENT) == name:
         return name
-    node = told(GRAPH_NODE)
+    node = text(NODE)
     if not node:
         return None
     if name in UNNAMED_GRAPHS:
-        return "" if node in GRAPH_TOOL_NODES else node
+        return "" if node in TOOL_NODES else node
     if not has_places:
         is_node = node == name
-        if is_chain_part(name) or (is_node and (name == GRAPH_START or told(GRAPH_AGENT))):
+        if is_chain_part(name) or (is_node and (name == START or text(AGENT))):
             return None
-        gave_way = passed_on and is_node and name not in GRAPH_TOOL_NODES
-        in_call = node in GRAPH_TOOL_NODES and not is_node and (output is None or output in REDACTION_MARKERS)
+        gave_way = passed_on and is_node and name not in TOOL_NODES
+        in_call = node in TOOL_NODES and not is_node and (output is None or output in REDACTION_MARKERS)
         return name if gave_way or in_call or is_conversation(output) else None
-    around = told(GRAPH_PLACE_AROUND)
+    around = text(PLACE_AROUND)
     if not around:
-        triggers = told(GRAPH_TRIGGERS) if node == name != GRAPH_START else ""
-        return name if triggers.strip("[]\"' ") == GRAPH_START else None
+        triggers = text(TRIGGERS) if node == name != START else ""
+        return name if triggers.strip("[]\"' ") == START else None
     if is_chain_part(name):
         return None
-    begins_here = told(GRAPH_PLACE) == around
+    begins_here = text(PLACE) == around
     if begins_here and (node == name or output is None or output in REDACTION_MARKERS):
         return name
     return name if is_conversation(output) else None
 
 
-def told_by(metadata: "Mapping[str, AttributeValue] | JsonObject", prefix: str = "") -> Callable[[str], str]:
-    """What `metadata` tell under `prefix` and a key, as text; what is no text as JSON."""
+def texts_of(metadata: "Mapping[str, AttributeValue] | JsonObject", prefix: str = "") -> Callable[[str], str]:
+    """Returns the value of `metadata` under `prefix` and a key, as text; what is no text as JSON."""
 
-    def told(key: str) -> str:
+    def text(key: str) -> str:
         value = metadata.get(prefix + key)
         return value if isinstance(value, str) else "" if value is None else json_text(value)
 
-    return told
+    return text
 
 
 def is_graph(metadata: JsonObject) -> bool:
     """Whether these are the metadata of the run of a graph that is in no other."""
-    return metadata.get("ls_integration") == GRAPH_INTEGRATION and GRAPH_NODE not in metadata
+    return metadata.get("ls_integration") == INTEGRATION and NODE not in metadata
 
 
 def is_chain_part(name: str) -> bool:
-    """Whether `name` is that of a class which chains are put together from."""
+    """Whether `name` is a class that chains are put together from: no agent, whatever it holds."""
     return (
-        name in CHAIN_PART_NAMES or name.startswith(CHAIN_PART_PREFIXES) or name.endswith(CHAIN_PART_SUFFIXES)
+        name == "Prompt"
+        or name.startswith("Runnable")
+        or name.endswith(("OutputParser", "PromptTemplate", "ToolsParser"))
     )
 
 
 def is_conversation(output: str | None) -> bool:
-    """Whether the messages in `output` begin with what a user or the system said."""
+    """Whether the messages in `output` begin with one by a user or the system."""
     at = -1 if output is None else output.find(_MESSAGES, 0, _BEGINNING)
     if output is None or at < 0 or "[" in output[:at]:  # in a list they are what a step passes on
         return False

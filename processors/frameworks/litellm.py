@@ -4,8 +4,6 @@ Where a span of the application is current, the callback makes no span of its ow
 on that span what it knows, each call over the one before, and only these requests show every call.
 """
 
-from typing import Final
-
 from processors.model import JsonObject, decode_result
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import Conversation, Dialect, SpanRole
@@ -68,7 +66,7 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return read_model_response(fields) if fields.keys() - {"role"} else []
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "litellm",
     tuple(f"llm.{provider}.{field}" for provider in _PROVIDERS for field in _REQUEST),
     _role,

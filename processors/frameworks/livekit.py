@@ -1,7 +1,5 @@
 """LiveKit Agents: `lk.*` attributes, with content under `lk.pii.*` since version 1.7."""
 
-from typing import Final
-
 from processors.model import text_value
 from processors.shapes.attribute_reading import (
     OPERATION,
@@ -12,9 +10,9 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.known_names import transfer_or_function
 from processors.shapes.members import failure, list_at
 from processors.shapes.messages import ChatMessage, read_messages, said
-from processors.shapes.placeholder_names import transfer_or_function
 from processors.spans import Attributes, Span
 
 _TOOL_NAME = "lk.function_tool.name"
@@ -88,7 +86,7 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return said(first_text(attributes, _ANSWER), calls)
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "livekit",
     (_TOOL_NAME, _AGENT_NAME, _LABEL, _TURN, *_CHAT, *_CALLS),
     _role,

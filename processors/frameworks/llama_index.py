@@ -11,7 +11,6 @@ agent before it did, and before anything that this one does. So the times of the
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Final
 
 from processors.model import (
     ABSENT,
@@ -33,29 +32,28 @@ from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.shapes.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
 from processors.spans import Attributes, Span
 
-AGENT_WORKFLOW_SPANS: Final[frozenset[str]] = frozenset(
+AGENT_WORKFLOW_SPANS = frozenset(
     {"AgentWorkflow.run", "CodeActAgent.run", "FunctionAgent.run", "ReAct.forward", "ReActAgent.run"}
 )
 """Names of chains that are an agent's run as a workflow of steps; `ReAct.forward` is DSPy's."""
 
-AGENT_STEP: Final = ".setup_agent"
+AGENT_STEP = ".setup_agent"
 """How the name of a step ends that tells the agent which takes over."""
 
-REQUEST_PREPARATION: Final = "._prepare_chat_with_tools"
+REQUEST_PREPARATION = "._prepare_chat_with_tools"
 """How the name of a span ends in which a model's class puts a request together and asks nobody."""
 
-AGENT_IN_STEP: Final = '"current_agent_name": "'
+AGENT_IN_STEP = '"current_agent_name": "'
 """What stands before that agent's name in the JSON of a step."""
 
 _TEXT_BLOCK = re.compile(rf"TextBlock\(block_type='text', text={QUOTED}\)")
 _STEP_AGENT = re.compile(r"current_agent_name='([^'\"\\]+)'\)(?:\"\})?")
 _STEP_AGENT_LENGTH = 300
-_RUN_RESULT = "StopEvent(result=AgentOutput("
 
 
 def is_printed_result(text: str) -> bool:
     """Whether `text` is the printed outcome of an agent's run, and no text that a model wrote."""
-    return text.startswith(_RUN_RESULT)
+    return text.startswith("StopEvent(result=AgentOutput(")
 
 
 def answer_in_printed_result(text: str) -> str | None:
@@ -73,8 +71,6 @@ def agent_in_printed_step(text: str) -> str:
 _SCOPES = ("llamaindex.opentelemetry.tracer",)
 _GIVEN = "llamaindex.step.input_summary"
 _CALL_STEP = ".call_tool"
-_RUN = ".run"
-_TOOL_METHODS = (".acall", ".call")
 _MODEL_METHODS = (".achat", ".chat", ".astream_chat", ".stream_chat")
 _START, _END = "LLMChatStartEvent", "LLMChatEndEvent"
 _NAME = re.compile(r"ToolCall\(tool_name='([^'\\]+)', tool_kwargs=")
@@ -91,11 +87,11 @@ def _role(span: Span) -> SpanRole | None:
     if name.endswith(_CALL_STEP):
         is_call = (span.attributes.text(_GIVEN) or "").startswith("ToolCall(")
         return SpanRole.TOOL if is_call else SpanRole.OTHER
-    if name.endswith(_TOOL_METHODS):
+    if name.endswith((".acall", ".call")):
         return SpanRole.TOOL
     if name.endswith(AGENT_STEP):
         return SpanRole.STEP if agent_in_printed_step(span.attributes.text(_GIVEN) or "") else SpanRole.OTHER
-    if name.endswith(_RUN):
+    if name.endswith(".run"):
         return SpanRole.AGENT if name in AGENT_WORKFLOW_SPANS else SpanRole.WORKFLOW
     if name.endswith(_MODEL_METHODS) and not name.endswith(REQUEST_PREPARATION):
         # A wrapper has the name of the method that it wraps, and no events.
@@ -194,7 +190,7 @@ def _message(message: JsonObject) -> JsonValue:
     return {"role": message.get("role"), "content": parts, "tool_call_id": call_id}
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "llama_index",
     (_GIVEN, "llamaindex.run_id"),
     _role,
@@ -285,7 +281,7 @@ class _Stays:
         return self.runs[max(bisect_left(self._starts, self._trace.tree.starts[position]) - 1, 0)]
 
 
-REWRITE: Final = Rewrite(
+REWRITE = Rewrite(
     framework="LlamaIndex",
     what="divides the run of a workflow among the agents whose names its steps tell",
     stage="runs",

@@ -1,7 +1,6 @@
 """Mastra: `mastra.span.type` beside the GenAI conventions, and what its exporter wrote before those (0.3)."""
 
 from collections.abc import Mapping
-from typing import Final
 
 from processors.model import ABSENT, CallCategory, DecodedValue, text_value
 from processors.shapes.attribute_reading import after_prefix, first_arguments, first_result, first_text
@@ -29,12 +28,10 @@ _ROLES = roles(
     judge=("processor_run", "scorer_run", "classifier_evaluation"),
 )
 _STEP, _GENERATION = "model_step", "model_generation"
-_TOKENS = "gen_ai.usage.input_tokens"
 _CATEGORIES = {"mcp_tool_call": CallCategory.MCP, "provider_tool_call": CallCategory.SERVER}
 _INPUTS = ("mastra.agent_run.input", "mastra.workflow_run.input", "langfuse.observation.input", "input")
 _OUTPUTS = ("mastra.agent_run.output", "mastra.workflow_run.output", "langfuse.observation.output", "output")
 _RUN_SPAN_PREFIXES = ("agent.", "workflow.", "invoke_agent ", "invoke_workflow ")
-_TOOL_SPAN_PREFIXES = ("tool.execute ", "execute_tool ")
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -44,7 +41,7 @@ def _role(span: Span) -> SpanRole | None:
     if _answer_key(kind) in span.attributes:
         if kind == _STEP:
             return SpanRole.MODEL  # the request below it has no calls
-        if kind == _GENERATION and _TOKENS not in span.attributes:
+        if kind == _GENERATION and "gen_ai.usage.input_tokens" not in span.attributes:
             return SpanRole.OTHER  # all steps: each is a turn
     return _ROLES.get(kind.lower(), SpanRole.OTHER)
 
@@ -63,7 +60,7 @@ def _tool(span: Span) -> ToolReading:
         error = failure(message or (shown if isinstance(shown, str) else opened.result.text))
     return ToolReading(
         name=first_text(attributes, ("gen_ai.tool.name", "mastra.mcp_server_request.target_name")),
-        inferred_name=after_prefix(span.name, _TOOL_SPAN_PREFIXES),
+        inferred_name=after_prefix(span.name, ("tool.execute ", "execute_tool ")),
         call_id=first_text(attributes, ("gen_ai.tool.call.id", "toolCallId")),
         arguments=first_arguments(attributes, ("gen_ai.tool.call.arguments", "gen_ai.tool.input", "input")),
         result=opened.result,
@@ -120,4 +117,4 @@ def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
     return {call_id: AwaitedCall(request, reason if isinstance(reason, str) else "suspended")}
 
 
-DIALECT: Final = Dialect("mastra", (_TYPE,), _role, _tool, _agent, _conversation, rank=20)
+DIALECT = Dialect("mastra", (_TYPE,), _role, _tool, _agent, _conversation, rank=20)

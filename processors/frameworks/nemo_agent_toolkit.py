@@ -1,7 +1,5 @@
 """NVIDIA NeMo Agent Toolkit: `nat.*` attributes of its steps; `aiq.*` before it was renamed."""
 
-from typing import Final
-
 from processors.model import (
     JsonObject,
     JsonValue,
@@ -134,4 +132,4 @@ def _answered(printed: str) -> list[ChatMessage]:
     return read_messages(message, "assistant")
 
 
-DIALECT: Final = Dialect("nemo_agent_toolkit", _EVENTS, _role, _tool, _agent, _conversation, rank=20)
+DIALECT = Dialect("nemo_agent_toolkit", _EVENTS, _role, _tool, _agent, _conversation, rank=20)

@@ -1,9 +1,7 @@
 """OpenAI Agents SDK under Traceloop: a handoff's span is named before it is known who takes over."""
 
-from typing import Final
-
 from processors.shapes.dialect import SpanRole
-from processors.shapes.placeholder_names import UNKNOWN_HANDOFF_TARGET
+from processors.shapes.known_names import UNKNOWN_HANDOFF_TARGET
 from processors.shapes.rewriting import Found, Rewrite, RunScope, Trace
 
 _LOOK_AHEAD = 64
@@ -35,7 +33,7 @@ def _next_agent(handoff: int, run: RunScope, trace: Trace) -> str:
     return ""
 
 
-REWRITE: Final = Rewrite(
+REWRITE = Rewrite(
     framework="OpenAI Agents SDK, Traceloop",
     what="names handoffs after the agent that took over",
     stage="runs",

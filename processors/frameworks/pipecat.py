@@ -1,7 +1,5 @@
 """Pipecat: a conversation and its model's turns; only the histories of later turns tell of calls."""
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from processors.shapes.attribute_reading import first_text
@@ -15,7 +13,6 @@ _ID = "conversation.id"
 _INPUT = "input"
 _OUTPUT = "output"
 
-_EMPTY = "COMPLETED"
 _CANCELLED = "CANCELLED"
 """What replaces a result in a history that is empty, or never arrives; results are JSON."""
 
@@ -49,7 +46,7 @@ def _given(attributes: Attributes) -> list[ChatMessage]:
 
 
 def _opened(response: CallResponse) -> CallResponse:
-    if response.content == _EMPTY:
+    if response.content == "COMPLETED":
         return replace(response, has_content=False)
     return replace(response, failed=True) if response.content == _CANCELLED else response
 
@@ -61,7 +58,7 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return [ChatMessage("assistant", text), empty] if text else [empty]
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "pipecat",
     (_ID, _INPUT, _OUTPUT),
     _role,

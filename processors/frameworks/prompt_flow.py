@@ -1,7 +1,5 @@
 """Prompt flow: `framework` is `promptflow`, `span_type` says what a function was traced as."""
 
-from typing import Final
-
 from processors.shapes.attribute_reading import first_object, first_raw
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import (
@@ -41,6 +39,4 @@ def _conversation(span: Span) -> Conversation:
     )
 
 
-DIALECT: Final = Dialect(
-    "prompt_flow", ("framework",), _role, agent=_agent, conversation=_conversation, rank=60
-)
+DIALECT = Dialect("prompt_flow", ("framework",), _role, agent=_agent, conversation=_conversation, rank=60)

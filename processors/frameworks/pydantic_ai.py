@@ -5,7 +5,6 @@ whole history, with the place where this run begins.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from msgspec.structs import replace
 
@@ -35,7 +34,6 @@ _ANSWER = "final_result"
 _SHOWN_AS = "logfire.msg"
 _OFFERED = "model_request_parameters"
 _ANSWER_TOOLS = "output_tools"
-_OUTPUT_FUNCTION = "running output function"
 _DEFERRED = {"calls": "CallDeferred", "approvals": "ApprovalRequired"}
 """The lists in `DeferredToolRequests`, and the exception by which a tool puts a call in each."""
 _TRY_AGAIN = "\n\nFix the errors and try again."
@@ -127,7 +125,7 @@ def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
 def _gives_the_answer(span: Span) -> bool:
     """Whether a call only makes the run's result out of what the model answered."""
     shown_as = span.attributes.text(_SHOWN_AS) or span.name
-    return shown_as.startswith(_OUTPUT_FUNCTION)
+    return shown_as.startswith("running output function")
 
 
 def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
@@ -172,7 +170,7 @@ def _split_history(messages: list[ChatMessage], start: int) -> Conversation:
     return Conversation(lambda: messages[:position], lambda: messages[position:])
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "pydantic_ai",
     (_ARGUMENTS, _RESULT, _ALL_MESSAGES, _ALL_EVENTS, _ANSWER, _SHOWN_AS, _OFFERED),
     _role,

@@ -1,7 +1,5 @@
 """Rig, for Rust: GenAI conventions, with how a call came out, and an agent's question and answer as texts."""
 
-from typing import Final
-
 from processors.model import ToolError, text_value
 from processors.shapes.attribute_reading import first_text, operation_name
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
@@ -12,8 +10,6 @@ _OUTCOME = "gen_ai.tool.call.outcome"
 _PROMPT = "gen_ai.prompt"
 _ANSWER = "gen_ai.completion"
 _TARGET = "target"
-_OLDER = "rig::agent::"
-_OLDER_FAILURE = "Toolset error: "
 _OTHERS = frozenset({"langsmith.span.kind", "mastra.span.type"})
 
 
@@ -32,7 +28,7 @@ def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     outcome = first_text(attributes, (_OUTCOME,))
     message = first_text(attributes, ("gen_ai.tool.call.result",))
-    if not outcome and _is_older(attributes) and message.startswith(_OLDER_FAILURE):
+    if not outcome and _is_older(attributes) and message.startswith("Toolset error: "):
         return ToolReading(error=failure(message))
     if outcome in ("", "success"):
         return ToolReading()
@@ -51,7 +47,7 @@ def _agent(span: Span) -> AgentReading:
 
 def _is_older(attributes: Attributes) -> bool:
     """Whether a version made the span that starts a trace for every call, unless a span is around them."""
-    return (attributes.text(_TARGET) or "").startswith(_OLDER)
+    return (attributes.text(_TARGET) or "").startswith("rig::agent::")
 
 
-DIALECT: Final = Dialect("rig", (_OUTCOME, _PROMPT, _ANSWER, _TARGET), _role, _tool, _agent, rank=20)
+DIALECT = Dialect("rig", (_OUTCOME, _PROMPT, _ANSWER, _TARGET), _role, _tool, _agent, rank=20)

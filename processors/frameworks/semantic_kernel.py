@@ -5,7 +5,6 @@ value, also of the kernel's own content objects.
 """
 
 import re
-from typing import Final
 
 from processors.model import (
     ABSENT,
@@ -25,7 +24,6 @@ _DOTNET_SCOPE = "Microsoft.SemanticKernel"
 _DRAWN_NAME = re.compile(r"_[0-9a-f]{32}\Z")
 _NAME = "gen_ai.tool.name"
 _RESULT = "gen_ai.tool.call.result"
-_PLUGIN_SEPARATOR = "-"
 _AGENT_OPTION = "instructions_override"
 _PRINTED_CONTENTS = ("[TextContent(", "[ChatMessageContent(")
 _PRINTED_TEXT = re.compile(rf"content_type='text', text={QUOTED}, encoding=", re.DOTALL)
@@ -63,7 +61,7 @@ def _is_prompt(span: Span, name: str) -> bool:
     """Whether the function is a prompt that the program runs: one of no plugin that no model asked for."""
     if span.envelope.scope_name == _DOTNET_SCOPE:  # names functions alone; prompts get a random name
         return _DRAWN_NAME.search(name) is not None
-    return _PLUGIN_SEPARATOR not in name and "gen_ai.tool.call.id" not in span.attributes
+    return "-" not in name and "gen_ai.tool.call.id" not in span.attributes
 
 
 def _own_arguments(arguments: DecodedValue) -> DecodedValue:
@@ -91,4 +89,4 @@ def _printed_contents(span: Span) -> DecodedValue:
     return decode_result(joined) if printed.startswith(_PRINTED_CONTENTS[0]) else text_value(joined)
 
 
-DIALECT: Final = Dialect("semantic_kernel", (_NAME,), _role, _tool, _agent, rank=9)
+DIALECT = Dialect("semantic_kernel", (_NAME,), _role, _tool, _agent, rank=9)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final
 
 from processors.model import ABSENT, CallCategory, decode_result, text_value
 from processors.shapes.attribute_reading import first_result, first_text, operation_name
@@ -14,9 +13,9 @@ from processors.shapes.dialect import (
     SpanRole,
     ToolReading,
 )
+from processors.shapes.known_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.shapes.members import failure, objects_at, text_at
 from processors.shapes.messages import CallRequest, last_text, read_messages
-from processors.shapes.placeholder_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.shapes.result_envelope import BLOCKS, open_result
 from processors.spans import Span
 
@@ -100,6 +99,6 @@ def _answer(span: Span) -> str | None:
     return None if answer is None else answer.removesuffix("\n")
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "strands", (_STATUS, _OLDER_STATUS, "gen_ai.event.start_time"), _role, _tool, _agent, rank=8
 )

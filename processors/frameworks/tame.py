@@ -3,9 +3,6 @@
 What each reads, and which versions it was built from, is in `README.md`.
 """
 
-from collections.abc import Sequence
-from typing import Final
-
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.dialect import (
     Conversation,
@@ -26,7 +23,7 @@ def _service_of_quarkus(span: Span) -> str:
     return name_after("langchain4j.aiservices.")(span).partition(".")[0]
 
 
-TABLE: Final[Sequence[Dialect]] = (
+TABLE = (
     Dialect(  # Langfuse attributes, with agents and failures told in another way
         name="agent_sdk_go",
         rank=20,

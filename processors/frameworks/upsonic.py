@@ -1,7 +1,5 @@
 """Upsonic: `upsonic.*` attributes of its runs and tools, with values where Langfuse looks for them."""
 
-from typing import Final
-
 from processors.model import DecodedValue, ValueState, decode_result, text_value, value_of
 from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text
 from processors.shapes.chat_envelope import first_output
@@ -12,8 +10,6 @@ from processors.spans import Attributes, Span
 
 _AGENT = "upsonic.agent.name"
 _TOOL = "upsonic.tool.name"
-_RESULT = "langfuse.observation.output"
-_PRINTED_WRAPPER = "{'func': "
 
 
 def _tool(span: Span) -> ToolReading:
@@ -41,9 +37,9 @@ def _agent(span: Span) -> AgentReading:
 
 def _result(attributes: Attributes) -> OpenedResult:
     """What the function returned, out of the wrapper that is printed around it."""
-    decoded = first_decoded(attributes, (_RESULT,), decode_result)
+    decoded = first_decoded(attributes, ("langfuse.observation.output",), decode_result)
     printed = decoded.text or ""
-    if not printed.startswith(_PRINTED_WRAPPER):
+    if not printed.startswith("{'func': "):
         return open_result(decoded)
     value = object_at(decode_result(printed).value)
     if value.keys() == {"func"}:
@@ -51,7 +47,7 @@ def _result(attributes: Attributes) -> OpenedResult:
     return OpenedResult(DecodedValue(None, printed, ValueState.TRUNCATED))
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "upsonic",
     (_AGENT, _TOOL),
     role=by_signs(Sign(SpanRole.TOOL, present=(_TOOL,)), Sign(SpanRole.AGENT)),

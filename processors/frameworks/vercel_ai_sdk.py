@@ -3,8 +3,6 @@
 Version 7 itself writes the GenAI semantic conventions.
 """
 
-from typing import Final
-
 from processors.model import DecodedValue, text_value
 from processors.shapes.attribute_reading import first_object, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
@@ -74,7 +72,7 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return messages
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "vercel_ai_sdk",
     (_OPERATION,),
     _role,

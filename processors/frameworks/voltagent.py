@@ -1,7 +1,5 @@
 """VoltAgent: `span.type` for what runs inside an agent, `entity.*` for the agent, bare inputs and outputs."""
 
-from typing import Final
-
 from msgspec.structs import replace
 
 from processors.shapes.dialect import (
@@ -56,7 +54,7 @@ def _agent(span: Span) -> AgentReading:
     return replace(reading, inferred_name=span.name) if _role(span) is SpanRole.AGENT else reading
 
 
-DIALECT: Final = Dialect(
+DIALECT = Dialect(
     "voltagent",
     ("span.type", "entity.type", "voltagent.operation_id", "voltagent.agent.id"),
     _role,

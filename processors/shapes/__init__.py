@@ -24,6 +24,15 @@ from processors.shapes.dialect import (
     ToolReading,
 )
 from processors.shapes.dialect_mapping import DialectMapping
+from processors.shapes.known_names import (
+    AGENT_NAME_RESOURCE_ATTRIBUTES,
+    FINAL_ANSWER_TOOL_NAMES,
+    FINAL_ANSWER_TOOL_PREFIX,
+    HANDOFF_TOOL_PREFIXES,
+    MCP_NAME_SEPARATORS,
+    SYNTHETIC_TOOL_NAMES,
+    is_placeholder_agent,
+)
 from processors.shapes.messages import (
     ANSWERED_CALL_MARKERS,
     PROVIDER_CALL_MARKERS,
@@ -39,15 +48,6 @@ from processors.shapes.messages import (
     waits_for,
 )
 from processors.shapes.model_usage import NO_USAGE, USAGE_KEYS, UsageReading, merged_usage, usage_plan
-from processors.shapes.placeholder_names import (
-    AGENT_NAME_RESOURCE_ATTRIBUTES,
-    FINAL_ANSWER_TOOL_NAMES,
-    FINAL_ANSWER_TOOL_PREFIX,
-    HANDOFF_TOOL_PREFIXES,
-    MCP_NAME_SEPARATORS,
-    SYNTHETIC_TOOL_NAMES,
-    is_placeholder_agent,
-)
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.shapes.rewriting import (
     CarrierKind,

@@ -13,9 +13,9 @@ from processors.model import (
     text_value,
 )
 from processors.shapes.attribute_reading import arguments_of_recorded_call, first_decoded
+from processors.shapes.known_names import DATA_ANNOUNCEMENTS
 from processors.shapes.members import object_at, objects_at, value_at
 from processors.shapes.messages import is_role_pair, last_text, read_messages, text_of
-from processors.shapes.placeholder_names import DATA_ANNOUNCEMENTS
 from processors.spans import Attributes, AttributeValue
 
 _TASK_OPTIONS = frozenset(

@@ -27,7 +27,7 @@ from processors.model import (
     parse_text,
     text_value,
 )
-from processors.shapes.placeholder_names import BOGUS_CALL_IDS
+from processors.shapes.known_names import BOGUS_CALL_IDS
 from processors.spans import AttributeValue
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -47,7 +47,6 @@ _RESPONSE_TYPES = frozenset(
 )
 _RESPONSE_ENDING = "_tool_result"
 """How the types of results end that name the provider's tool: `web_search_tool_result`."""
-_FAILURE_ENDING = "_tool_result_error"
 _RESULT_KEYS = ("response", "result", "output", "content")
 _SERVER_RESPONSE = "server_tool_call_response"
 _SUCCESS = "OUTCOME_OK"
@@ -555,7 +554,7 @@ def _add_response(message: ChatMessage, part: JsonObject) -> str:
         failed = failed or content.get("outcome", _SUCCESS) != _SUCCESS
         content = next((content[key] for key in _RESULT_KEYS if key in content), content)
     if isinstance(content, dict):
-        failed = failed or str(content.get("type")).endswith(_FAILURE_ENDING)
+        failed = failed or str(content.get("type")).endswith("_tool_result_error")
     if isinstance(content, dict) and content.get("type") in ("error-text", "error-json", "text", "json"):
         failed = failed or str(content["type"]).startswith("error")
         content = content.get("value", content.get("text"))

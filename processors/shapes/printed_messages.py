@@ -18,9 +18,7 @@ QUOTED: Final = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 _CHAT_MESSAGE = re.compile(rf"id='.* content={QUOTED} type='TextMessage'\s*", re.DOTALL)
 _TOOL_CONTENT = re.compile(rf"content={QUOTED}")
 _BEFORE_CALL_ID = (" additional_kwargs=", " response_metadata=", " name='", " id='", " tool_call_id='")
-_CALL_ID = " tool_call_id='"
 _STATUS = re.compile(r" status='(\w+)'")
-_PRINTED_OUTPUT = ("Response", "{'")
 _OUTPUT_ITEM = re.compile(r"Response[A-Z]\w*\(")
 _STRING = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _OUTPUT_CALL = re.compile(
@@ -62,7 +60,7 @@ def printed_tool_message(text: str) -> PrintedToolMessage | None:
         return None
     # The fields in between hold whatever data there was, so the id is looked for from the end.
     fields = text[match.end() :]
-    _, found, after = fields.rpartition(_CALL_ID)
+    _, found, after = fields.rpartition(" tool_call_id='")
     call_id, quote, rest = after.partition("'")
     if not (found and quote and fields.startswith(_BEFORE_CALL_ID)):
         return None
@@ -89,7 +87,7 @@ def opened_answer(message: ChatMessage) -> ChatMessage:
     The printed objects are calls that the model asks for, messages and whole responses; any other item of a
     response says nothing. What is no printed object is the model's own text.
     """
-    if not message.text.startswith(_PRINTED_OUTPUT):
+    if not message.text.startswith(("Response", "{'")):
         return message
     opened = replace(message, text="", requests=list(message.requests))
     texts: list[str] = []

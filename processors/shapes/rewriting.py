@@ -24,9 +24,9 @@ from processors.shapes.dialect import (
     SpanRole,
     ToolReading,
 )
+from processors.shapes.known_names import AGENT_NAME_OF_TURN, is_placeholder_agent
 from processors.shapes.messages import ChatMessage
 from processors.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
-from processors.shapes.placeholder_names import AGENT_NAME_OF_TURN, is_placeholder_agent
 from processors.spans import STATUS_ERROR, Attributes, Span, SpanTree, text_in
 
 _FINISH_REASONS: Final = (

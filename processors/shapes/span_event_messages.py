@@ -15,7 +15,6 @@ from processors.shapes.result_envelope import BLOCKS, open_result
 from processors.spans import Attributes, AttributeValue, Span
 
 _DETAILS_EVENT = "gen_ai.client.inference.operation.details"
-_EVENT_CONTENT = "gen_ai.event.content"
 _MESSAGE_EVENTS = {
     "gen_ai.system.message": "system",
     "gen_ai.user.message": "user",
@@ -24,7 +23,6 @@ _MESSAGE_EVENTS = {
 }
 _CALL_ID = ("id",)
 _CHOICE = "gen_ai.choice"
-_ANSWER = "gen_ai.assistant.message"
 
 
 def messages_in_attributes(attributes: Attributes) -> Conversation:
@@ -59,7 +57,7 @@ def messages_in_events(span: Span) -> Conversation:
 
 def _message(role: str, attributes: Attributes) -> ChatMessage:
     fields: JsonObject = {"role": role, **{key: json_value(attributes.get(key)) for key in attributes}}
-    body = fields.pop(_EVENT_CONTENT, None)
+    body = fields.pop("gen_ai.event.content", None)
     if body is not None:
         content = decode_result(body).value
         fields.update(content if isinstance(content, dict) else {"content": body})
@@ -115,7 +113,7 @@ def read_recorded_events(raw: AttributeValue) -> Conversation:
         answers = [event.get("event.name") == _CHOICE for event in events]
         if True not in answers:
             for position in range(len(events) - 1, -1, -1):
-                if events[position].get("event.name") != _ANSWER:
+                if events[position].get("event.name") != "gen_ai.assistant.message":
                     break
                 answers[position] = True
         default: Role = "assistant" if is_output else "user"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from processors.frameworks.langgraph import agent_of_graph
+from processors.frameworks.langgraph import agent_of
 
 CONVERSATION = (
     '{"messages":[{"lc":1,"type":"constructor","id":["langchain_core","messages","HumanMessage"]}]}'
@@ -14,9 +14,7 @@ PLACE = {"langgraph_checkpoint_ns": "a:1", "checkpoint_ns": "a:1"}
 
 def agent(name: str, told: Mapping[str, str], output: str | None, *, passed_on: bool = False) -> str | None:
     metadata = {**PLACE, **told}
-    return agent_of_graph(
-        name, lambda key: metadata.get(key, ""), output, has_places=False, passed_on=passed_on
-    )
+    return agent_of(name, lambda key: metadata.get(key, ""), output, has_places=False, passed_on=passed_on)
 
 
 def test_the_graph_of_an_agent_bears_its_name() -> None:

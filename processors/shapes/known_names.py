@@ -1,7 +1,7 @@
 """Names that instrumentations write where they know none, and tools that are no real calls.
 
-All of these are bound to versions of the frameworks that write them. They stand here as data, so that a
-new one is one line.
+All of these are bound to versions of the frameworks that write them. They are data, so that a new one is one
+line.
 """
 
 import re
@@ -21,7 +21,7 @@ PLACEHOLDER_AGENT_NAMES: frozenset[str] = frozenset(
 """Agent names that name no agent, in lower case."""
 
 AGENT_NAME_OF_TURN = "gen_ai.agent.name"
-"""The attribute with which a model's span tells for which agent the model answered."""
+"""The attribute of a model's span that names the agent for which the model answered."""
 
 AGENT_NAME_RESOURCE_ATTRIBUTES: tuple[str, ...] = ("gen_ai.agent.name", "service.name")
 """Resource attributes that name the agent where no span does, in this order."""
@@ -32,7 +32,7 @@ GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
         "graph", "main", "root",
     }
 )  # fmt: skip
-"""Names of graphs and chains that nobody gave a name."""
+"""Names of graphs and chains without one of their own."""
 
 HOOK_KEYS: tuple[str, ...] = ("hook_event", "hook_event_name", "hook_name", "hook.event", "hook.name")
 """Attributes of the spans of hooks, which run before and after a call and name its tool."""
@@ -46,7 +46,7 @@ BOGUS_CALL_IDS: frozenset[str] = frozenset(
 """Call ids that identify no call."""
 
 SYNTHETIC_TOOL_NAMES: frozenset[str] = frozenset({"(merged tools)", "mcp_list_tools"})
-"""Tools that no model called: what an instrumentation makes up, or what a framework itself asks a server."""
+"""Tools that no model called: an instrumentation's own, or what a framework itself requests of a server."""
 
 FINAL_ANSWER_TOOL_NAMES: frozenset[str] = frozenset(
     {
@@ -86,7 +86,7 @@ DELEGATION_TOOL_NAMES: frozenset[str] = frozenset(
         "forward_task_to_member", "transfer_task_to_member",
     }
 )  # fmt: skip
-"""Tools with which frameworks let an agent give work to another one and get its answer."""
+"""Tools with which an agent gives work to another one and gets its answer."""
 
 AGENT_TOOL_TYPES: frozenset[str] = frozenset({"AgentTool", "agent"})
 """Values of a tool's type that mean an agent used as a tool."""
@@ -95,14 +95,14 @@ RETRIEVAL_TOOL_TYPES: frozenset[str] = frozenset({"datastore", "retriever"})
 """Values of a tool's type that mean a look-up in stored documents."""
 
 MCP_NAME_SEPARATORS: tuple[str, ...] = ("__", ".", "/", ":")
-"""What stands between the name of an MCP server and the name of a tool in a combined name."""
+"""What separates the name of an MCP server from the name of a tool in a combined name."""
 
 
 MADE_UP_AGENT_NAME = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:[0-9a-f]{16}){1,2}|"
     r"agent_(?=[a-z]*[A-Z])[A-Za-z]{16}"
 )
-"""Names that frameworks draw anew for every agent that was given none: an id, or random letters."""
+"""Random names that frameworks give to agents without one: an id, or letters."""
 _SHORTEST_MADE_UP = 16
 
 
@@ -120,6 +120,15 @@ def handoff_or_function(name: str) -> CallCategory:
 def transfer_or_function(name: str) -> CallCategory:
     """The same for emitters where a tool that is called just `handoff` is any tool."""
     return CallCategory.HANDOFF if name.startswith(HANDOFF_TOOL_PREFIXES) else CallCategory.FUNCTION
+
+
+def category_by_name(name: str) -> CallCategory:
+    """The category of a call of the tool `name`, as far as the name alone shows it."""
+    if name.startswith(HANDOFF_TOOL_PREFIXES):
+        return CallCategory.HANDOFF
+    if name in FINAL_ANSWER_TOOL_NAMES:
+        return CallCategory.FINAL_ANSWER
+    return CallCategory.AGENT if name in DELEGATION_TOOL_NAMES else CallCategory.FUNCTION
 
 
 def is_around_call(span: Span) -> bool:
