@@ -28,6 +28,7 @@ from processors.model import (
     text_value,
 )
 from processors.shapes.known_names import BOGUS_CALL_IDS
+from processors.shapes.members import list_at, object_at, objects_at, text_at, value_at
 from processors.spans import AttributeValue
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -39,6 +40,9 @@ _ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
     "ai": "assistant", "model": "assistant", "bot": "assistant", "tool": "tool", "function": "tool",
     "ipython": "tool",
+}  # fmt: skip
+_CLASS_ROLES: dict[str, Role] = {
+    "AIMessage": "assistant", "HumanMessage": "user", "ToolMessage": "tool", "System": "system",
 }  # fmt: skip
 _SERVER_CALLS = frozenset({"server_tool_call", "server_tool_use", "mcp_tool_use", "mcp_call"})
 """Types of calls at a model's provider that bear a name."""
@@ -92,9 +96,9 @@ PROVIDER_CALL_MARKERS = (
     b"server_tool", b"mcp_call", b"_search_call", b"srvtoolu_", b"mcptoolu_", b"interpreter_call",
     b"generation_call", b"xecutable", b'"builtin"',
 )  # fmt: skip
-"""What stands in the bytes of a span whose messages hold calls that ran at the model's provider."""
+"""What the bytes of a span contain whose messages hold calls that ran at the model's provider."""
 ANSWERED_CALL_MARKERS = (b"tool_call_response", b"tool-result", b"tool_result", b"unctionResponse")
-"""What stands in the bytes of an answer that holds results of calls."""
+"""What the bytes of an answer contain that holds results of calls."""
 
 _ANSWERS = ("choices", "candidates", "generations", "output")
 """Where a response of a provider or a framework holds what the model answered."""
@@ -113,7 +117,7 @@ class CallRequest(Struct, frozen=True):
     runs_at_provider: bool = False
     """True for tools that the model's provider runs itself."""
     gives_answer: bool = False
-    """True for tools through which the model gives its answer, where the span tells which those are."""
+    """True for tools through which the model gives its answer, where the span lists these."""
 
 
 class CallResponse(Struct, frozen=True):
@@ -217,8 +221,7 @@ def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage
         return read_messages(content, "assistant")
     calls = content.get("toolCalls")
     if isinstance(calls, list):
-        text = content.get("text")
-        return said(text if isinstance(text, str) else "", calls)
+        return said(text_at(content, "text"), calls)
     for key in _ANSWERS:
         items = content.get(key)
         if isinstance(items, dict):
@@ -260,13 +263,10 @@ def in_turns(messages: Sequence[ChatMessage]) -> list[Message]:
 
 def is_role_pair(item: JsonValue) -> bool:
     """Whether `item` is a message written as a list of its role and its text."""
-    return (
-        isinstance(item, list)
-        and len(item) == 2
-        and isinstance(item[0], str)
-        and item[0] in _ROLES
-        and isinstance(item[1], str)
-    )
+    match item:
+        case [str(role), str()]:
+            return role in _ROLES
+    return False
 
 
 def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
@@ -274,7 +274,7 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
     for key in ("message", "data", "kwargs"):
         inner = item.get(key)
         if isinstance(inner, dict) and ("parts" not in item and "content" not in item):
-            item = {"role": item.get("role") or _type_role(item) or _class_role(item), **inner}
+            item = {"role": item.get("role") or _role_of_class(item), **inner}
     kind = item.get("type")
     role_name = item.get("role")
     if not isinstance(role_name, str) and isinstance(kind, str):
@@ -289,14 +289,13 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
         # A tool's message may bear the tool's name as its role.
         other: Role = "tool" if "additional_kwargs" in item else default_role
         role = _ROLES.get(role_name.lower(), other)
-    message = ChatMessage(role, finish_reason=_string(item.get("finish_reason")))
+    message = ChatMessage(role, finish_reason=text_at(item, "finish_reason"))
     calls = item.get("tool_calls")
     for call in _members(calls):
         add_request(message, call)
     if isinstance(calls, str) and is_broken_data(calls):
         message.unreadable = calls
-    old_call = item.get("function_call")
-    if isinstance(old_call, dict):
+    if isinstance(old_call := item.get("function_call"), dict):
         add_request(message, old_call)
     content = item.get("parts", item.get("content"))
     if content is None:
@@ -304,8 +303,8 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
     if role == "tool" and not _has_response(content):
         message.responses.append(
             CallResponse(
-                _string(item.get("tool_call_id") or item.get("id")),
-                _string(item.get("name")),
+                text_at(item, "tool_call_id") or text_at(item, "id"),
+                text_at(item, "name"),
                 _response_content(content),
                 failed=item.get("status") == "error" or item.get("is_error") is True,
                 has_content=not item.keys().isdisjoint(("parts", "content", "contents")),
@@ -329,29 +328,23 @@ def text_of(content: JsonValue) -> str:
     return message.text
 
 
-def last_text(messages: Iterable[ChatMessage], role: Role) -> str | None:
+def last_text(messages: Sequence[ChatMessage], role: Role) -> str | None:
     """The text of the last message of `role` that has any, or None.
 
-    Of a message that holds calls or results as well it is what stands after them, if anything does.
+    Of a message that holds calls or results as well it is what follows them, if anything does.
     """
-    found = None
-    for message in messages:
-        if message.role == role and message.text:
-            found = message.closing or message.text
-    return found
+    texts = (message.closing or message.text for message in reversed(messages) if message.role == role)
+    return next(filter(None, texts), None)
 
 
-def last_content(messages: Iterable[ChatMessage], role: Role) -> DecodedValue:
+def last_content(messages: Sequence[ChatMessage], role: Role) -> DecodedValue:
     """`last_text`, or `TRUNCATED` where the last message of `role` that has any text cannot be read."""
-    found = ABSENT
-    for message in messages:
-        if message.role != role:
-            continue
-        if message.unreadable:
-            found = DecodedValue(None, message.unreadable, ValueState.TRUNCATED)
-        elif message.text:
-            found = text_value(message.closing or message.text)
-    return found
+    for message in reversed(messages):
+        if message.role == role and message.unreadable:
+            return DecodedValue(None, message.unreadable, ValueState.TRUNCATED)
+        if message.role == role and message.text:
+            return text_value(message.closing or message.text)
+    return ABSENT
 
 
 def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
@@ -392,8 +385,7 @@ def is_call_id(call_id: str | None) -> bool:
 def add_request(message: ChatMessage, call: JsonObject) -> None:
     """Add the tool call in `call`, in any provider's shape, to a message; one without a name is left out."""
     inner = call.get("tool_call")
-    if isinstance(inner, dict):
-        call = inner
+    call = inner if isinstance(inner, dict) else call
     function = call.get("function")
     named = function if isinstance(function, dict) else call
     kind = call.get("type")
@@ -401,7 +393,7 @@ def add_request(message: ChatMessage, call: JsonObject) -> None:
         kind in _PROVIDER_TYPES or call.get("builtin") is True or call.get("providerExecuted") is True
     )
     name = _first_string(named, "name", "toolName", "tool_name")
-    of_kind = _PROVIDER_CALLS.get(name or _string(kind), "")
+    of_kind = _PROVIDER_CALLS.get(name or text_at(call, "type"), "")
     if of_kind:
         name, at_provider = of_kind, True
     if not name:
@@ -440,37 +432,22 @@ def _add_result_at_provider(message: ChatMessage, call: JsonObject, call_id: str
 def said(text: str, calls: JsonValue = None) -> list[ChatMessage]:
     """The assistant's message of `text` and of the calls in a list; none where there is neither."""
     message = ChatMessage("assistant", text)
-    for call in calls if isinstance(calls, list) else ():
-        if isinstance(call, dict):
-            inner = call.get("payload")
-            add_request(message, inner if isinstance(inner, dict) else call)
+    for call in objects_at(calls):
+        add_request(message, object_at(call, "payload") or call)
     return [message] if message.text or message.requests else []
 
 
-def _type_role(item: JsonObject) -> JsonValue:
-    """The type of a serialised message, where it is a role and not how the message was serialised."""
-    kind = item.get("type")
-    return kind if isinstance(kind, str) and kind in _ROLES else None
-
-
-_CLASS_ROLES: dict[str, Role] = {
-    "AIMessage": "assistant", "HumanMessage": "user", "ToolMessage": "tool", "System": "system",
-}  # fmt: skip
-
-
-def _class_role(item: JsonObject) -> JsonValue:
-    """The role behind a serialised message class: `[..., "AIMessage"]`."""
-    path = item.get("id")
-    name = path[-1] if isinstance(path, list) and path else None
-    if isinstance(name, str):
-        for part, role in _CLASS_ROLES.items():
-            if part in name:
-                return role
-    return None
+def _role_of_class(item: JsonObject) -> JsonValue:
+    """The role of a serialised message: its type, else by its class, as in `[..., "AIMessage"]`."""
+    kind = text_at(item, "type")
+    if kind in _ROLES:
+        return kind
+    name = text_at(list_at(item, "id")[-1:], 0)
+    return next((role for part, role in _CLASS_ROLES.items() if part in name), None)
 
 
 def _is_request(kind: JsonValue) -> bool:
-    return isinstance(kind, str) and (kind in _REQUEST_TYPES or kind in _PROVIDER_CALLS)
+    return isinstance(kind, str) and kind in _REQUEST_TYPES
 
 
 def _is_response(kind: JsonValue) -> bool:
@@ -567,10 +544,7 @@ def _add_response(message: ChatMessage, part: JsonObject) -> str:
 
 
 def _has_response(content: JsonValue) -> bool:
-    return isinstance(content, list) and any(
-        isinstance(part, dict) and (_is_response(part.get("type")) or "toolResult" in part)
-        for part in content
-    )
+    return any(_is_response(part.get("type")) or "toolResult" in part for part in objects_at(content))
 
 
 def _response_content(content: JsonValue) -> JsonValue:
@@ -590,8 +564,8 @@ def _response_content(content: JsonValue) -> JsonValue:
         ]
         if len(texts) == len(content):
             return "\n".join(texts)
-        if len(content) == 1 and isinstance(content[0], dict) and content[0].keys() == {"json"}:
-            return content[0]["json"]
+        if len(content) == 1 and object_at(content, 0).keys() == {"json"}:
+            return value_at(content, 0, "json")
     return content
 
 
@@ -603,7 +577,3 @@ def _first_string(mapping: JsonObject, *keys: str) -> str:
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
     return ""
-
-
-def _string(value: JsonValue) -> str:
-    return value if isinstance(value, str) else ""
