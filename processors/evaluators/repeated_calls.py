@@ -31,7 +31,6 @@ from processors.model import (
     Evaluator,
     EvaluatorExample,
     JsonObject,
-    JsonValue,
     NotEvaluated,
     RunFacts,
     Score,
@@ -63,7 +62,7 @@ class ToolRepetition(Evaluator):
     the repetition part of DeepEval's agent loop detection.
 
     There is nothing to expect. A run without calls scores 1 (k is 0). Where arguments are not known, the
-    run is graded only if they could not change the score.
+    run is graded only if they cannot change the score.
 
     Example: with the default threshold of 3, search("a"), search("b"), search("a"), search("a")
     scores 0.5, since one call was made 3 times.
@@ -113,45 +112,26 @@ class ToolRepetition(Evaluator):
         Then how large a group could be if the calls of a tool whose arguments are not known were all
         identical, and the first such call, if there is any.
         """
-        by_tool: dict[str, list[ToolCall]] = {}
         seen = calls_of(run, self._categories)
-        names = canonical_tool_names(seen)
-        if len(set(names)) == len(names):  # no tool was called twice, and arguments decide nothing
+        tools = _by_tool(seen)
+        if len(tools) == len(seen):  # no tool was called twice, and arguments decide nothing
             return (1, seen[0].name, 1, None) if seen else (0, "", 0, None)
-        for name, call in zip(names, seen, strict=True):
-            by_tool.setdefault(name, []).append(call)
         count, doubtful, tool = 0, 0, ""
-        unread: ToolCall | None = None
-        for calls in by_tool.values():
+        doubted: ToolCall | None = None
+        for calls in tools:
             if len(calls) <= count:
                 continue
-            known: dict[Hashable, int] = {}
-            not_known = 0
-            masked: list[tuple[ToolCall, JsonObject]] = []
-            for call in calls:
-                arguments = readable_arguments(call)
-                if arguments is None:
-                    not_known += 1
-                    unread = unread or call
-                    continue
-                if may_be_masked(call.arguments_text) and holds_mask(arguments):
-                    masked.append((call, arguments))
-                    continue
-                # A single call is compared with none.
-                key = equality_key(arguments) if len(calls) > 1 else None
-                known[key] = known.get(key, 0) + 1
-            # A call is identical with itself, also where its arguments are not known.
-            largest = max(known.values(), default=1)
-            most = max(known.values(), default=0)
+            groups, unread, masked = _by_arguments(calls, _all)
+            most = max(map(len, groups.values()), default=0)
+            largest = most or 1  # a call is identical with itself, also where its arguments are not known
+            doubted = doubted or next(iter([*unread, *(call for call, _ in masked)]), None)
             if masked:
-                unread = unread or masked[0][0]
                 readable = [call for call in calls if readable_arguments(call) is not None]
-                alike = _alike(readable, masked, lambda arguments: arguments)
-                most = max(most, *[len(group) for _, group in alike])
-            doubtful = max(doubtful, most + not_known)
+                most = max(most, *[len(group) for _, group in _alike(readable, masked, _all)])
+            doubtful = max(doubtful, most + len(unread))
             if largest > count:
                 count, tool = largest, calls[0].name
-        return count, tool, doubtful, unread
+        return count, tool, doubtful, doubted
 
 
 class ToolErrorRecoveryConfig(ToolSelectionConfig):
@@ -170,7 +150,7 @@ class ToolErrorRecovery(Evaluator):
     score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
     call failed when it `looks_failed` (`processors.comparison.captured_value`). The later call need not
     succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later. Requests
-    for tools that the run did not have are no failed calls here: `tool-known` tells of them.
+    for tools that the run did not have are no failed calls here: `tool-known` reports them.
 
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
     unrecovered.
@@ -218,16 +198,16 @@ class ToolErrorRecovery(Evaluator):
             else:
                 unrecovered.append(call.name)
         recovered = len(failed) - len(unrecovered)
-        shown = list(dict.fromkeys(unrecovered))[:_SHOWN_TOOLS]
-        not_recovered: list[JsonValue] = [*shown]
+        not_recovered = list(dict.fromkeys(unrecovered))[:_SHOWN_TOOLS]
+        details: JsonObject = {
+            "failed": len(failed),
+            "recovered": recovered,
+            "not_recovered": [*not_recovered],
+        }
         lines = [f"failed: {len(failed)}", f"recovered: {recovered}"]
-        if shown:
-            lines.append(f"not recovered: {', '.join(shown)}")
-        return Score(
-            recovered / len(failed),
-            {"failed": len(failed), "recovered": recovered, "not_recovered": not_recovered},
-            tuple(lines),
-        )
+        if not_recovered:
+            lines.append(f"not recovered: {', '.join(not_recovered)}")
+        return Score(recovered / len(failed), details, tuple(lines))
 
 
 class DuplicateSideEffectConfig(EvaluatorModel):
@@ -241,7 +221,7 @@ class DuplicateSideEffectConfig(EvaluatorModel):
     after_unclear_failure: Literal["advisory", "fail", "ignore"] = Field(
         default="advisory",
         description="What a repetition is after a time-out or a status of 5xx, which may have taken effect: "
-        "advisory, told in details and explanation; fail, as after a success; ignore, a retry.",
+        "advisory, shown in details and explanation; fail, as after a success; ignore, a retry.",
     )
     idempotency_keys: tuple[str, ...] = Field(
         default=("idempotency_key", "idempotencyKey"),
@@ -264,14 +244,13 @@ class DuplicateSideEffect(Evaluator):
     """Whether no call with a side effect was made again, with the same arguments, after it succeeded: 1 or 0.
 
     score = 0 when a call of one of the `tools` follows one of the same tool with equal arguments
-    (`processors.comparison.value_equality`) that took effect, else 1. A call that ended in an error, or whose
-    result reads like one (`looks_failed` in `processors.comparison.captured_value`), did not, and its
-    repetition is a retry. Of calls that ran side by side only those that took effect repeat each other. Calls
-    that were asked for and not seen to run count for nothing.
+    (`processors.comparison.value_equality`) that took effect, else 1. After a failed call a repetition is a
+    retry. Of calls that ran side by side only those that took effect repeat each other. Calls that were
+    requested and never executed do not count.
 
     A call that ended in a time-out or a status of 5xx may have taken effect nevertheless: its repetition does
-    not change the score and is told as advisory, unless `after_unclear_failure` says otherwise or both calls
-    bear the same idempotency key.
+    not change the score and is shown as advisory, unless `after_unclear_failure` is set or both calls have
+    the same idempotency key.
 
     A run without calls scores 1. Where arguments are not known the run is graded only if they cannot decide.
 
@@ -296,11 +275,9 @@ class DuplicateSideEffect(Evaluator):
 
     def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
         self._tools = ToolPatterns(criteria.tools)
-        ignored = config.ignore_args
-        self._ignored = re.compile("|".join(map(translate, ignored))) if ignored else None
+        self._ignored = _names(config.ignore_args)
+        self._idempotency = _names(config.idempotency_keys)
         self._unclear = config.after_unclear_failure
-        keys = config.idempotency_keys
-        self._idempotency = re.compile("|".join(map(translate, keys))) if keys else None
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `content_not_captured` where arguments that are not known decide."""
@@ -330,39 +307,20 @@ class DuplicateSideEffect(Evaluator):
 
         Then a call whose unknown arguments may make another one of the first kind.
         """
-        by_tool: dict[str, list[ToolCall]] = {}
-        for call in run.calls:
-            if call.executed and call.name in self._tools:
-                by_tool.setdefault(canonical_tool_name(call.name), []).append(call)
         repeated: list[ToolCall] = []
         unclear: list[ToolCall] = []
         undecided: ToolCall | None = None
-        for calls in by_tool.values():
-            groups: dict[Hashable, list[ToolCall]] = {}
-            unread: ToolCall | None = None
-            masked: list[tuple[ToolCall, JsonObject]] = []
-            for call in calls:
-                arguments = readable_arguments(call)
-                if arguments is None:
-                    unread = unread or call
-                elif may_be_masked(call.arguments_text) and holds_mask(
-                    identifying := self._identifying(arguments)
-                ):
-                    masked.append((call, identifying))
-                else:
-                    groups.setdefault(equality_key(self._identifying(arguments)), []).append(call)
+        for calls in _by_tool([call for call in run.calls if call.executed and call.name in self._tools]):
+            groups, unread, masked = _by_arguments(calls, self._identifying)
             for group in groups.values():
                 repeated += _after_success(group)
                 if len(group) > 1 and self._unclear != "ignore":
                     unclear += self._after_unclear_failure(group)
-            for call, alike in _alike(calls, masked, self._identifying):
+            doubts = [*_alike(calls, masked, self._identifying)] if masked else []
+            for call, alike in [*doubts, *((call, calls) for call in unread[:1])]:
                 fails = self._unclear == "fail" and self._after_unclear_failure(alike)
                 if fails or _after_success(alike):
                     undecided = undecided or call
-            if unread is not None:
-                fails = self._unclear == "fail" and self._after_unclear_failure(calls)
-                if fails or _after_success(calls):
-                    undecided = undecided or unread
         return repeated, unclear, undecided
 
     def _after_unclear_failure(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
@@ -394,6 +352,46 @@ class DuplicateSideEffect(Evaluator):
         return {name: value for name, value in arguments.items() if ignored.match(name) is None}
 
 
+def _names(globs: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(map(translate, globs))) if globs else None
+
+
+def _all(arguments: JsonObject) -> JsonObject:
+    return arguments
+
+
+def _by_tool(calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+    by_tool: dict[str, list[ToolCall]] = {}
+    for name, call in zip(canonical_tool_names(calls), calls, strict=True):
+        by_tool.setdefault(name, []).append(call)
+    return [*by_tool.values()]
+
+
+def _by_arguments(
+    calls: Sequence[ToolCall], identifying: Callable[[JsonObject], JsonObject]
+) -> tuple[dict[Hashable, list[ToolCall]], list[ToolCall], list[tuple[ToolCall, JsonObject]]]:
+    """Calls of one tool in groups with equal arguments.
+
+    Then those whose arguments are not known, and those in whose arguments something is masked, with what
+    identifies them.
+    """
+    groups: dict[Hashable, list[ToolCall]] = {}
+    unread: list[ToolCall] = []
+    masked: list[tuple[ToolCall, JsonObject]] = []
+    for call in calls:
+        arguments = readable_arguments(call)
+        if arguments is None:
+            unread.append(call)
+            continue
+        arguments = identifying(arguments)
+        if may_be_masked(call.arguments_text) and holds_mask(arguments):
+            masked.append((call, arguments))
+        else:
+            # A single call is compared with none.
+            groups.setdefault(equality_key(arguments) if len(calls) > 1 else None, []).append(call)
+    return groups, unread, masked
+
+
 def _alike(
     calls: Sequence[ToolCall],
     masked: Sequence[tuple[ToolCall, JsonObject]],
@@ -404,8 +402,6 @@ def _alike(
     Masked arguments neither equal others nor differ from them but in what is known. Beyond what is compared,
     all may be alike; so may a call whose arguments are not known.
     """
-    if not masked:
-        return
     if len(masked) * len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
         yield masked[0][0], calls
         return
