@@ -9,9 +9,7 @@ import pytest
 from processors.evaluators.classification import BinaryClassification
 from processors.evaluators.output_match import Contains, ExactMatch, JsonSimilarity, RegexMatch
 from processors.evaluators.repeated_calls import DuplicateSideEffect, ToolRepetition
-from processors.evaluators.tool_args_flow import ToolArgsFlow
-from processors.evaluators.tool_args_grounded import ToolArgsGrounded
-from processors.evaluators.tool_args_schema import ToolArgsSchema
+from processors.evaluators.tool_args import ToolArgsFlow, ToolArgsGrounded, ToolArgsSchema
 from processors.evaluators.tool_calls import ToolCallArgs, ToolCallOutput
 from processors.evaluators.tool_constraints import ToolConstraints
 from processors.evaluators.tool_response_handling import ToolResponseHandling

@@ -258,7 +258,7 @@ def test_values_come_from_the_input_and_from_earlier_results() -> None:
     answer = _score(_evaluator("tool-args-grounded", None), run)
 
     assert pytest.approx(4 / 5) == answer.value
-    assert ("call 2, book.id: never told",) == answer.lines
+    assert ("call 2, book.id: not grounded",) == answer.lines
     assert {"checked": 5, "grounded": 4, "ungrounded": ["call 2, book.id"]} == answer.details
 
 
@@ -267,7 +267,7 @@ def test_an_explanation_of_grounding_names_the_path_and_never_the_value() -> Non
 
     answer = _score(_evaluator("tool-args-grounded", None), run)
 
-    assert "call 1, login.user.password: never told" in answer.lines
+    assert "call 1, login.user.password: not grounded" in answer.lines
     assert "hunter2" not in str(answer)
 
 

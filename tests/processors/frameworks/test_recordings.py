@@ -13,7 +13,7 @@ from processors.annotation.run_reader import run_from_json
 from processors.comparison.output import known_output
 from processors.evaluators.repeated_calls import ToolErrorRecovery, ToolErrorRecoveryConfig
 from processors.evaluators.run_error import RunError, RunErrorConfig
-from processors.evaluators.tool_args_schema import ToolArgsSchema, ToolArgsSchemaConfig
+from processors.evaluators.tool_args import ToolArgsSchema, ToolArgsSchemaConfig
 from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model.agent_run import AgentRun, ValueState

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from processors.evaluators.output_match import Contains, ExactMatch
-from processors.evaluators.tool_args_schema import ToolArgsSchema
+from processors.evaluators.tool_args import ToolArgsSchema
 from processors.evaluators.tool_calls import ToolCallArgs, ToolCallCount, ToolCallOutput
 from processors.evaluators.tool_policy import ToolKnown
 from processors.evaluators.trajectory import TrajectoryExact

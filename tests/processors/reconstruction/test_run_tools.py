@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.otlp.codec import split_request
-from processors.evaluators.tool_args_schema import ToolArgsSchema, ToolArgsSchemaConfig
+from processors.evaluators.tool_args import ToolArgsSchema, ToolArgsSchemaConfig
 from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import Score

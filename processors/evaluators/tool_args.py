@@ -1,0 +1,585 @@
+"""Evaluators of arguments without expected ones: valid by a schema, returned by a call, or traceable.
+
+`tool-args-schema`, `tool-args-flow` and `tool-args-grounded`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic import Field
+from pydantic import JsonValue as AnyJson
+
+from processors.comparison import (
+    IncludeFailed,
+    JsonPath,
+    Place,
+    SchemaTooComplexError,
+    ToolPatterns,
+    ToolSelectionConfig,
+    UnresolvedReferenceError,
+    check_schema,
+    comparable_arguments,
+    comparable_result_text,
+    comparable_result_value,
+    equality_key,
+    is_oversized,
+    known_equality,
+    leaves,
+    parse_json_path,
+    place_text,
+    readable_arguments,
+    schema_violations,
+    unknown_arguments,
+    unknown_result,
+)
+from processors.documents import EvaluatorModel
+from processors.model import (
+    MAX_ASSIGNMENT_ATTEMPTS,
+    AgentRun,
+    Evaluator,
+    EvaluatorExample,
+    JsonValue,
+    NotEvaluated,
+    RunFacts,
+    Score,
+    ToolCall,
+    ValueState,
+    canonical_tool_name,
+    has_mask,
+    hides_member,
+    holds_mask,
+    may_be_masked,
+)
+from processors.response_handling import Evidence, EvidenceTooLargeError
+
+_SHOWN_VIOLATIONS = 20
+_NO_OBJECT = "arguments: no JSON object"
+_CHOICE_WORDS = ("enum", "const", "default", "examples")
+_DEEPEST_SCHEMA = 12
+
+_PathsByTool = list[tuple[ToolPatterns, list[JsonPath]]]
+
+
+class ToolArgsSchemaConfig(ToolSelectionConfig):
+    """Settings of `tool-args-schema`."""
+
+    telemetry_schemas: bool = Field(
+        default=False,
+        description="With schemas in the criteria: whether calls of other tools are checked by the schemas "
+        "that telemetry lists. Without any in the criteria they always are.",
+    )
+    include_failed: IncludeFailed = True
+
+
+class ToolArgsSchemaCriteria(EvaluatorModel):
+    """Schemas for the tools that the evaluation is about."""
+
+    schemas: dict[str, dict[str, AnyJson]] = Field(
+        default_factory=dict,
+        description="For each tool the JSON Schema of its arguments, which overrides the one in the trace. "
+        "Calls of other tools are then not checked, unless `telemetry_schemas` is set.",
+        examples=[{"get_weather": {"type": "object", "required": ["city"]}}],
+    )
+
+
+class ToolArgsSchema(Evaluator):
+    """The share of calls whose arguments are valid against the JSON Schema of their tool.
+
+    score = calls with valid arguments / calls of tools that have a schema. With schemas in the criteria these
+    are the tools named there; without any, those whose schema telemetry lists for the run
+    (`gen_ai.tool.definitions` and its kin); with `telemetry_schemas` both
+    (`processors.comparison.json_schema_check`). Arguments that begin like a JSON object and are none are not
+    valid.
+
+    A run without calls scores 1, and so does one without calls of the tools that the criteria name. Calls of
+    which telemetry lists no schema make an evaluation without criteria not applicable. Where arguments are
+    not known, or a `$ref` that bears on them leads nowhere, the run is not evaluated.
+
+    Example: with a schema that requires city, the calls get_weather(city="Oslo"), get_weather(town="Oslo")
+    score 0.5.
+    """
+
+    id = "tool-args-schema"
+    version = "3"
+    Config = ToolArgsSchemaConfig
+    Criteria = ToolArgsSchemaCriteria
+    example = EvaluatorExample(
+        run="""
+            tool_calls:
+              - {name: get_weather, arguments: {city: Oslo}}
+              - {name: get_weather, arguments: {town: Oslo}}
+        """,
+        evaluation="criteria: {schemas: {get_weather: {type: object, required: [city]}}}",
+    )
+
+    def __init__(self, config: ToolArgsSchemaConfig, criteria: ToolArgsSchemaCriteria | None = None) -> None:
+        self._categories = config.categories()
+        self._schemas: dict[str, JsonValue] = {}
+        for name, schema in ({} if criteria is None else criteria.schemas).items():
+            check_schema(schema, name)
+            self._schemas[canonical_tool_name(name)] = schema
+        self._include_failed = config.include_failed
+        self._uses_telemetry = config.telemetry_schemas or not self._schemas
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
+        calls = [(place, call) for place, call in enumerate(run.calls, 1) if self._counts(call)]
+        if len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
+            return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}")
+        schemas = self._known_schemas(run) if calls else {}
+        checked = valid = 0
+        violations: list[str] = []
+        for place, call in calls:
+            schema = schemas.get(canonical_tool_name(call.name))
+            if schema is None:
+                continue
+            checked += 1
+            found = _violations(call, schema)
+            if isinstance(found, NotEvaluated):
+                return found
+            valid += not found
+            violations += [f"call {place}, {call.name}.{text}" for text in found]
+        if calls and not checked and not self._schemas:
+            return NotEvaluated.not_applicable("no schema is known of the tools that were called")
+        details: dict[str, JsonValue] = {
+            "checked": checked,
+            "valid": valid,
+            "unchecked": len(calls) - checked,
+            "violations": [*violations[:_SHOWN_VIOLATIONS]],
+        }
+        if not violations:
+            none = "no call of a tool with a schema was made" if calls else "no call was made"
+            return Score(1.0, details, (f"{valid} of {checked} calls are valid" if checked else none,))
+        return Score(valid / checked, details, tuple(violations[:_SHOWN_VIOLATIONS]))
+
+    def _counts(self, call: ToolCall) -> bool:
+        is_failed = call.error is not None or not call.executed
+        return call.category in self._categories and (self._include_failed or not is_failed)
+
+    def _known_schemas(self, run: AgentRun) -> dict[str, JsonValue]:
+        """The schemas by canonical name of the tool; without a schema a tool is left out."""
+        if not self._uses_telemetry:
+            return self._schemas
+        listed = {
+            canonical_tool_name(name): schema
+            for name, schema in (run.available_tools or {}).items()
+            if isinstance(schema, dict)
+        }
+        return listed | self._schemas
+
+
+def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
+    if is_oversized(call.arguments_text):
+        return unknown_arguments(call)
+    arguments = comparable_arguments(call)
+    if arguments is None:
+        text = call.arguments_text or ""
+        if call.arguments_state is ValueState.UNPARSED and text.lstrip().startswith("{"):
+            return [_NO_OBJECT]
+        return unknown_arguments(call)
+    try:
+        found = schema_violations(arguments, schema, resolve=True)
+        return unknown_arguments(call) if found is None else found
+    except UnresolvedReferenceError as error:
+        return NotEvaluated.not_captured(f"the schema of {call.name} lacks what it refers to: {error}")
+    except SchemaTooComplexError:
+        return NotEvaluated.over_limit(f"arguments of {call.name}: too many to check against the schema")
+
+
+class ToolArgsFlowConfig(EvaluatorModel):
+    """Settings of `tool-args-flow`."""
+
+    comparison: Literal["value", "text"] = Field(
+        default="value",
+        description='How values are compared: value, where 42 and "42" differ; text, where they are equal.',
+    )
+
+
+class ArgumentFlow(EvaluatorModel):
+    """One argument and where its value has to come from."""
+
+    tool: str = Field(description="The tool whose calls are checked, `*` and `?` allowed.")
+    argument: str = Field(
+        description="Path of the argument; of a path with `[*]` every value is checked.",
+        examples=["flight_id", "passengers[*].id"],
+    )
+    from_tool: str = Field(description="The tool that must have returned the value, `*` and `?` allowed.")
+    from_path: str = Field(
+        default="",
+        description="Path of the value in the result; left out, the whole result.",
+        examples=["flights[*].id"],
+    )
+    required: bool = Field(default=True, description="Whether a call without the argument is a violation.")
+
+
+class ToolArgsFlowCriteria(EvaluatorModel):
+    """The flows to expect."""
+
+    flows: list[ArgumentFlow] = Field(
+        min_length=1,
+        description="Arguments with the results that they have to come from.",
+        examples=[
+            [{"tool": "book", "argument": "flight_id", "from_tool": "search", "from_path": "flights[*].id"}]
+        ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    written: ArgumentFlow
+    tools: ToolPatterns
+    argument: JsonPath
+    sources: ToolPatterns
+    path: JsonPath
+
+
+@dataclass(slots=True)
+class _Checks:
+    """What was found, and how many values may still be compared."""
+
+    checked: int = 0
+    violations: list[str] = field(default_factory=list)
+    comparisons: int = 0
+
+
+class ToolArgsFlow(Evaluator):
+    """The share of arguments that have the value which an earlier call returned.
+
+    For each flow and each call of its tool, the argument has to equal (see `value_equality`)
+    a value at the path in the result of an earlier call of the source; a call of the same parallel group is
+    not earlier. score = arguments that do / arguments checked. An argument that is not there counts as one
+    that does not, unless `required: false`.
+
+    A run in which no argument is checked, so also one without calls, scores 1. Where a result or argument
+    that is not known could decide, the run is not evaluated. Details name the argument, never its value.
+
+    Example: {tool: book, argument: id, from_tool: search, from_path: "[*].id"} over search returning
+    [{"id": 7}] and then book(id=8) scores 0.
+    """
+
+    id = "tool-args-flow"
+    over_calls = True
+    Config = ToolArgsFlowConfig
+    Criteria = ToolArgsFlowCriteria
+    example = EvaluatorExample(
+        run="""
+            tool_calls:
+              - {name: search, result: [{id: 7}]}
+              - {name: book, arguments: {id: 8}}
+        """,
+        evaluation="""
+            criteria:
+              flows: [{tool: book, argument: id, from_tool: search, from_path: '[*].id'}]
+        """,
+    )
+
+    def __init__(self, config: ToolArgsFlowConfig, criteria: ToolArgsFlowCriteria) -> None:
+        self._as_text = config.comparison == "text"
+        self._flows = [
+            _Flow(
+                flow,
+                ToolPatterns([flow.tool]),
+                parse_json_path(flow.argument),
+                ToolPatterns([flow.from_tool]),
+                parse_json_path(flow.from_path),
+            )
+            for flow in criteria.flows
+        ]
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where values that are not known decide, and beyond caps."""
+        calls = run.calls
+        checks = _Checks()
+        for flow in self._flows:
+            for position, call in enumerate(calls):
+                if call.name in flow.tools:
+                    problem = self._check(flow, calls, position, checks)
+                    if problem is not None:
+                        return problem
+        violations = checks.violations
+        met = checks.checked - len(violations)
+        shown = violations[:_SHOWN_VIOLATIONS]
+        details: dict[str, JsonValue] = {"checked": checks.checked, "met": met, "violations": [*shown]}
+        if not violations:
+            line = f"{met} of {checks.checked} arguments come from results" if met else "nothing to check"
+            return Score(1.0, details, (line,))
+        return Score(met / checks.checked, details, tuple(shown))
+
+    def _check(
+        self, flow: _Flow, calls: Sequence[ToolCall], position: int, checks: _Checks
+    ) -> NotEvaluated | None:
+        """Check one call; what keeps the run from being evaluated, if anything does."""
+        call = calls[position]
+        arguments = readable_arguments(call)
+        if arguments is None:
+            return unknown_arguments(call)
+        where = f"call {position + 1}, {call.name}.{flow.argument.text}"
+        values = flow.argument.values(arguments)
+        if not values:
+            if hides_member(arguments):
+                return unknown_arguments(call)
+            if flow.written.required:
+                checks.checked += 1
+                checks.violations.append(f"{where}: missing")
+            return None
+        returned, unknown, has_source = self._returned(flow, calls, position)
+        for value in values:
+            checks.checked += 1
+            checks.comparisons += len(returned)
+            if checks.comparisons > MAX_ASSIGNMENT_ATTEMPTS:
+                return NotEvaluated.over_limit(
+                    f"more than {MAX_ASSIGNMENT_ATTEMPTS} comparisons of arguments with results"
+                )
+            verdicts = {self._equal(value, other) for other in returned}
+            if True in verdicts:
+                continue
+            if None in verdicts or holds_mask(value):
+                return unknown_arguments(call)
+            if unknown is not None:
+                return unknown_result(unknown)
+            source = f"{flow.written.from_tool}.{flow.path.text}".rstrip(".")
+            reason = f"not in any earlier {source}" if has_source else f"no earlier call of {source}"
+            checks.violations.append(f"{where}: {reason}")
+        return None
+
+    def _returned(
+        self, flow: _Flow, calls: Sequence[ToolCall], position: int
+    ) -> tuple[list[JsonValue], ToolCall | None, bool]:
+        """What earlier calls returned, a call whose result is not known, and whether there was any call."""
+        group = calls[position].parallel_group
+        found: list[JsonValue] = []
+        unknown: ToolCall | None = None
+        has_source = False
+        for call in calls[:position]:
+            if call.name not in flow.sources or (group is not None and call.parallel_group == group):
+                continue
+            has_source = True
+            result, is_known = _result_of(call)
+            picked = flow.path.values(result.value) if result else []
+            if not is_known and not picked:
+                unknown = unknown or call
+            found += picked
+        return found, unknown, has_source
+
+    def _equal(self, value: JsonValue, other: JsonValue) -> bool | None:
+        if self._as_text and isinstance(value, (str, int, float)) and isinstance(other, (str, int, float)):
+            return known_equality(str(value).strip(), str(other).strip())
+        return known_equality(value, other)
+
+
+class ToolArgsGroundedConfig(ToolSelectionConfig):
+    """Settings of `tool-args-grounded`."""
+
+    only: dict[str, list[str]] | None = Field(
+        default=None,
+        description="For each tool (`*` and `?` allowed) the paths of the arguments to check; left out, all.",
+        examples=[{"book_*": ["flight_id", "passengers[*].id"]}],
+    )
+    ignore: dict[str, list[str]] = Field(
+        default_factory=dict,
+        description="For each tool (`*` and `?` allowed) the paths of arguments that the agent may make up.",
+        examples=[{"*": ["request_id"], "send_mail": ["body"]}],
+    )
+    constants: list[AnyJson] = Field(
+        default_factory=list,
+        description="Values that may be used without having been given.",
+        examples=[["celsius", "EUR"]],
+    )
+    text: Literal["words", "whole"] = Field(
+        default="words",
+        description="How a text is looked up: words, as a whole or word by word; whole, only as a whole.",
+    )
+
+
+@dataclass(slots=True)
+class _Findings:
+    checked: int = 0
+    ungrounded: list[str] = field(default_factory=list)
+
+
+class ToolArgsGrounded(Evaluator):
+    """The share of argument values that can be traced to what the agent was given before the call.
+
+    A value is traced to the user's input, the system's instructions, the result of an earlier call (also of
+    earlier turns, not of a call that ran beside it), a choice that the tool's schema offers, or a constant of
+    the configuration. score = values that are / values checked. Texts and numbers are checked, inside objects
+    and lists too; booleans, nulls, empty texts and whole numbers up to 10 are not
+    (`processors.response_handling.grounding`). Dates are not checked where the user wrote of "tomorrow" and
+    the like.
+
+    There is nothing to expect. A run without values to check, so also one without calls, scores 1. Where the
+    input or an earlier result is not known, a value that is not found makes the run not evaluated. Details
+    name the argument, never its value.
+
+    Example: "Fly me to Oslo", search(to="Oslo") returning [{"id": "AX7"}], book(id="AX9")
+    scores 0.5, since the id of the second call appeared nowhere.
+    """
+
+    id = "tool-args-grounded"
+    version = "2"
+    Config = ToolArgsGroundedConfig
+    example = EvaluatorExample(
+        run="""
+            input: Fly me to Oslo
+            tool_calls:
+              - {name: search, arguments: {to: Oslo}, result: [{id: AX7}]}
+              - {name: book, arguments: {id: AX9}}
+        """,
+    )
+
+    def __init__(self, config: ToolArgsGroundedConfig, criteria: None = None) -> None:
+        self._categories = config.categories()
+        self._only = None if config.only is None else _paths_by_tool(config.only)
+        self._ignored = _paths_by_tool(config.ignore)
+        self._constants: list[JsonValue] = [*config.constants]
+        self._text: Literal["words", "whole"] = config.text
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
+        """Grade `run`; not evaluated where evidence that is not known decides, and beyond caps."""
+        try:
+            answer = self._check(run)
+        except EvidenceTooLargeError:
+            return NotEvaluated.over_limit("more text in the run than arguments are looked up in")
+        if isinstance(answer, NotEvaluated):
+            return answer
+        grounded = answer.checked - len(answer.ungrounded)
+        shown = answer.ungrounded[:_SHOWN_VIOLATIONS]
+        details: dict[str, JsonValue] = {
+            "checked": answer.checked,
+            "grounded": grounded,
+            "ungrounded": [*shown],
+        }
+        if not shown:
+            line = f"{grounded} of {answer.checked} values are grounded" if grounded else "no value to check"
+            return Score(1.0, details, (line,))
+        return Score(grounded / answer.checked, details, tuple(f"{path}: not grounded" for path in shown))
+
+    def _check(self, run: AgentRun) -> _Findings | NotEvaluated:
+        calls = run.calls
+        findings = _Findings()
+        evidence: Evidence | None = None
+        blind: NotEvaluated | None = None
+        masked: ToolCall | None = None
+        shown = 0  # calls before this position have their results in the evidence
+        for position, call in enumerate(calls):
+            if call.category not in self._categories:
+                continue
+            arguments = readable_arguments(call)
+            if arguments is None:
+                return unknown_arguments(call)
+            values = [
+                (place, value)
+                for place, value in leaves(arguments)
+                if isinstance(value, (str, int, float))
+                and not isinstance(value, bool)
+                and self._is_checked(call, place)
+            ]
+            if not values:
+                continue
+            if evidence is None:
+                evidence, blind = self._given(run)
+            group = call.parallel_group
+            while shown < position and (group is None or calls[shown].parallel_group != group):
+                blind = _add_result(calls[shown], evidence) or blind
+                shown += 1
+            choices = _choices(run, call)
+            for place, value in values:
+                if isinstance(value, str) and has_mask(value):
+                    masked = masked or call
+                    continue
+                findings.checked += 1
+                if equality_key(value) in choices or evidence.supports(value, self._text):
+                    continue
+                if blind is not None:
+                    return blind
+                findings.ungrounded.append(f"call {position + 1}, {call.name}.{place_text(place)}")
+        return findings if masked is None else unknown_arguments(masked)
+
+    def _given(self, run: AgentRun) -> tuple[Evidence, NotEvaluated | None]:
+        """What the agent was given before the first call, and why that may not be all of it."""
+        evidence = Evidence()
+        evidence.add(self._constants)
+        is_input_known = run.input_state is ValueState.PRESENT
+        is_masked = is_input_known and holds_mask(run.input)
+        if is_input_known:
+            evidence.add(run.input, is_told=True)
+        # Tool messages of earlier turns show results that were there before this run.
+        turn = max((message.turn for message in run.messages), default=0)
+        for message in run.messages:
+            if message.role != "assistant":
+                is_masked = is_masked or has_mask(message.content)
+            if message.role in ("user", "system"):
+                is_input_known = is_input_known or message.role == "user"
+                evidence.add(message.content, is_told=True)
+            elif message.role == "tool" and message.turn < turn:
+                evidence.add(message.content)
+        if is_masked:
+            return evidence, NotEvaluated.not_captured("what the agent was told: redacted in part")
+        if is_input_known:
+            return evidence, None
+        return evidence, NotEvaluated.not_captured(f"the input of the run: {run.input_state}")
+
+    def _is_checked(self, call: ToolCall, place: Place) -> bool:
+        if _covers(self._ignored, call, place):
+            return False
+        return self._only is None or _covers(self._only, call, place)
+
+
+def _paths_by_tool(written: dict[str, list[str]]) -> _PathsByTool:
+    return [
+        (ToolPatterns([tool]), [parse_json_path(path) for path in paths]) for tool, paths in written.items()
+    ]
+
+
+def _covers(paths_by_tool: _PathsByTool, call: ToolCall, place: Place) -> bool:
+    return any(
+        call.name in tools and any(path.covers(place) for path in paths) for tools, paths in paths_by_tool
+    )
+
+
+def _add_result(call: ToolCall, evidence: Evidence) -> NotEvaluated | None:
+    """Add what `call` returned; the answer to give if that is not all of it."""
+    if call.error is not None:
+        evidence.add(call.error.message)
+    result, is_known = _result_of(call)
+    if result is not None:
+        evidence.add(result.value)
+    return None if is_known else unknown_result(call)
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    value: JsonValue
+
+
+def _result_of(call: ToolCall) -> tuple[_Result | None, bool]:
+    """What `call` returned, None where it is not known or there is none, and whether that is all of it."""
+    text = comparable_result_text(call)
+    if text is None or is_oversized(text):
+        return None, call.error is not None or not call.executed
+    value = comparable_result_value(call, text)
+    return _Result(value), not (may_be_masked(text) and holds_mask(value))
+
+
+def _choices(run: AgentRun, call: ToolCall) -> set[object]:
+    """The values that the schema of the called tool offers: its enumerations, constants and defaults."""
+    found: set[object] = set()
+    schema = (run.available_tools or {}).get(call.name)
+    if isinstance(schema, dict):
+        _collect_choices(schema, found, 0)
+    return found
+
+
+def _collect_choices(schema: JsonValue, found: set[object], depth: int) -> None:
+    if depth > _DEEPEST_SCHEMA:
+        return
+    if isinstance(schema, list):
+        for item in schema:
+            _collect_choices(item, found, depth + 1)
+    elif isinstance(schema, dict):
+        for word, inner in schema.items():
+            if word in _CHOICE_WORDS:
+                found.update(equality_key(value) for _, value in leaves(inner))
+            else:
+                _collect_choices(inner, found, depth + 1)
