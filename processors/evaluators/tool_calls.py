@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import Field
 
@@ -436,6 +436,25 @@ def _anything(_: object) -> bool:
     return True
 
 
+class _Part(NamedTuple, Generic[_ValueT]):
+    """The part of calls that is compared: their arguments, or what they returned."""
+
+    noun: str
+    empty: str
+    """What is compared, and what is empty without calls, in sentences."""
+    member: str
+    explained: str
+    """The keys of details under which a call has its value, and under which the attempts stand."""
+    values: Callable[[Sequence[ToolCall]], list[_ValueT | None]]
+    """The value of each call; None where it is not known."""
+    text: Callable[[ToolCall, _ValueT], str | None]
+    """The text that the value of a call was read from."""
+    shown: Callable[[ToolCall, _ValueT | None], str]
+    """The value of a call as explanations show it."""
+    unknown: Callable[[ToolCall], NotEvaluated]
+    """The answer where the value of a call is needed and not known."""
+
+
 class _FirstFit(Evaluator, Generic[_ValueT]):
     """What `tool-call-args` and `tool-call-output` share: expected calls take actual ones, first fit.
 
@@ -445,12 +464,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     evaluation sets that these evaluators read, and every attempt appears in the details.
     """
 
-    member: ClassVar[str]
-    explained: ClassVar[str]
-    """The keys of details under which a call has its value, and under which the attempts stand."""
-    noun: ClassVar[str]
-    empty: ClassVar[str]
-    """What is compared, and what is empty without calls, in sentences."""
+    over_calls = True
     first_only = False
     """Only the first free call of an expectation is tried, and the search ends at the first that misfits."""
     _easy: Sequence[Callable[[_ValueT], bool] | None]
@@ -459,36 +473,18 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     """For each expectation what a character of a call costs to compare with its matchers."""
 
     @abstractmethod
-    def _values(self, calls: Sequence[ToolCall]) -> list[_ValueT | None]:
-        """What of each call is compared; None where it is not known."""
-        ...
-
-    @abstractmethod
-    def _text(self, call: ToolCall, value: _ValueT) -> str | None:
-        """The text that the value of `call` was read from."""
-        ...
-
-    @abstractmethod
-    def _shown(self, call: ToolCall, value: _ValueT | None) -> str:
-        """The value of a call as explanations show it."""
-        ...
-
-    @abstractmethod
-    def _unknown(self, call: ToolCall) -> NotEvaluated:
-        """The answer where the value of `call` is needed and not known."""
-        ...
-
-    @abstractmethod
     def _comparison(self, calls: Sequence[ToolCall], values: Sequence[_ValueT | None]) -> _Test:
         """The test of calls whose value is known."""
         ...
 
     def _prepare(
         self,
+        part: _Part[_ValueT],
         config: ToolCallConfig,
         expected: Sequence[ExpectedToolCall | ExpectedToolOutput],
         values: Sequence[JsonValue],
     ) -> None:
+        self._part = part
         self._strict = config.strict
         self._categories = config.categories()
         self._keys = ToolKeys(text for call in expected for text in (call.name, call.id) if text is not None)
@@ -500,26 +496,26 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             (f", Expected: {text}, Score: 0.0", f", Expected: {text}, Score: 1.0") for text in shown
         ]
         self._detail: list[JsonValue] = [
-            {"name": call.name, self.member: value, "id": call.id}
+            {"name": call.name, part.member: value, "id": call.id}
             for call, value in zip(expected, values, strict=True)
         ]
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
-        values = self._values(calls)
+        values = self._part.values(calls)
         if not calls or not self._expected_calls:
             is_any = bool(calls or self._expected_calls)
-            return self._unassigned(float(not is_any), calls, values, _empty_text(is_any, self.empty))
+            return self._unassigned(float(not is_any), calls, values, _empty_text(is_any, self._part.empty))
         assignment = self._assign(calls, values)
         if assignment is None:
-            return _over_limit(self.noun)
+            return _over_limit(self._part.noun)
         fitted = assignment.fitted
         if assignment.doubtful is not None:
-            return self._unknown(calls[assignment.doubtful])
+            return self._part.unknown(calls[assignment.doubtful])
         if fitted < len(self._expected_calls):
             if assignment.unknown is not None:
-                return self._unknown(calls[assignment.unknown])
+                return self._part.unknown(calls[assignment.unknown])
             if assignment.unmatched is not None:
                 name = self._expected_calls[assignment.unmatched][1]
                 return self._unassigned(
@@ -548,7 +544,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         calls = self._keys.select(run, self._categories)
         if not self._expected_calls:
             return 0.0, float(not calls)
-        assignment = None if self.first_only else self._assign(calls, self._values(calls))
+        assignment = None if self.first_only else self._assign(calls, self._part.values(calls))
         if assignment is None or assignment.doubtful is not None:
             return 0.0, 1.0
         if self._strict:
@@ -618,7 +614,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             easy, value = self._easy[index], values[position]
             if easy is _anything:
                 return True
-            if value is None or is_oversized(text := self._text(calls[position], value)):
+            if value is None or is_oversized(text := self._part.text(calls[position], value)):
                 return None
             if easy is not None:
                 verdict = easy(value)
@@ -650,7 +646,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             tries[name] = number + 1
             value_text = shown.get(position)
             if value_text is None:
-                value_text = shown[position] = self._shown(calls[position], values[position])
+                value_text = shown[position] = self._part.shown(calls[position], values[position])
             text = f"Actual: {value_text}{self._endings[index][bool(is_fit)]}"
             explained[f"{name}_{number}"] = text
             room -= len(name) + len(text)
@@ -673,12 +669,34 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     ) -> Score:
         def details() -> JsonObject:
             actual: list[Any] = [
-                {"name": call.name, self.member: known, "id": call.call_id}
+                {"name": call.name, self._part.member: known, "id": call.call_id}
                 for call, known in zip(calls, values, strict=True)
             ]
-            return {"expected": self._detail, "actual": actual, self.explained: {**explain()}}
+            return {"expected": self._detail, "actual": actual, self._part.explained: {**explain()}}
 
         return Score(value, LateMapping(details), lines)
+
+
+_ARGUMENTS: _Part[JsonObject] = _Part(
+    noun="arguments",
+    empty="actual tool calls",
+    member="args",
+    explained="explained_tool_calls_args",
+    values=all_comparable_arguments,
+    text=lambda call, _: call.arguments_text,
+    shown=arguments_detail,
+    unknown=unknown_arguments,
+)
+_OUTPUTS: _Part[str] = _Part(
+    noun="outputs",
+    empty="actual tool calls outputs",
+    member="output",
+    explained="explained_tool_calls_outputs",
+    values=lambda calls: [comparable_result_text(call) for call in calls],
+    text=lambda _, value: value,
+    shown=lambda _, value: "not captured" if value is None else detail_text(value),
+    unknown=unknown_result,
+)
 
 
 class ToolCallArgs(_FirstFit[JsonObject]):
@@ -703,7 +721,6 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     """
 
     id = "tool-call-args"
-    over_calls = True
     Config = ToolCallArgsConfig
     Criteria = ToolCallArgsCriteria
     example = EvaluatorExample(
@@ -711,12 +728,9 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         evaluation="criteria: {tool_calls: [{name: book, args: {seat: 4A}}]}",
     )
 
-    member, explained = "args", "explained_tool_calls_args"
-    noun, empty = "arguments", "actual tool calls"
-
     def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
         written = [call.args for call in criteria.tool_calls]
-        self._prepare(config, criteria.tool_calls, written)
+        self._prepare(_ARGUMENTS, config, criteria.tool_calls, written)
         self._calls = config.calls
         self._subset = config.subset
         self._expected = [compile_expected(arguments) for arguments in written]
@@ -731,10 +745,10 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         calls = [] if self._calls == "any" else self._keys.select(run, self._categories)
         if not calls or not self._expected_calls:
             return super().evaluate(run, facts)
-        values = self._values(calls)
+        values = self._part.values(calls)
         attempts = self._attempts(calls, values)
         if attempts is None:
-            return _over_limit(self.noun)
+            return _over_limit(self._part.noun)
         places = {id(call): place for place, call in enumerate(run.calls, 1)}
         explained: dict[str, str] = {}
         met = 0
@@ -742,13 +756,13 @@ class ToolCallArgs(_FirstFit[JsonObject]):
             misfits = [position for position, verdict in tried if verdict is False]
             unknown = [position for position, verdict in tried if verdict is None]
             if unknown and not misfits:
-                return self._unknown(calls[unknown[0]])
+                return self._part.unknown(calls[unknown[0]])
             met += bool(tried) and not misfits
             if not tried:
                 explained[f"{self._expected_calls[index][1]} (no call)"] = self._endings[index][0][2:]
             for position in misfits or [position for position, _ in tried]:
                 key = f"{calls[position].name} (call {places[id(calls[position])]})"
-                text = f"Actual: {self._shown(calls[position], values[position])}"
+                text = f"Actual: {self._part.shown(calls[position], values[position])}"
                 text += self._endings[index][not misfits]
                 explained[key] = f"{explained[key]}; {text}" if key in explained else text
         value = 0.0 if self._strict and met < len(attempts) else met / len(attempts)
@@ -760,7 +774,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         if self._calls == "any" or not self._expected_calls:
             return super().attainable(run)
         calls = self._keys.select(run, self._categories)
-        attempts = self._attempts(calls, self._values(calls)) if self._calls == "every" else None
+        attempts = self._attempts(calls, self._part.values(calls)) if self._calls == "every" else None
         if attempts is None:
             return 0.0, 1.0
         lost = sum(any(verdict is False for _, verdict in tried) for tried in attempts)
@@ -786,18 +800,6 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         except (_OverLimitError, SchemaTooComplexError):
             return None
         return found
-
-    def _values(self, calls: Sequence[ToolCall]) -> list[JsonObject | None]:
-        return all_comparable_arguments(calls)
-
-    def _text(self, call: ToolCall, value: JsonObject) -> str | None:
-        return call.arguments_text
-
-    def _shown(self, call: ToolCall, value: JsonObject | None) -> str:
-        return arguments_detail(call, value)
-
-    def _unknown(self, call: ToolCall) -> NotEvaluated:
-        return unknown_arguments(call)
 
     def _comparison(self, calls: Sequence[ToolCall], values: Sequence[JsonObject | None]) -> _Test:
         def compare(index: int, position: int) -> bool | None:
@@ -877,7 +879,6 @@ class ToolCallOutput(_FirstFit[str]):
     """
 
     id = "tool-call-output"
-    over_calls = True
     Config = ToolCallOutputConfig
     Criteria = ToolCallOutputCriteria
     example = EvaluatorExample(
@@ -885,12 +886,9 @@ class ToolCallOutput(_FirstFit[str]):
         evaluation='criteria: {tool_outputs: [{name: add, output: "5"}]}',
     )
 
-    member, explained = "output", "explained_tool_calls_outputs"
-    noun, empty = "outputs", "actual tool calls outputs"
-
     def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria) -> None:
         written = [output.output for output in criteria.tool_outputs]
-        self._prepare(config, criteria.tool_outputs, written)
+        self._prepare(_OUTPUTS, config, criteria.tool_outputs, written)
         self.first_only = config.strict
         compiled = [compile_expected(output) for output in written]
         self._costs = [matching_cost(output) for output in compiled]
@@ -906,18 +904,6 @@ class ToolCallOutput(_FirstFit[str]):
             for options in self._expected
             for as_text, option in options[:1]
         ]
-
-    def _values(self, calls: Sequence[ToolCall]) -> list[str | None]:
-        return [comparable_result_text(call) for call in calls]
-
-    def _text(self, call: ToolCall, value: str) -> str | None:
-        return value
-
-    def _shown(self, call: ToolCall, value: str | None) -> str:
-        return "not captured" if value is None else detail_text(value)
-
-    def _unknown(self, call: ToolCall) -> NotEvaluated:
-        return unknown_result(call)
 
     def _comparison(self, calls: Sequence[ToolCall], values: Sequence[str | None]) -> _Test:
         read: dict[int, JsonValue] = {}
