@@ -1,9 +1,9 @@
 """Grading: one agent run against the evaluations that apply to it.
 
-Two steps, so that whoever asks an evaluator elsewhere decides nothing himself: `plan` says which evaluations
-apply and what needs no evaluator, `finish` makes the result of an answer. `evaluate_run` is both, with the
-evaluators asked in between. This is the one place where a broken evaluator is caught: its evaluation ends in
-`error`, all others go on.
+Two steps, so that a caller who runs evaluators elsewhere decides nothing: `plan` gives the evaluations that
+apply and the answers that need no evaluator, `finish` makes the result of an answer. `evaluate_run` is both,
+with the evaluators run in between. This is the one place where a broken evaluator is caught: its evaluation
+ends in `error`, all others go on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,17 +41,17 @@ class OverConversation:
 
 
 Answer: TypeAlias = Score | NotEvaluated | Exception | OverConversation
-"""What came of an evaluation: what the evaluator said, why it was not asked, or what it raised."""
+"""The outcome of an evaluation: what the evaluator returned, why it was not run, or what it raised."""
 
 Planned: TypeAlias = tuple[Evaluation, Answer | None]
-"""An evaluation that gives a result, and the answer where it is known; None: its evaluator is to be asked.
+"""An evaluation that gives a result, and the answer where it is known; None: its evaluator is to be run.
 
-Where criteria take values from the input, the evaluation holds the evaluator that was made for the run.
+Where criteria take values from the input, the evaluation has the evaluator that was created for the run.
 """
 
 _SEPARATOR = "; "
 _FEW_LINES = 16
-"""So many are joined whole: cutting off what is too long costs less than counting."""
+"""Up to this number all are joined: cutting off what is too long costs less than counting."""
 _NO_DETAILS: JsonObject = {}
 _PASS, _FAIL = Outcome.PASS, Outcome.FAIL
 
@@ -69,7 +69,7 @@ def evaluate_run(
 ) -> list[EvaluationResult]:
     """Grade `run`: one result for each evaluation that applies to it, in their order.
 
-    `unix_nano` is the time by which mutes are in force. The rest is as `plan` and `finish` say.
+    `unix_nano` is the time by which mutes are in force. For the rest see `plan` and `finish`.
     """
     facts = RunFacts()
     return [
@@ -86,7 +86,7 @@ def refuse(
     unix_nano: int = 0,
     on_skip: Callable[[SkipReason], None],
 ) -> list[EvaluationResult]:
-    """`error` in place of every verdict on `run`, of which too little is known to ask any evaluator.
+    """`error` in place of every verdict on `run`, of which too little is known to run any evaluator.
 
     Whether `when` selects the run is not known either, so such evaluations have a result. Those whose
     `sample` does not hold the trace have none, as ever.
@@ -105,12 +105,12 @@ def plan(
 ) -> list[Planned]:
     """The evaluations that give a result for `run`, in their order, with the answers that need no evaluator.
 
-    An evaluation whose `sample` does not hold the trace, or whose `when` does not select the run, gives no
-    result: `on_skip` is told why. Where `when`, or a value that the criteria take from the input, cannot be
-    known, the evaluation is not evaluated. A run that is not complete passes or fails only where no further
-    span could change that; otherwise it is not evaluated, for the run's `incomplete_reason`. Evaluations over
-    a conversation are answered here, by `run.conversation`; one that is not known whole is as a run that is
-    not complete.
+    An evaluation whose `sample` leaves the trace out, or whose `when` does not select the run, gives no
+    result: `on_skip` is called with the reason. Where `when`, or a value that the criteria take from the
+    input, is not known, the evaluation is not evaluated. A run that is not complete passes or fails only
+    where no further span could change that; otherwise it is not evaluated, for the run's
+    `incomplete_reason`. Evaluations over a conversation are answered here, by `run.conversation`; one that is
+    not known whole is as a run that is not complete.
     """
     planned: list[Planned] = []
     is_complete = run.complete
@@ -147,7 +147,7 @@ class _Conversation:
         self._facts = RunFacts()
 
     def answer(self, evaluation: Evaluation, known: Answer | None) -> Answer:
-        """What `evaluation` says of the conversation, unless its answer is known."""
+        """The answer of `evaluation` for the conversation, unless it is known already."""
         view = self._view
         if isinstance(known, OverConversation):
             return known
@@ -160,7 +160,7 @@ class _Conversation:
 
 
 def ask(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated | Exception:
-    """What the evaluator of `evaluation` says of `run`, or what it raised."""
+    """What the evaluator of `evaluation` returns for `run`, or what it raised."""
     try:
         return evaluation.evaluator.evaluate(run, facts)
     except Exception as error:
@@ -244,7 +244,7 @@ def _applied(run: AgentRun, evaluation: Evaluation) -> Evaluation | NotEvaluated
 def _undecided(run: AgentRun, evaluation: Evaluation, missing: str = "") -> NotEvaluated | Exception | None:
     """Why further spans could still change the outcome of a run that is not complete, or None.
 
-    `missing` says what is, if it is not spans of the run itself.
+    `missing` names what is, if it is not spans of the run itself.
     """
     evaluator = evaluation.evaluator
     lacks_calls_alone = run.incomplete_reason == "content_not_captured"
@@ -269,7 +269,7 @@ def _undecided(run: AgentRun, evaluation: Evaluation, missing: str = "") -> NotE
 
 
 def _looked_at(runs: Sequence[RunReference]) -> tuple[str, ...]:
-    """The line that says over how much a verdict on a conversation is."""
+    """The line of the explanation that shows how many runs a verdict on a conversation covers."""
     count = f"{len(runs)} runs" if len(runs) > 1 else "1 run"
     return (f"over {count} of the conversation",)
 

@@ -71,7 +71,7 @@ def ordered_keys(
 def lasting_alignment(calls: Sequence[ToolCall], rows: Sequence[int], width: int) -> int:
     """How many expected calls are aligned whatever further calls come, and wherever they stand.
 
-    Of a parallel group only one call is counted on, since later spans may tell its order.
+    Only one call of a parallel group counts, since later spans may show its order.
     """
     first_of_each = [rows[segment[0]] for segment in parallel_segments(calls)]
     return common_subsequence_length(first_of_each, width)
@@ -142,8 +142,8 @@ def best_fitting_order(rows: Sequence[int], segments: Sequence[range]) -> list[i
     Returns None when the search would exceed `MAX_REORDERING_STEPS`.
     """
     budget = MAX_REORDERING_STEPS
-    # reached[k]: the fewest leading keys among which k matches are possible; in a trail, beside what was
-    # reached before a segment, for each k the number of matches that were there before it.
+    # reached[k]: the fewest leading keys among which k matches are possible. A trail has for each segment
+    # what was reached before it, and for each k the number of matches that were there before it.
     reached = [0]
     trail: list[tuple[list[int], list[int]]] = []
     for segment in segments:
@@ -244,7 +244,7 @@ class _Classes:
             self.union |= row
         self._overlapping = overlapping
         self.overhead = 1
-        """Steps of one search beside the keys it yields, at most."""
+        """Steps of one search in addition to the keys it yields, at most."""
         if overlapping:
             self.overhead += self.union.bit_count() * self._sizes.total() * len(self._sizes)
 
@@ -269,7 +269,7 @@ class _Classes:
 
 
 class _Matching:
-    """A growing assignment of expected keys to kinds of calls: a kind is a row, with so many calls.
+    """A growing assignment of expected keys to kinds of calls: a kind is a row and the number of its calls.
 
     Of kinds that are as near, the first is taken; with `rank`, which is given the number of the kind and how
     many of its calls are taken, the one with the lowest.
@@ -293,13 +293,13 @@ class _Matching:
         taken = self.keys_of
         via: dict[int, int] = {}
         queue = [key]
-        for wanted in queue:
+        for reaching in queue:
             reached = [
                 kind
-                for kind in self._kinds_of.get(wanted, ())
+                for kind in self._kinds_of.get(reaching, ())
                 if kind not in via and kind not in self._exhausted
             ]
-            via.update(dict.fromkeys(reached, wanted))
+            via.update(dict.fromkeys(reached, reaching))
             free = [kind for kind in reached if len(taken[kind]) < self._sizes[kind]]
             if free:
                 rank = self._rank

@@ -1,4 +1,4 @@
-"""Constraints on the sequence of calls: the templates of DECLARE, held against one run.
+"""Constraints on the sequence of calls: the templates of DECLARE, checked on one run.
 
 Names and meaning are those of process mining (Pesic, Schonenberg and van der Aalst, "DECLARE: Full Support
 for Loosely-Structured Processes", 2007; chain precedence with the past as Di Ciccio and Montali, "Declarative
@@ -104,11 +104,11 @@ RELATIONS: Mapping[str, _Template] = MappingProxyType({
 """The templates that relate each call of one kind to calls of the other."""
 
 CHOICES: Final = ("choice", "exclusive_choice")
-"""The templates that ask for one of two kinds."""
+"""The templates that require one of two kinds."""
 COUNTS: Final = ("existence", "absence", "exactly")
 """The templates that bound a number of calls."""
 ENDS: Final = ("init", "last")
-"""The templates that say how a run begins or ends."""
+"""The templates of how a run begins or ends."""
 
 
 class CallCondition:
@@ -151,7 +151,7 @@ class CallCondition:
         return not self.cost and self._status == "any"
 
     def status_fits(self, call: ToolCall, *, may_change: bool) -> bool | None:
-        """Whether the call ended as is asked; None where `may_change` and that may still come out."""
+        """Whether the call ended as required; None where `may_change` and that may still change."""
         if self._status == "any":
             return True
         if may_change and not (call.executed and looks_failed(call)):
@@ -194,7 +194,7 @@ class CallConstraint:
 
 @dataclass(slots=True)
 class Finding:
-    """What came of one constraint.
+    """The result of one constraint.
 
     `applies` and `holds` are None where arguments that are not known decide; `holds` means nothing where the
     constraint does not apply. `unmet` are the calls, by their place in `AgentRun.calls`, that break it;
@@ -226,7 +226,7 @@ _UNKNOWN, _NONE = _Key.UNKNOWN, _Key.NONE
 class _Event(NamedTuple):
     """A call of a kind: its place in the run and in the sequence, what `same` picks, whether it is sure.
 
-    `alone`: nothing is known to have run beside it. `held_back`: it is pending or was denied.
+    `alone`: nothing is known to have run in parallel. `held_back`: it is pending or was denied.
     """
 
     at: int

@@ -65,7 +65,7 @@ Aggregator: TypeAlias = Annotated[
 
 
 def check_classes(classes: Sequence[str] | None) -> None:
-    """Raises ValueError unless `classes` can be told apart in results, where case does not count."""
+    """Raises ValueError unless `classes` differ in results, where case does not count."""
     if not classes:
         raise ValueError("classes: aggregators need the list of all classes")
     for name in classes:

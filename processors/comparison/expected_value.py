@@ -39,8 +39,8 @@ _SCHEMA_COST: Final = 50
 class Matcher:
     """A condition on one value.
 
-    `test` says whether a value meets it; None: something masked in it leaves that open. `meets_absence`: it
-    is met where there is no value. `reads_text`: it speaks of texts, so that a value known as text and as
+    `test` is whether a value meets it; None: something masked in it leaves that open. `meets_absence`: it
+    is met where there is no value. `reads_text`: it is about texts, so that a value known as text and as
     what the text writes is tried as text. `reads_masks`: its test sees to masked texts itself. `cost` is what
     a character of a value costs to test, in characters that a regular expression searches.
     """
@@ -106,11 +106,11 @@ def _approx(argument: JsonValue) -> Matcher:
         raise ValueError(
             "expected a number, or {value: number, abs: tolerance} or {value: number, rel: share}"
         )
-    wanted = _number(expected)
+    target = _number(expected)
 
     def test(value: JsonValue) -> bool:
-        # The share is one of the expected value, so that the tolerance does not depend on what came.
-        return _is_number(value) and abs(_number(value) - wanted) <= max(absolute, relative * abs(wanted))
+        # A share of the expected value, so that the tolerance does not depend on the actual one.
+        return _is_number(value) and abs(_number(value) - target) <= max(absolute, relative * abs(target))
 
     return Matcher(test)
 
@@ -136,7 +136,7 @@ def _schema(argument: JsonValue) -> Matcher:
 
 
 def _constant(matcher: Matcher, otherwise: str) -> Callable[[JsonValue], Matcher]:
-    """Makes `matcher` of true; what else may have been meant is told `otherwise`."""
+    """Makes `matcher` of true; `otherwise` is a hint at what else may have been meant."""
 
     def make(argument: JsonValue) -> Matcher:
         if argument is not True:
@@ -261,7 +261,7 @@ def is_matcher(written: JsonValue) -> TypeGuard[JsonObject]:
 
 
 def compile_expected(written: JsonValue) -> Expected:
-    """`written`, ready to be compared. A value without matchers comes back as the same object.
+    """`written`, ready to be compared. A value without matchers is returned as the same object.
 
     Raises:
         ValueError: a matcher is unknown, or its argument is none that it takes.

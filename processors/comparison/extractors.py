@@ -301,7 +301,7 @@ def _arguments(run: AgentRun, call: ToolCall) -> str | NotEvaluated:
 
 
 def _output(run: AgentRun, call: ToolCall) -> str | NotEvaluated:
-    """The text that the call returned, as it was carried; nothing where it failed, or was only asked for."""
+    """The text that the call returned, as it was recorded; nothing where it failed, or was only requested."""
     text = comparable_result_text(call)
     if text is not None:
         return text if call.result_text is None else call.result_text

@@ -30,7 +30,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 
 class JsonPathError(ValueError):
-    """A text that is no path; the message says where."""
+    """A text that is no path; the message names the place."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def schema_violations(value: JsonValue, schema: JsonValue, *, resolve: bool = Fa
     Each is `a.b[0]: what was expected`, without a path for the value itself, and never quotes the value.
 
     `$ref` is followed inside `schema` only, by JSON pointers. A reference that leads nowhere and a regular
-    expression that cannot run in linear time assert nothing: schemas come with the traces.
+    expression that cannot run in linear time assert nothing: schemas arrive with the traces.
 
     Args:
         value: What is checked.
@@ -211,7 +211,7 @@ class _Check:
                 for other in needed:
                     if isinstance(other, str) and other not in value:
                         is_there = None if hides_member(value) else False
-                        self._require(is_there, _join(path, other), f"missing beside {name}")
+                        self._require(is_there, _join(path, other), f"missing, required with {name}")
         schemas = schema.get("dependentSchemas")
         for name, inner in schemas.items() if isinstance(schemas, dict) else ():
             if name in value:
@@ -308,7 +308,7 @@ def _is_multiple(value: int | float, step: int | float) -> bool:
     try:
         quotient = value / step
     except OverflowError:
-        return True  # beyond what floats can tell
+        return True  # beyond the precision of floats
     return not math.isfinite(quotient) or math.isclose(quotient, round(quotient), rel_tol=1e-12, abs_tol=1e-9)
 
 

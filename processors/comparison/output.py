@@ -36,7 +36,7 @@ class OutputPath:
     """Where in an output a value stands.
 
     A path is read from left to right: characters other than `.`, `[` and `]` are the key of an object,
-    digits in brackets the position in a list, counted from 0. Further dots say nothing (`a..b` is `a.b`),
+    digits in brackets the position in a list, counted from 0. Further dots mean nothing (`a..b` is `a.b`),
     so a key that has a dot or a bracket in it cannot be reached. `*` is the whole output.
     """
 
@@ -72,7 +72,9 @@ class OutputPath:
                 if isinstance(value, str) and has_mask(value):
                     return value
                 if not isinstance(value, dict):
-                    raise OutputPathError(f'no "{self.text}": "{step}" is asked of {kind_of(value)}')
+                    raise OutputPathError(
+                        f'no "{self.text}": expected an object with "{step}", found {kind_of(value)}'
+                    )
                 if step not in value and hides_member(value):
                     return next(filter(has_mask, value))
                 if step not in value:
@@ -82,7 +84,9 @@ class OutputPath:
                 if isinstance(value, str) and has_mask(value):
                     return value
                 if not isinstance(value, list):
-                    raise OutputPathError(f'no "{self.text}": entry [{step}] is asked of {kind_of(value)}')
+                    raise OutputPathError(
+                        f'no "{self.text}": expected a list with entry [{step}], found {kind_of(value)}'
+                    )
                 if step >= len(value):
                     raise OutputPathError(f'no "{self.text}": the list has no entry [{step}]')
                 value = value[step]
@@ -106,14 +110,14 @@ _SHOWN_CHARACTERS = 400
 
 
 class OutputNumberError(EvaluationError):
-    """An output holds a number that no float comes near."""
+    """An output contains a number beyond the range of floats."""
 
 
 def with_floats(value: JsonValue) -> JsonValue:
     """`value` with every integer as a float, at every depth; booleans stay booleans.
 
-    So 5 and 5.0 are the same number and the same text (`5.0`). Integers that differ by less than a float
-    can tell become equal.
+    So 5 and 5.0 are the same number and the same text (`5.0`). Integers that differ by less than the
+    precision of floats become equal.
 
     Raises:
         OutputNumberError: an integer is beyond the range of floats.
@@ -167,7 +171,7 @@ def output_detail(value: JsonValue) -> JsonValue:
 
 
 def output_line(value: JsonValue) -> str:
-    """`value` as a line of the explanation shows it, short enough for another one beside it."""
+    """`value` as a line of the explanation shows it, short enough for another one in the same line."""
     text = python_text(value)
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
 
@@ -269,5 +273,5 @@ class OutputTarget:
         if self.path is not None:
             return self.path.resolve(value)
         if not isinstance(value, dict):
-            raise OutputPathError(f"several values are asked of {kind_of(value)}, expected an object")
+            raise OutputPathError(f"several values: expected an object, found {kind_of(value)}")
         return {path.text: path.resolve(value) for path in self._several}

@@ -12,9 +12,9 @@ from processors.model import (
 
 
 def unknown_input(run: AgentRun, what: str) -> NotEvaluated | None:
-    """Why `what` (the part of the criteria that asks) cannot be answered; None where the input is known.
+    """Why `what` (the part of the criteria that needs it) is not known; None where the input is known.
 
-    Of a run that is not complete the input may still come; otherwise it was not captured.
+    Of a run that is not complete the input may still arrive; otherwise it was not captured.
     """
     if run.input_state is ValueState.PRESENT:
         return None

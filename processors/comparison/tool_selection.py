@@ -1,4 +1,4 @@
-"""Which calls criteria speak of: by category, by name, by a glob."""
+"""Which calls criteria are about: by category, by name, by a glob."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ class ToolSelectionConfig(EvaluatorModel):
 
     include_categories: tuple[Literal["handoff", "final_answer"], ...] = Field(
         default=(),
-        description="Categories of calls to see beside ordinary ones, also without being named by criteria.",
+        description="Categories of calls to see in addition to ordinary ones, also where not named by criteria.",
     )
 
     def categories(self) -> frozenset[CallCategory]:
@@ -52,7 +52,7 @@ def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> Sequence[Too
     for call in calls:
         if call.category not in categories:
             return [call for call in calls if call.category in categories]
-    return calls  # so it mostly is
+    return calls  # the usual case
 
 
 def without_failed(calls: Iterable[ToolCall]) -> list[ToolCall]:
@@ -63,10 +63,10 @@ def without_failed(calls: Iterable[ToolCall]) -> list[ToolCall]:
 def without_invented(run: AgentRun, calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
     """`calls` of `run` without requests for tools that it did not have, and so were never executed.
 
-    The framework's word that there is no such tool is no result of one. Where telemetry lists no tools, every
-    call stays.
+    A framework's message that there is no such tool is no result of one. Where telemetry lists no tools,
+    every call stays.
     """
-    for call in calls:  # asked of every trace: a generator costs twice as much
+    for call in calls:  # for every trace: a generator costs twice as much
         if not call.executed:
             break
     else:

@@ -17,7 +17,7 @@ _BRACKETS = re.compile(r"\[!?\]?[^\]]*\]")
 
 @dataclass(frozen=True, slots=True)
 class Mute:
-    """Until when the failures of an evaluation are nobody's alert, why, and who said so."""
+    """Until when the failures of an evaluation are muted, why, and by whom."""
 
     until_unix_nano: int
     reason: str
@@ -48,7 +48,7 @@ class Evaluation:
     template: CriteriaTemplate | None = None
     scope: Scope = Scope.RUN
     is_plain: bool = field(init=False)
-    """True where none of the last six says anything: every run is graded, and the results are live."""
+    """True where none of the last six restricts it: every run is graded, and the results are live."""
 
     def __post_init__(self) -> None:
         is_plain = (
@@ -71,8 +71,8 @@ class AgentCriteria:
     that is written just like the pattern always matches.
 
     `owner` and `contact` are those of the file: who answers for these criteria, and where. `source` is
-    `file:line` for messages. `is_builtin` marks the criteria that come with tracegrade: they apply to all
-    tenants, and everything else comes before them.
+    `file:line` for messages. `is_builtin` marks the criteria that tracegrade brings: they apply to all
+    tenants, and everything else overrides them.
     """
 
     pattern: str
@@ -135,7 +135,7 @@ class CriteriaSet:
         return found
 
     def sources_for(self, agent_name: str, tenant: str = "") -> tuple[tuple[AgentCriteria, Evaluation], ...]:
-        """`evaluations_for`, each with the criteria that it is from: they say whose it is. Not remembered."""
+        """`evaluations_for`, each with the criteria that it is from, which name their owner. Not cached."""
         exact = self._exact.get((tenant, agent_name), [])
         ranked = [((1, 0, index), index) for index in exact]
         ranked += [((-1, 0, index), index) for pattern, index in self._builtin if pattern.match(agent_name)]

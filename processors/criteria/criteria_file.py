@@ -39,7 +39,7 @@ SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""
 
 SCHEMA_KEY = "$schema"
-"""Where a JSON file says which schema editors check it by; it says nothing to tracegrade."""
+"""Where a JSON file names the schema by which editors check it; tracegrade ignores it."""
 
 _SCHEMA_SITE = b"json-schema.org"
 
@@ -189,7 +189,7 @@ class _Reader:
             if written.get("run") is not None and written.get("agent") is not None:
                 self._problem((*path, "agent"), 'the agent of a "run" is named in it')
             if written.get("run") is None and written.get("earlier") is not None:
-                self._problem((*path, "earlier"), 'expected only beside a "run"')
+                self._problem((*path, "earlier"), 'expected only together with a "run"')
             self._check_name("test", _text(written.get("name")), path, names)
             case = partial(
                 CriteriaCase, tenant=_text(content.get("tenant")), document=self._document, path=path
@@ -197,7 +197,9 @@ class _Reader:
             entry = validated(CriteriaTestEntry, written, self._document, [], path)
             if entry is not None:
                 yield case(**dict(entry))
-            elif isinstance(run := written.get("run"), dict):  # what is wrong with the run is told as well
+            elif isinstance(
+                run := written.get("run"), dict
+            ):  # what is wrong with the run is reported as well
                 yield case(
                     name=_text(written.get("name")), run=run, earlier=None, trace=None, agent=None, expect={}
                 )
@@ -243,7 +245,7 @@ class _Reader:
     def _evaluation(
         self, kind: type[Evaluator], entry: JsonObject, path: Path, parsed: EvaluationEntry | None
     ) -> Evaluation | None:
-        """What `entry` says; None where it has mistakes, or `parsed`, the same validated, is missing."""
+        """The evaluation of `entry`; None where it has mistakes, or `parsed`, its validated form, is None."""
         before = len(self._problems)
         settings, given = entry.get("config"), entry.get("criteria")
         config_path: Path = (*path, "config")
@@ -319,7 +321,7 @@ class _Reader:
         self._problems[before:] = []
         self._check_matchers(value, path, places)
         refused = tuple(problem.path.rpartition(".")[0] for problem in self._problems[before:])
-        if refused:  # what the model says of the same values would only confuse
+        if refused:  # the model's problems with the same values would only confuse
             shape = [problem for problem in shape if not problem.path.startswith(refused)]
         self._problems += shape
         return valid
@@ -353,7 +355,7 @@ class _Reader:
 
 
 def is_schema(content: bytes) -> bool:
-    """Whether the file with `content` is a JSON schema, such as may stand beside criteria for editors.
+    """Whether the file with `content` is a JSON schema, such as may lie next to criteria for editors.
 
     A criteria file may name its schema with the key that makes a schema one.
     """

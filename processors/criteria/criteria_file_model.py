@@ -43,13 +43,13 @@ Time: TypeAlias = Annotated[
 
 
 class MuteEntry(EvaluatorModel):
-    """Failures are known for now: they are recorded, and alert nobody and gate nothing until a date."""
+    """Failures are known for now: until a date they are recorded, but neither alert nor gate anything."""
 
     until: Time = Field(
         description="When the mute ends: a date (its beginning in UTC) or a time with its offset.",
         examples=["2026-01-31"],
     )
-    reason: Text = Field(description="Why failures are nobody's business for now.")
+    reason: Text = Field(description="Why failures are muted.")
     by: Text = Field(description="Who muted it.", examples=["jane@example.com"])
 
 
@@ -92,12 +92,12 @@ class EvaluationEntry(EvaluatorModel):
     )
     severity: Severity = Field(
         default=Severity.TICKET,
-        description="What a failure asks of people: wake someone, file a ticket, or only watch the rate.",
+        description="What a failure requires of people: wake someone, file a ticket, or only watch the rate.",
     )
     stage: Stage = Field(
         default=Stage.LIVE,
         description="`shadow` tries an evaluation out: its results have series of their own, and neither "
-        "alert anybody nor decide an exit code.",
+        "alert anyone nor decide an exit code.",
     )
     scope: Scope = Field(
         default=Scope.RUN,

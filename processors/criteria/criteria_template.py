@@ -32,12 +32,12 @@ class CriteriaTemplate:
         self._config = config
         self._criteria = criteria
         self._paths = tuple(dict.fromkeys(map(input_path, _references(criteria))))
-        self._made: dict[Hashable, Evaluator] = {}
+        self._evaluators: dict[Hashable, Evaluator] = {}
 
     def evaluator_for(self, run: AgentRun) -> Evaluator | NotEvaluated:
         """The evaluator with the values of this run, or why there is none.
 
-        Not applicable is what an input says nothing about, or something that the criteria cannot take.
+        Not applicable: the input has nothing at a path, or something that the criteria cannot take.
         """
         unknown = unknown_input(run, "`$input`")
         if unknown is not None:
@@ -55,17 +55,17 @@ class CriteriaTemplate:
                 return NotEvaluated.not_captured(f'`$input`: redaction masked the input at "{path.text}"')
             values[path.text] = found[0]
         key = tuple(equality_key(value) for value in values.values())
-        evaluator = self._made.get(key)
+        evaluator = self._evaluators.get(key)
         if evaluator is None:
-            made = self._make(values)
-            if isinstance(made, NotEvaluated):
-                return made
-            if len(self._made) >= _MAX_REMEMBERED:
-                self._made.clear()
-            evaluator = self._made[key] = made
+            created = self._create(values)
+            if isinstance(created, NotEvaluated):
+                return created
+            if len(self._evaluators) >= _MAX_REMEMBERED:
+                self._evaluators.clear()
+            evaluator = self._evaluators[key] = created
         return evaluator
 
-    def _make(self, values: dict[str, JsonValue]) -> Evaluator | NotEvaluated:
+    def _create(self, values: dict[str, JsonValue]) -> Evaluator | NotEvaluated:
         kind = self._kind
         if kind.Criteria is None:
             raise TypeError(f"{kind.id} takes no criteria")

@@ -1,4 +1,4 @@
-"""What criteria say that can hardly be meant: it is loaded, and somebody should know."""
+"""Criteria that are valid but can hardly be meant: they are loaded with a warning."""
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase, translate
@@ -42,7 +42,7 @@ def _overruled(agent: AgentCriteria, later: Sequence[AgentCriteria]) -> Iterator
                 if same is not None:
                     message = (
                         f'"{evaluation.name}" never counts: the pattern "{other.pattern}" matches the same '
-                        f"names, and its own one ({same.source}) comes later"
+                        f"names, and its own one ({same.source}) is later"
                     )
                     yield _problem(evaluation.source, agent, index, message)
 

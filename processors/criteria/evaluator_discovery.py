@@ -1,6 +1,6 @@
 """Which evaluators there are: the public classes of the modules in `processors/evaluators/`.
 
-A new evaluator is a class in a new file there, or beside its kin; nothing has to be registered.
+A new evaluator is a class in a new file there, or in that of its family; nothing has to be registered.
 """
 
 import importlib

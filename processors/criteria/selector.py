@@ -25,7 +25,7 @@ from processors.model import AgentRun, JsonObject, NotEvaluated
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True, reads_masks=True)
 """A condition that was left out."""
-_MASKED = NotEvaluated.not_captured("`when`: redaction masked what it is held against")
+_MASKED = NotEvaluated.not_captured("`when`: redaction masked what it is compared with")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,8 @@ class Selector:
     """Conditions on a run, all of which have to hold.
 
     `input`: of an object those members are looked at that the condition names; a text that writes an object
-    counts as one. Any other condition is held against the input as a whole. `session` is held against the
-    session, of which there may be none. Of attributes (of the resource, and of the span that carries the
+    counts as one. Any other condition is compared with the input as a whole. `session` is compared with
+    the session, of which there may be none. Of attributes (of the resource, and of the span that carries the
     run's results) those are looked at that are named.
     """
 
@@ -44,9 +44,9 @@ class Selector:
     span_attributes: Mapping[str, Expected] = field(default_factory=dict)
 
     def selects(self, run: AgentRun) -> bool | NotEvaluated:
-        """Whether the evaluation applies to `run`, or why that cannot be told.
+        """Whether the evaluation applies to `run`, or why that is not known.
 
-        It cannot where every other condition holds and the input, or what one is held against, is not known.
+        It is not where every other condition holds and the input, or what one is compared with, is not known.
         """
         try:
             held = all_fit(self._held(run))
@@ -102,7 +102,7 @@ class WhenEntry(EvaluatorModel):
 
 
 def when_problems(written: JsonObject) -> Iterator[tuple[Path, str]]:
-    """The place in `written` and the message of every mistake that the shape does not tell."""
+    """The place in `written` and the message of every mistake that the shape does not show."""
     if not written:
         yield (), f"expected at least one condition: {', '.join(WhenEntry.model_fields)}"
     for key, value in written.items():

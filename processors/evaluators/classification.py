@@ -194,7 +194,7 @@ _ZERO_AND_ONE = {0, 1}
 
 
 class LabelsError(EvaluationError):
-    """The output does not hold labels that the expected ones can be held against."""
+    """The output does not contain labels that can be compared with the expected ones."""
 
 
 class PrecisionRecallFscoreConfig(EvaluatorModel):

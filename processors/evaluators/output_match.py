@@ -135,7 +135,7 @@ class ExactMatchConfig(TextConfig):
     """Settings of `exact-match`."""
 
     classes: tuple[str, ...] | None = Field(
-        default=None, description="All classes that aggregators speak of; case does not count."
+        default=None, description="All classes for aggregators; case does not count."
     )
     aggregators: tuple[Aggregator, ...] | None = Field(
         default=None,
@@ -164,8 +164,8 @@ class ExactMatchCriteria(_OneKeyCriteria):
     )
     ground_truth: str | list[str] | None = Field(
         default=None,
-        description="The text that `config.extractor` should find, white space around it aside; a list: one "
-        "for each turn.",
+        description="The text that `config.extractor` should find, surrounding white space ignored; a list: "
+        "one for each turn.",
         examples=["4"],
     )
     expected: str | None = Field(
@@ -272,7 +272,7 @@ class ContainsCriteria(_OneKeyCriteria):
     )
     ground_truth: str | list[str] | None = Field(
         default=None,
-        description="The text to look for in what `config.extractor` finds, case aside; a list: one for "
+        description="The text to look for in what `config.extractor` finds, case ignored; a list: one for "
         "each turn.",
         examples=["New York"],
     )
@@ -344,12 +344,12 @@ class RegexMatch(_Grading):
     r"""Whether a regular expression is found anywhere in a text.
 
     With `ground_truth` the text is what the extractor takes from the run, by default the last answer; an
-    empty text scores 0. With a list, expression i is held against turn i alone and the score is the mean.
+    empty text scores 0. With a list, expression i is searched in turn i alone and the score is the mean.
     With `pattern` the text is the final output, which may be empty. score = 1 when the expression is found,
     else 0. There is no empty expectation. A text that may exist and was not captured is not evaluated.
 
     Expressions are written as for Python's `re`, without look-around and references to groups
-    (`processors.texts.linear_regex`); case counts unless they say `(?i)`.
+    (`processors.texts.linear_regex`); case counts unless they contain `(?i)`.
 
     Example: ground truth `ORD-\d{6}` over the answer "Your order is ORD-123456." scores 1.
     """
@@ -661,23 +661,23 @@ class _OutputComparison:
         total = 0.0
         results: list[JsonValue] = []
         explained: list[str] = []
-        for index, (found, wanted) in enumerate(zip_longest(actual, expected, fillvalue="")):
+        for index, (line, expected_line) in enumerate(zip_longest(actual, expected, fillvalue="")):
             value, further = 0.0, _UNREACHABLE
             if reachable:
-                compared = compare(found, wanted)
+                compared = compare(line, expected_line)
                 if isinstance(compared, NotEvaluated):
                     return compared
                 value, further = compared
             total += value
             if value < 1.0 and len(explained) < _EXPLAINED_LINES:
-                texts = f"expected: {output_line(wanted)}, actual: {output_line(found)}"
+                texts = f"expected: {output_line(expected_line)}, actual: {output_line(line)}"
                 explained.append(f"line {index + 1}: {value:g}, {texts}")
             if index < _SHOWN_LINES:
                 results.append(
                     {
                         "line_number": index + 1,
-                        "actual": output_detail(found),
-                        "expected": output_detail(wanted),
+                        "actual": output_detail(line),
+                        "expected": output_detail(expected_line),
                         "score": value,
                         **further,
                     }

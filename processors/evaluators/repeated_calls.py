@@ -324,7 +324,7 @@ class DuplicateSideEffect(Evaluator):
         return repeated, unclear, undecided
 
     def _after_unclear_failure(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """The calls up to the first success that come after one that may have taken effect."""
+        """The calls up to the first success that follow one that may have taken effect."""
         first = next((position for position, call in enumerate(calls) if may_have_taken_effect(call)), None)
         if first is None:
             return []
@@ -417,7 +417,7 @@ def _alike(
 
 
 def _after_success(calls: Sequence[ToolCall]) -> list[ToolCall]:
-    """The calls that come after the first one that took effect, or took effect beside it."""
+    """The calls that follow the first one that took effect, or took effect in parallel with it."""
     first = next((position for position, call in enumerate(calls) if took_effect(call)), None)
     if first is None:
         return []

@@ -11,7 +11,7 @@ class RunErrorConfig(EvaluatorModel):
 class RunError(Evaluator):
     """Whether the run ended without an error: 1 or 0.
 
-    score = 0 when the agent's own span says that it failed, by its status, an `error.type` or an exception,
+    score = 0 when the agent's own span shows that it failed, by its status, an `error.type` or an exception,
     else 1. Calls that failed do not count, unless the agent ended with their error; a run that stops to wait
     for a person or for the result of a call has not failed.
 
@@ -37,5 +37,5 @@ class RunError(Evaluator):
         return Score(0.0, {"error_type": run.error.type}, (line,))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """What further spans tell does not make up for an error that the agent's own span tells."""
+        """Further spans do not undo an error on the agent's own span."""
         return 0.0, float(run.error is None)

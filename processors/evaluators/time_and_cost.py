@@ -107,7 +107,7 @@ class RunDuration(Evaluator):
             yield "time to first output", run.time_to_first_output_seconds, self._max_first
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """The agent's own span does not get shorter by what comes further."""
+        """The agent's own span does not get shorter by further spans."""
         seconds = None if run.span_id is None else run.duration_seconds
         most = self._max_seconds
         return 0.0, float(most is None or seconds is None or seconds <= most)

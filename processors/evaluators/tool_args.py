@@ -197,7 +197,7 @@ class ToolArgsFlowConfig(EvaluatorModel):
 
 
 class ArgumentFlow(EvaluatorModel):
-    """One argument and where its value has to come from."""
+    """One argument and where its value has to originate."""
 
     tool: str = Field(description="The tool whose calls are checked, `*` and `?` allowed.")
     argument: str = Field(
@@ -218,7 +218,7 @@ class ToolArgsFlowCriteria(EvaluatorModel):
 
     flows: list[ArgumentFlow] = Field(
         min_length=1,
-        description="Arguments with the results that they have to come from.",
+        description="Arguments with the results from which their values have to originate.",
         examples=[
             [{"tool": "book", "argument": "flight_id", "from_tool": "search", "from_path": "flights[*].id"}]
         ],
@@ -302,7 +302,7 @@ class ToolArgsFlow(Evaluator):
         shown = violations[:_SHOWN_VIOLATIONS]
         details: dict[str, JsonValue] = {"checked": checks.checked, "met": met, "violations": [*shown]}
         if not violations:
-            line = f"{met} of {checks.checked} arguments come from results" if met else "nothing to check"
+            line = f"{met} of {checks.checked} arguments originate in results" if met else "nothing to check"
             return Score(1.0, details, (line,))
         return Score(met / checks.checked, details, tuple(shown))
 
@@ -402,7 +402,7 @@ class ToolArgsGrounded(Evaluator):
     """The share of argument values that can be traced to what the agent was given before the call.
 
     A value is traced to the user's input, the system's instructions, the result of an earlier call (also of
-    earlier turns, not of a call that ran beside it), a choice that the tool's schema offers, or a constant of
+    earlier turns, not of a parallel call), a choice that the tool's schema offers, or a constant of
     the configuration. score = values that are / values checked. Texts and numbers are checked, inside objects
     and lists too; booleans, nulls, empty texts and whole numbers up to 10 are not
     (`processors.response_handling.grounding`). Dates are not checked where the user wrote of "tomorrow" and
@@ -515,7 +515,7 @@ class ToolArgsGrounded(Evaluator):
             elif message.role == "tool" and message.turn < turn:
                 evidence.add(message.content)
         if is_masked:
-            return evidence, NotEvaluated.not_captured("what the agent was told: redacted in part")
+            return evidence, NotEvaluated.not_captured("what the agent was given: redacted in part")
         if is_input_known:
             return evidence, None
         return evidence, NotEvaluated.not_captured(f"the input of the run: {run.input_state}")

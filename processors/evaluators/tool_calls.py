@@ -1,4 +1,4 @@
-"""Evaluators of tool calls against expected ones: how often, in which order, with what, and what came of it.
+"""Evaluators of tool calls against expected ones: number, order, arguments and results.
 
 `tool-call-count`, `tool-call-order`, `tool-call-args` and `tool-call-output`.
 """
@@ -863,11 +863,11 @@ class ToolCallOutput(_FirstFit[str]):
     score = expected outputs that an own actual call fits / expected outputs. An expected text must equal
     the output's text; any other expected value must equal the value of the output, where a text output is
     read as JSON, else as a Python literal, else stays a text, and an expected null also accepts an empty
-    output. A matcher of texts (`$regex`, `$glob`) is held against the text, any other one against the value
+    output. A matcher of texts (`$regex`, `$glob`) is compared with the text, any other one with the value
     (`processors.comparison.expected_value`). Calls are assigned first fit in written order
     (`processors.evaluators.tool_calls`).
 
-    With `strict` each expectation is held against the first free call of its tool only, and the first that
+    With `strict` each expectation is compared with the first free call of its tool only, and the first that
     does not fit, or has no call left, makes the score 0.
 
     No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
@@ -929,7 +929,7 @@ class ToolCallOutput(_FirstFit[str]):
 
 
 def _as_compared(expected: Expected, comparison: Literal["text", "json"]) -> tuple[bool, Expected]:
-    """Whether `expected` is held against the text of an output, and what is expected then."""
+    """Whether `expected` is compared with the text of an output, and what is expected then."""
     if isinstance(expected, Matcher):
         return expected.reads_text, expected
     if not isinstance(expected, str):

@@ -43,7 +43,7 @@ class ToolConstraintsConfig(ToolSelectionConfig):
     strict: bool = Field(
         default=False,
         description="Whether calls that ran side by side stand neither before nor after each other; else "
-        "they stand in whichever order a constraint asks for.",
+        "they stand in whichever order a constraint requires.",
     )
 
 
@@ -182,7 +182,7 @@ class ToolConstraint(EvaluatorModel):
         return self
 
     def compiled(self) -> CallConstraint:
-        """The constraint as it is held against runs.
+        """The constraint as it is checked on runs.
 
         Raises:
             ValueError: a path is none, or a matcher cannot be used.
@@ -213,7 +213,7 @@ class ToolConstraintsCriteria(EvaluatorModel):
 
     constraints: list[ToolConstraint] = Field(
         min_length=1,
-        description="Templates of DECLARE with the tools that they speak of, one in each entry. A tool is a "
+        description="Templates of DECLARE with the tools that they are about, one in each entry. A tool is a "
         "name, or an object with `tool`, `args` and `status`.",
         examples=[
             [
@@ -236,16 +236,16 @@ class ToolConstraints(Evaluator):
 
     The constraints are the templates of DECLARE, with their published names and meaning. score = constraints
     that hold / constraints that apply, and 1 when none applies. One that relates two calls applies where the
-    run has a call that asks for something (for `response` the first, for `precedence` the second, for
+    run has a call that requires something (for `response` the first, for `precedence` the second, for
     `succession` either); `init` and `last` apply to runs with calls; the others apply to every run, and with
     `runs: with_calls` to those with calls.
 
     With `same` each call needs, or must not have, another one with equal values: after refund(order_id=7)
     an e-mail about order 7. A call that lacks the value belongs to no other. `alternate` templates look at
     the calls with that value only, `chain` templates at the neighbour in the run. No call answers itself.
-    Calls that ran side by side are as `strict` says, and never forbidden followers of each other.
+    Calls that ran side by side are as `strict` sets it, and never forbidden followers of each other.
 
-    Failed calls, and those that were only asked for, are calls; `status: succeeded` leaves out those that did
+    Failed calls, and those that were only requested, are calls; `status: succeeded` leaves out those that did
     not take effect. Where arguments that are not known decide, the run is not evaluated. An incomplete run
     passes or fails where no further call could change it, wherever it stood: a forbidden call that was made,
     a forbidden pair, or calls that are all there.

@@ -1,4 +1,4 @@
-"""Evaluators of the tools that may or must be called, whatever came of the calls.
+"""Evaluators of the tools that may or must be called, whatever the calls returned.
 
 `tool-permission`, `tool-known`, `tool-call-budget`, `tool-precedence` and `single-tool-use`. But for
 `tool-known`, whose tools are those of each run, they compile to the constraints of `tool-constraints`.
@@ -129,7 +129,7 @@ class ToolKnown(Evaluator):
 
     score = calls of available tools / calls. The available tools are those that telemetry lists for the run
     (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
-    not applicable. Failed calls count as calls, and so do those that were only asked for: most frameworks do
+    not applicable. Failed calls count as calls, and so do those that were only requested: most frameworks do
     not even try to run a tool that does not exist.
 
     There is nothing to expect. A run without calls scores 1.
@@ -153,7 +153,7 @@ class ToolKnown(Evaluator):
         self._also_known = ToolPatterns(config.also_known)
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not applicable where nobody told which tools there are."""
+        """Grade `run`; not applicable where telemetry lists no tools."""
         tools = run.available_tools
         if not tools:
             return NotEvaluated.not_applicable("the trace does not list the tools of this run")
@@ -278,7 +278,7 @@ class ToolPrecedenceConfig(EvaluatorModel):
 
     strict: bool = Field(
         default=False,
-        description="Whether the guard must have come before, not only beside: calls that ran side by side "
+        description="Whether the guard must have run before, not in parallel: calls that ran side by side "
         "do not count as one before the other.",
     )
     require_success: bool = Field(

@@ -423,7 +423,7 @@ class TrajectoryExact(_Trajectory):
         width = self._width
         if len(calls) == width and self._is_exact(calls, rows):
             return _Alignment(1.0, range(width))
-        # What the longest common subsequence leaves over tells best where the two part.
+        # What the longest common subsequence leaves over shows best where the two differ.
         aligned = self._aligned(calls, rows)
         return _Alignment(0.0, [-1] * width if aligned is None else aligned)
 

@@ -31,9 +31,9 @@ def test_a_path_leads_from_key_to_key_and_position_to_position(path: str, value:
     [
         ("b", 'no "b": there is no key "b"'),
         ("items[2]", 'no "items[2]": the list has no entry [2]'),
-        ("a[0]", 'no "a[0]": entry [0] is asked of an object'),
-        ("items.name", 'no "items.name": "name" is asked of a list'),
-        ("a.b.c", 'no "a.b.c": "c" is asked of a number'),
+        ("a[0]", 'no "a[0]": expected a list with entry [0], found an object'),
+        ("items.name", 'no "items.name": expected an object with "name", found a list'),
+        ("a.b.c", 'no "a.b.c": expected an object with "c", found a number'),
     ],
 )
 def test_a_path_to_nothing_says_where_it_ends(path: str, message: str) -> None:

@@ -40,7 +40,7 @@ def test_an_evaluation_that_never_counts_is_told() -> None:
 
     assert [
         '0.yaml:4: agents.w*?.evaluations[0]: "a" never counts: the pattern "w?**" matches the same names, '
-        "and its own one (0.yaml:8) comes later"
+        "and its own one (0.yaml:8) is later"
     ] == warnings(text)
 
 

@@ -146,7 +146,7 @@ def test_several_paths_are_compared_as_one_object() -> None:
 
     assert 1.0 == score.value
     assert {"city": "Oslo", "days[0].high": 3.0} == score.details["actual"]
-    with pytest.raises(OutputPathError, match="several values are asked of a text"):
+    with pytest.raises(OutputPathError, match="several values: expected an object, found a text"):
         evaluator.evaluate(_run("Oslo"), RunFacts())
 
 
@@ -258,7 +258,7 @@ def test_a_setting_without_effect_is_refused(
     [
         ({"expected_output": {"b": 1}}, {"target_output_key": "a"}, 'there is no key "a"'),
         ({"expected_output": "no JSON"}, {"target_output_key": "a"}, "its JSON text"),
-        ({"expected_output": "[1]"}, {"target_output_key": ["a"]}, "asked of a list"),
+        ({"expected_output": "[1]"}, {"target_output_key": ["a"]}, "found a list"),
         ({"expected_output": "a"}, {"target_output_key": "[]"}, "a path such as"),
         ({"expected_output": "a"}, {"line_by_line_evaluator": True, "line_delimiter": ""}, "at least one"),
         ({"expected_output": {"a": 10**400}}, {}, "too large"),
