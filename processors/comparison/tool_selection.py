@@ -17,7 +17,7 @@ class ToolSelectionConfig(EvaluatorModel):
 
     include_categories: tuple[Literal["handoff", "final_answer"], ...] = Field(
         default=(),
-        description="Categories of calls to see in addition to ordinary ones, also where not named by criteria.",
+        description="Categories of calls to see in addition to ordinary ones, named by criteria or not.",
     )
 
     def categories(self) -> frozenset[CallCategory]:
