@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from benchmarks.workload import Shape, TemplateRequest, process_requests
 from collector.otlp import SplitRequest, join_spans
-from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
+from collector.recordings.recorded_traffic import RecordedTraffic
 from processors.documents import ProblemsFound
 from processors.spans import RawSpan
 
@@ -51,16 +51,15 @@ def recorded_traffic(paths: Sequence[Path], spans_a_request: int = SPANS_A_REQUE
     Raises:
         ProblemsFound: something cannot be read.
     """
-    files, problems = find_recorded_files(paths)
     recorded = RecordedTraffic()
     spans: list[RawSpan] = []
     traces: set[bytes] = set()
-    for item in (item for file in files for item in recorded.read(file)):
+    for item in (item for file in recorded.find(paths) for item in recorded.read(file)):
         if isinstance(item, SplitRequest):
             traces.update(item.traces)
             spans += [span for group in item.traces.values() for span in group]
-    if problems := problems + recorded.problems:
-        raise ProblemsFound(problems)
+    if recorded.problems:
+        raise ProblemsFound(recorded.problems)
     if not spans:
         return Traffic((), 0)
     whole = ExportTraceServiceRequest.FromString(join_spans(spans))

@@ -1,11 +1,11 @@
-"""Recorded traffic as one stream: read, put together by trace, and graded with exactly the service's code.
+"""Recorded traffic as one stream: read, grouped by trace, and graded with exactly the service's code.
 
 Spans of a trace may lie in several files. There is no finish clock: every trace finishes with the reason that
 unlimited quiet would give it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from collector.clock import ManualClock
 from collector.conversations import Conversations
 from collector.grading import Grader, GradingStage
 from collector.memory_limiter import MemoryLimiter
-from collector.recordings.recorded_traffic import RecordedTraffic, find_recorded_files
+from collector.recordings.recorded_traffic import RecordedTraffic
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from collector.workers.offline import OfflineWorkers
@@ -41,35 +41,26 @@ def no_progress(items: Sequence[_ItemT], description: str) -> Iterable[_ItemT]:
     return items
 
 
+@dataclass(kw_only=True)
 class RecordedStream:
-    """Spans in a real trace buffer, hand-written runs beside it, in order of first arrival.
+    """Spans in a real trace buffer, and hand-written runs, in order of first arrival."""
 
-    `spans` and `runs` count what was read. `warnings` name spans that were left out.
-    """
+    unix_nano: int = 0
+    """The time of grading, by which mutes are in force."""
+    dialects: Sequence[Dialect] = ()
+    """Telemetry conventions of the user's own."""
+    prices: PriceTable | None = None
+    """What models cost; where they do not cover a run, the cost that the run itself reports counts."""
+    workers: OfflineWorkers | None = None
+    """What runs custom evaluators."""
+    spans: int = field(default=0, init=False)
+    runs: int = field(default=0, init=False)
+    """How many were read."""
+    warnings: list[Problem] = field(default_factory=list, init=False)
+    """Spans that were left out."""
 
-    def __init__(
-        self,
-        *,
-        unix_nano: int = 0,
-        dialects: Sequence[Dialect] = (),
-        prices: PriceTable | None = None,
-        workers: OfflineWorkers | None = None,
-    ) -> None:
-        """Start an empty stream.
-
-        Args:
-            unix_nano: The time of grading, by which mutes are in force.
-            dialects: Telemetry conventions of the user's own.
-            prices: What models cost. A cost that a run tells itself counts only where these do not tell it.
-            workers: What runs custom evaluators.
-        """
-        self._dialects = dialects
-        self._prices = prices
-        self._workers = workers
-        self.spans = 0
-        self.runs = 0
-        self.warnings: list[Problem] = []
-        self._clock = ManualClock(unix_nano=unix_nano)
+    def __post_init__(self) -> None:
+        self._clock = ManualClock(unix_nano=self.unix_nano)
         self._metrics = Metrics()
         self._buffer = TraceBuffer(
             config=GroupByTraceConfig(max_spans_per_trace=_NO_LIMIT, max_bytes_per_trace=_NO_LIMIT),
@@ -83,9 +74,8 @@ class RecordedStream:
 
     def read(self, paths: Sequence[Path], progress: Progress = no_progress) -> list[Problem]:
         """Read everything in `paths`; what could not be read."""
-        files, problems = find_recorded_files(paths)
         traffic = RecordedTraffic()
-        for file in progress(files, "Reading"):
+        for file in progress(traffic.find(paths), "Reading"):
             for item in traffic.read(file):
                 if isinstance(item, AgentRun):
                     self.add_run(item)
@@ -95,13 +85,13 @@ class RecordedStream:
                     self._order.update(dict.fromkeys(batch.trace_id for batch in batches))
                     self._buffer.admit(batches)
         self.warnings += traffic.warnings
-        return problems + traffic.problems
+        return traffic.problems
 
     def add_run(self, run: AgentRun) -> None:
-        """Add a run that is not in any file."""
+        """Add a run."""
         self.runs += 1
-        if self._prices is not None:
-            cost = self._prices.cost(run.model_calls, run.usage, run.models)
+        if self.prices is not None:
+            cost = self.prices.cost(run.model_calls, run.usage, run.models)
             run = run if cost is None else replace(run, cost=cost)
         self._order.setdefault(run.trace_id)
         self._runs.setdefault(run.trace_id, []).append(run)
@@ -114,17 +104,17 @@ class RecordedStream:
     ) -> Iterator[GradedRun]:
         """The graded runs, traces in order of first arrival; to be called once.
 
-        `before_trace` is called with every trace before its runs come.
+        `before_trace` is called with every trace before its runs.
         """
         finished: dict[bytes, FinishedTrace] = {trace.trace_id: trace for trace in self._buffer.settle()}
-        pool = None if self._workers is None else self._workers.pool
+        pool = None if self.workers is None else self.workers.pool
         stage = GradingStage(
             grader=Grader(
                 criteria=lambda: criteria,
                 clock=self._clock,
                 instance="replay",
-                dialects=self._dialects,
-                prices=self._prices,
+                dialects=self.dialects,
+                prices=self.prices,
                 asks_workers=pool is not None,
             ),
             metrics=self._metrics,
@@ -137,21 +127,21 @@ class RecordedStream:
             if trace is not None:
                 if before_trace is not None:
                     before_trace(trace)
-                if self._workers is None or pool is None:
+                if self.workers is None or pool is None:
                     graded = stage.grade_now(trace)
                 else:
-                    graded = self._workers.run(stage.grade(trace))
+                    graded = self.workers.run(stage.grade(trace))
                 for found in graded.runs:
-                    yield GradedRun(run=found.run, results=found.results)  # when and where is no matter here
+                    yield GradedRun(run=found.run, results=found.results)  # without time and place of grading
             for run in self._runs.get(trace_id, ()):
                 yield GradedRun(run=run, results=self.evaluate(run, criteria))
 
     def evaluate(self, run: AgentRun, criteria: CriteriaSet) -> Sequence[EvaluationResult]:
-        """The results of a run that is rebuilt already."""
+        """The results of a run that was read or rebuilt."""
         evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
         now = self._clock.unix_nano()
         if criteria.looks_at_conversations:
             (run,) = self._conversations.look_up([run], now)
-        if self._workers is None:
+        if self.workers is None:
             return evaluate_run(run, evaluations, unix_nano=now)
-        return self._workers.evaluate(run, evaluations, now)
+        return self.workers.evaluate(run, evaluations, now)

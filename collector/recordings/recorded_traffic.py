@@ -1,13 +1,12 @@
 """Recorded traffic: traces and hand-written agent runs from files and folders.
 
 Reads what the Collector's file exporter, our own `file` exporter, a request dump, a trace backend's API or a
-person wrote, also in gzip or zstd. All problems of all files are collected, so that a user mends them in one
-go.
+person wrote, also in gzip or zstd. All problems of all files are collected, so that a user can fix them at
+once.
 """
 
 import codecs
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 
@@ -28,24 +27,25 @@ class Encoding(Enum):
     """How a file holds its traffic."""
 
     REQUEST = "one serialised ExportTraceServiceRequest"
-    MESSAGES = "messages behind their length, as the Collector's file exporter writes `proto` and compressed"
-    JSON_DOCUMENT = "one JSON document of a form that `trace_documents` knows"
+    MESSAGES = (
+        "messages, each after its length, as the Collector's file exporter writes `proto` or compressed"
+    )
+    JSON_DOCUMENT = "one JSON document of a form that `trace_documents` reads"
     JSON_LINES = "such a document a line"
     RUNS = "one agent run a line"
 
 
-_ENDINGS = (
-    (".runs.jsonl", Encoding.RUNS),
-    (".jsonl", Encoding.JSON_LINES),
-    (".otlp.json", Encoding.JSON_DOCUMENT),
-    (".binpb", Encoding.REQUEST),
-)
-_COMPRESSED = ("", ".gz", ".zst")
-"""What may stand behind each of these endings."""
+_ENDINGS = {
+    ".runs.jsonl": Encoding.RUNS,
+    ".jsonl": Encoding.JSON_LINES,
+    ".otlp.json": Encoding.JSON_DOCUMENT,
+    ".binpb": Encoding.REQUEST,
+}
+"""Each also with .gz or .zst after it."""
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _LENGTH_BYTES = 4
-"""The file exporter writes the length of a message as a big-endian number of so many bytes before it."""
+"""Before each message its length is written, as a big-endian number of this size."""
 _STARTS_OF_MESSAGES = (b"\n", b"{", _ZSTD_MAGIC)
 """How a message begins: with the tag of `resource_spans`, as JSON, or compressed."""
 _OTHER_FILES = (
@@ -54,72 +54,57 @@ _OTHER_FILES = (
     (b"SQLite format 3\0", "an SQLite database"),
     (b"<", "XML or HTML"),
 )
-"""How files begin that cannot be read, and what they are."""
+"""How files that cannot be read begin, and what they are."""
 _TEXT_BYTES = bytes([*range(0x20, 0x7F), *b"\t\r\n"])
 """ASCII alone: a serialised request has ids, which hardly ever are."""
 
 _REQUEST_KEYS = frozenset({"resourceSpans", "resource_spans"})
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedFile:
-    """A file of recorded traffic; `encoding` None: to be recognised by its content."""
-
-    path: Path
-    encoding: Encoding | None
-
-
-def find_recorded_files(paths: Sequence[Path]) -> tuple[list[RecordedFile], list[Problem]]:
-    """The files that `paths` stand for, in name order within each folder.
-
-    In a folder (and the folders below it) only the known endings are read; a file that is named may have
-    any ending.
-    """
-    files: list[RecordedFile] = []
-    problems: list[Problem] = []
-    for path in paths:
-        if path.is_dir():
-            found = [
-                RecordedFile(file, encoding)
-                for file in sorted(path.rglob("*"))
-                if (encoding := _encoding_of(file)) is not None and file.is_file()
-            ]
-            if not found:
-                endings = ", ".join(f"*{ending}" for ending, _ in _ENDINGS)
-                problems.append(
-                    Problem(str(path), 0, "", f"no recorded traffic in this folder, expected {endings}")
-                )
-            files.extend(found)
-        elif path.exists():
-            files.append(RecordedFile(path, _encoding_of(path)))
-        else:
-            problems.append(Problem(str(path), 0, "", "no such file or folder"))
-    return files, problems
-
-
 class RecordedTraffic:
     """Reads recorded files one by one.
 
-    What cannot be read ends up in `problems`. `warnings` has single spans that were left out, as the service
-    would leave them out of a request, and files whose last part was cut off while it was written.
+    `problems` lists what could not be read. `warnings` lists spans that were left out, as the service would
+    leave them out of a request, and files whose last part was cut off while it was written.
     """
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
 
-    def read(self, file: RecordedFile) -> Iterator[SplitRequest | AgentRun]:
+    def find(self, paths: Iterable[Path]) -> list[Path]:
+        """The files in `paths`, in name order within each folder.
+
+        Of a folder, with the folders below it, only files with a known ending; a file given by itself may
+        have any.
+        """
+        files: list[Path] = []
+        for path in paths:
+            if not path.is_dir():
+                files.append(path)
+                continue
+            in_folder = [file for file in sorted(path.rglob("*")) if _by_ending(file) and file.is_file()]
+            if not in_folder:
+                endings = ", ".join(f"*{ending}" for ending in _ENDINGS)
+                self._problem(str(path), f"no recorded traffic in this folder, expected {endings}")
+            files += in_folder
+        return files
+
+    def read(self, path: Path) -> Iterator[SplitRequest | AgentRun]:
         """The requests and runs of one file, in order."""
-        name = str(file.path)
+        name = str(path)
         try:
-            data = _inflated(file.path.read_bytes())
+            data = _inflated(path.read_bytes())
+        except FileNotFoundError:
+            self._problem(name, "no such file or folder")
+            return
         except OSError as error:
-            self.problems.append(Problem(name, 0, "", f"cannot be read: {error.strerror}"))
+            self._problem(name, f"cannot be read: {error.strerror}")
             return
         except Refusal as error:
-            self.problems.append(Problem(name, 0, "", str(error)))
+            self._problem(name, str(error))
             return
-        encoding = _recognised(data, file.encoding)
+        encoding = _encoding(data, path)
         if encoding is Encoding.REQUEST:
             yield from self._request(name, 0, data)
         elif encoding is Encoding.MESSAGES:
@@ -128,16 +113,14 @@ class RecordedTraffic:
             yield from self._document(name, 0, data.removeprefix(codecs.BOM_UTF8))
         else:
             read = self._document if encoding is Encoding.JSON_LINES else self._run
-            lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
-            last = lines.pop()
+            *lines, last = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
+            if lines and last.strip() and not _is_json(last):
+                self._warn_of_cut(name, len(lines) + 1, len(last))
+            else:
+                lines.append(last)
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield from read(name, number, line)
-            if last.strip():
-                if lines and not _is_json(last):
-                    self._warn_of_cut(name, len(lines) + 1, len(last))
-                else:
-                    yield from read(name, len(lines) + 1, last)
 
     def _messages(self, name: str, data: bytes) -> Iterator[SplitRequest]:
         position = 0
@@ -151,14 +134,12 @@ class RecordedTraffic:
             try:
                 message = _inflated(message)
             except Refusal as error:
-                self.problems.append(Problem(name, 0, f"byte {start}", str(error)))
+                self._problem(name, str(error), path=f"byte {start}")
                 continue
             yield from (self._document if message[:1] == b"{" else self._request)(name, 0, message)
 
     def _warn_of_cut(self, name: str, line: int, length: int) -> None:
-        message = (
-            f"the file ends within its last message, after {max(length, 0)} bytes of it, which were left out"
-        )
+        message = f"the file ends within its last message, whose {max(length, 0)} bytes were left out"
         self.warnings.append(Problem(name, line, "", message))
 
     def _request(self, name: str, line: int, body: bytes) -> Iterator[SplitRequest]:
@@ -169,7 +150,7 @@ class RecordedTraffic:
             if form is None and body.translate(None, delete=_TEXT_BYTES) == b"":
                 form = "text"
             message = str(error) if form is None else f"not an OTLP request, this looks like {form}"
-            self.problems.append(Problem(name, line, "", message))
+            self._problem(name, message, line)
             return
         if request.rejected:
             self.warnings.append(Problem(name, line, "", request.rejection()))
@@ -180,43 +161,38 @@ class RecordedTraffic:
             for body in requests_in_document(parse_json(text)):
                 yield from self._request(name, line, body)
         except MalformedRequest as error:
-            self.problems.append(Problem(name, line, "", str(error)))
+            self._problem(name, str(error), line)
 
     def _run(self, name: str, line: int, text: bytes) -> Iterator[AgentRun]:
         where = f"{name}:{line}"
         try:
             entry = decode_json(text)
         except ValueError as error:
-            self.problems.append(
-                Problem(name, line, "", f"not valid JSON: {error}, expected one agent run a line")
-            )
+            self._problem(name, f"not valid JSON: {error}, expected one agent run a line", line)
             return
         if isinstance(entry, dict) and "agent" not in entry and entry.keys() & _REQUEST_KEYS:
             message = "not an agent run but an OTLP request: name such a file *.jsonl or *.otlp.json"
-            self.problems.append(Problem(name, line, "", message))
+            self._problem(name, message, line)
             return
         try:
             yield run_from_json(entry, where)
         except ValueError as error:
-            prefix = f"{where}: "
-            self.problems.extend(
-                Problem(name, line, "", problem.removeprefix(prefix)) for problem in str(error).splitlines()
-            )
+            for problem in str(error).splitlines():
+                self._problem(name, problem.removeprefix(f"{where}: "), line)
+
+    def _problem(self, name: str, message: str, line: int = 0, path: str = "") -> None:
+        self.problems.append(Problem(name, line, path, message))
 
 
-def _encoding_of(path: Path) -> Encoding | None:
-    return next(
-        (
-            encoding
-            for ending, encoding in _ENDINGS
-            if path.name.endswith(tuple(ending + compressed for compressed in _COMPRESSED))
-        ),
-        None,
-    )
+def _by_ending(path: Path) -> Encoding | None:
+    for ending, encoding in _ENDINGS.items():
+        if path.name.endswith((ending, f"{ending}.gz", f"{ending}.zst")):
+            return encoding
+    return None
 
 
 def _inflated(data: bytes) -> bytes:
-    """`data` as it was before gzip or zstd; of a zstd frame that was cut off, what is there of it.
+    """`data` before gzip or zstd compression; of a zstd frame that was cut off, the readable part.
 
     Raises:
         MalformedRequest: what is compressed is damaged.
@@ -244,12 +220,12 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def _recognised(data: bytes, by_name: Encoding | None) -> Encoding:
-    """How `data` holds its traffic: by its beginning where that leaves no doubt, else by the file's name."""
+def _encoding(data: bytes, path: Path) -> Encoding:
+    """How `data` holds its traffic: by its beginning where that is conclusive, else by the file's name."""
     if data[_LENGTH_BYTES:].startswith(_STARTS_OF_MESSAGES) and data[0] == 0:  # no request begins with 0
         return Encoding.MESSAGES
-    if by_name is not None:
-        return by_name
+    if by_ending := _by_ending(path):
+        return by_ending
     head = data.removeprefix(codecs.BOM_UTF8).lstrip()
     if head[:1] not in (b"{", b"["):
         return Encoding.REQUEST
@@ -257,6 +233,4 @@ def _recognised(data: bytes, by_name: Encoding | None) -> Encoding:
         first = decode_json(head.split(b"\n", 1)[0])
     except ValueError:
         return Encoding.JSON_DOCUMENT
-    if isinstance(first, dict) and "agent" in first:
-        return Encoding.RUNS
-    return Encoding.JSON_LINES
+    return Encoding.RUNS if isinstance(first, dict) and "agent" in first else Encoding.JSON_LINES
