@@ -6,10 +6,10 @@ evaluation with its dataset.
 
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
+from typing import TypeVar
 
 from collector.commands.arguments import NEW_FILE, add_argument, add_output, path_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
@@ -26,12 +26,7 @@ _PROJECT_FOLDERS = ("evaluations", "evals")
 _SUITES = ("suite.yaml", "suite.yml")
 _DATASETS = (".jsonl", ".csv")
 
-
-class SourceKind(Enum):
-    """The tool whose files are imported."""
-
-    UIPATH = "uipath"
-    LETTA = "letta"
+_ContentT = TypeVar("_ContentT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,57 +38,55 @@ class ImportedFile:
     left_out: Sequence[Problem]
 
 
-def import_criteria(path: Path, kind: SourceKind | None = None, agent: str = EVERY_AGENT) -> ImportedFile:
+def import_criteria(path: Path, kind: str | None = None, agent: str = EVERY_AGENT) -> ImportedFile:
     """The criteria that the files at `path` hold, for the agent with this name or pattern.
 
     Args:
         path: For UiPath an evaluation folder, the folder of the project it is in, or one evaluation set. For
             Letta a suite, or the folder with a `suite.yaml`.
-        kind: The tool that wrote the files; None: detected from their content.
+        kind: `uipath` or `letta`, whose tool wrote the files; None: detected from their content.
         agent: The agent that the criteria are for; neither kind of files names it.
 
     Raises:
         ProblemsFound: files are missing or cannot be read, or no criteria file can name the agent.
     """
-    _check_agent(agent)
+    try:
+        read_criteria(write_criteria(agent, []), "", {})
+    except (ValueError, ProblemsFound) as error:
+        raise unusable(f"the agent cannot have this name: {error}") from None
     kind = kind or _detected(path)
-    found = usable(_read_uipath(path) if kind is SourceKind.UIPATH else _read_letta(path))
-    left_out = [item for item in found if isinstance(item, Problem)]
-    heading = [f"Imported from {path.resolve().name} with `tracegrade import {kind.value}`."]
+    items = usable(_KINDS[kind](path))
+    left_out = [item for item in items if isinstance(item, Problem)]
+    heading = [f"Imported from {path.resolve().name} with `tracegrade import {kind}`."]
     if left_out:
         heading.append(f"{len(left_out)} comments, which begin with Note, list what was not carried over.")
     if agent == EVERY_AGENT:
         heading.append('These criteria are for every agent: replace "*" with the name of yours.')
     entries: list[JsonObject | str] = []
-    for item in found:
+    for item in items:
         if isinstance(item, Problem):
             entries.append(f"Note: {replace(item, file=Path(item.file).name)}")
         else:
             entries += [item.comment, item.entry()] if item.comment else [item.entry()]
-    return ImportedFile(write_criteria(agent, entries, heading), len(found) - len(left_out), left_out)
+    return ImportedFile(write_criteria(agent, entries, heading), len(items) - len(left_out), left_out)
 
 
-def _check_agent(agent: str) -> None:
-    try:
-        read_criteria(write_criteria(agent, []), "", {})
-    except (ValueError, ProblemsFound) as error:
-        raise unusable(f"the agent cannot have this name: {error}") from None
-
-
-def _detected(path: Path) -> SourceKind:
+def _detected(path: Path) -> str:
     if path.is_dir():
         if _evaluation_folder(path) is not None:
-            return SourceKind.UIPATH
+            return "uipath"
         if any((path / name).is_file() for name in _SUITES):
-            return SourceKind.LETTA
-        expected = f"expected a folder with {_EVALUATORS}/ and {_SETS}/, or one with a {_SUITES[0]}"
-        raise ProblemsFound([Problem(str(path), 0, "", expected)])
-    value = _documents([path])[0].value
-    for key, kind in (("graders", SourceKind.LETTA), ("evaluations", SourceKind.UIPATH)):
+            return "letta"
+        raise _expected(path, f"a folder with {_EVALUATORS}/ and {_SETS}/, or one with a {_SUITES[0]}")
+    value = _documents(path)[0].value
+    for key, kind in (("graders", "letta"), ("evaluations", "uipath")):
         if isinstance(value, dict) and key in value:
             return kind
-    message = 'expected a Letta suite (with the key "graders") or a UiPath evaluation set ("evaluations")'
-    raise ProblemsFound([Problem(str(path), 0, "", message)])
+    raise _expected(path, 'a Letta suite (with the key "graders") or a UiPath evaluation set ("evaluations")')
+
+
+def _expected(path: Path, what: str) -> ProblemsFound:
+    return ProblemsFound([Problem(str(path), 0, "", f"expected {what}")])
 
 
 def _evaluation_folder(path: Path) -> Path | None:
@@ -106,70 +99,64 @@ def _read_uipath(path: Path) -> list[Imported]:
     if path.is_dir():
         folder = _evaluation_folder(path)
         if folder is None:
-            expected = f"expected a folder with {_EVALUATORS}/ and {_SETS}/"
-            raise ProblemsFound([Problem(str(path), 0, "", expected)])
-        sets = folder / _SETS
-    else:
-        folder, sets = path.parent.parent, path
-    return import_uipath(_documents([folder / _EVALUATORS]), _documents([sets]))
+            raise _expected(path, f"a folder with {_EVALUATORS}/ and {_SETS}/")
+        return import_uipath(_documents(folder / _EVALUATORS), _documents(folder / _SETS))
+    return import_uipath(_documents(path.parent.parent / _EVALUATORS), _documents(path))
 
 
 def _read_letta(path: Path) -> list[Imported]:
     if path.is_dir():
         path = next((path / name for name in _SUITES if (path / name).is_file()), path / _SUITES[0])
-    suite = _documents([path])[0]
-    written = suite.value if isinstance(suite.value, dict) else {}
-    if not isinstance(written.get("graders"), dict):
+    suite = _documents(path)[0]
+    content = suite.value if isinstance(suite.value, dict) else {}
+    if not isinstance(content.get("graders"), dict):
         raise ProblemsFound([suite.problem((), 'not a Letta suite: expected the key "graders" with objects')])
-    dataset = written.get("dataset")
+    dataset = content.get("dataset")
     if not isinstance(dataset, str) or not dataset.lower().endswith(_DATASETS):
         message = f"expected the path of a file that ends with {' or '.join(_DATASETS)}"
         raise ProblemsFound([suite.problem(("dataset",), message)])
-    (name, text), *_ = _texts([path.parent / dataset])
-    return import_letta(suite, read_dataset(text, name))
+    (rows,) = _read(path.parent / dataset, read_dataset)
+    return import_letta(suite, rows)
 
 
-def _documents(paths: Sequence[Path]) -> list[LocatedYaml]:
-    """The JSON and YAML files at `paths`; raises ProblemsFound with the problems of all of them."""
-    documents: list[LocatedYaml] = []
-    problems: list[Problem] = []
-    for name, text in _texts(paths):
+_KINDS: Mapping[str, Callable[[Path], list[Imported]]] = {"uipath": _read_uipath, "letta": _read_letta}
+
+
+def _documents(path: Path) -> list[LocatedYaml]:
+    return _read(path, _read_document)
+
+
+def _read_document(text: str, name: str) -> LocatedYaml:
+    # Tabs are white space in JSON, where none stands in a text, and nothing in YAML.
+    document = read_yaml(text.replace("\t", " ") if name.endswith(".json") else text, name)
+    if document.problems:
+        raise ProblemsFound(document.problems)
+    return document
+
+
+def _read(path: Path, read: Callable[[str, str], _ContentT]) -> list[_ContentT]:
+    """The file at `path`, or the JSON files in that folder, each by `read`.
+
+    Raises:
+        ProblemsFound: the problems of all of them.
+    """
+    files = find_files([str(path)], (".json",))
+    problems = list(files.problems)
+    contents: list[_ContentT] = []
+    for name, content in files.contents.items():
         try:
-            # Tabs are white space in JSON, where none stands in a text, and nothing in YAML.
-            document = read_yaml(text.replace("\t", " ") if name.endswith(".json") else text, name)
+            contents.append(read(decoded_text(content, name), name))
         except ProblemsFound as error:
             problems += error.problems
-        else:
-            problems += document.problems
-            documents.append(document)
     if problems:
         raise ProblemsFound(problems)
-    return documents
-
-
-def _texts(paths: Sequence[Path]) -> list[tuple[str, str]]:
-    """The names and texts of the files at `paths`, for a folder those of its JSON files."""
-    found = find_files([str(path) for path in paths], (".json",))
-    problems = list(found.problems)
-    texts: list[tuple[str, str]] = []
-    for name, content in found.contents.items():
-        try:
-            texts.append((name, decoded_text(content, name)))
-        except ProblemsFound as error:
-            problems += error.problems
-    if problems:
-        raise ProblemsFound(problems)
-    return texts
+    return contents
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
     folder = "a folder with evaluators/ and eval-sets/, or one evaluation set; or a suite.yaml"
-    parser.add_argument(
-        "kind",
-        nargs="?",
-        choices=[kind.value for kind in SourceKind],
-        help="default: detected from the content of PATH",
-    )
+    detected = "default: detected from the content of PATH"
+    parser.add_argument("kind", nargs="?", choices=list(_KINDS), help=detected)
     add_argument(parser, "path", path_argument, "PATH", folder)
     agent = "the agent to grade (default: every agent)"
     add_argument(parser, "--agent", str, "NAME", agent, default=EVERY_AGENT)
@@ -177,8 +164,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace, _: CommandContext) -> int:
-    kind = SourceKind(options.kind) if options.kind else None
-    imported = import_criteria(options.path, kind, options.agent)
+    imported = import_criteria(options.path, options.kind, options.agent)
     for problem in imported.left_out:
         print(problem, file=sys.stderr)
     counts = f"{imported.evaluations} evaluations imported, {len(imported.left_out)} notes"

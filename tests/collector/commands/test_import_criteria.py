@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from collector.cli import run_command
-from collector.commands.import_criteria import ImportedFile, SourceKind, import_criteria
+from collector.commands.import_criteria import ImportedFile, import_criteria
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
 from processors.documents.problems import ProblemsFound
@@ -358,7 +358,7 @@ def test_a_folder_of_neither_kind_is_named(tmp_path: Path) -> None:
     with pytest.raises(ProblemsFound, match="expected a folder with evaluators/ and eval-sets/, or one with"):
         import_criteria(tmp_path)
     with pytest.raises(ProblemsFound, match=r"expected a folder with evaluators/ and eval-sets/$"):
-        import_criteria(tmp_path, SourceKind.UIPATH)
+        import_criteria(tmp_path, "uipath")
 
 
 def test_an_agent_that_no_criteria_file_can_name_is_refused() -> None:
