@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import TextIO
 from xml.etree import ElementTree
 
@@ -38,10 +38,11 @@ from processors.model import GradedRun, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
 
 _MAX_SHOWN = 200
+_XML_COUNTS = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Format(Enum):
+class Format(StrEnum):
     """How results are printed."""
 
     JSON = "json"
@@ -125,30 +126,21 @@ def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
         if suite is None:
             suite = suites[agent] = ElementTree.SubElement(root, "testsuite", name=_xml_text(agent))
         for result in run.results:
-            case = ElementTree.SubElement(
-                suite,
-                "testcase",
-                classname=_xml_text(agent),
-                name=_xml_text(f"{result.name} [{run.run.trace_id.hex()}]"),
-            )
+            name = _xml_text(f"{result.name} [{run.run.trace_id.hex()}]")
+            case = ElementTree.SubElement(suite, "testcase", classname=_xml_text(agent), name=name)
             explanation = _xml_text(result.explanation)
             if result.is_failure and not result.counts:
-                note = _xml_text(f"{result.exemption}: {result.explanation}")
-                ElementTree.SubElement(case, "system-out").text = note
+                ElementTree.SubElement(case, "system-out").text = f"{result.exemption}: {explanation}"
             elif result.outcome is Outcome.FAIL:
                 ElementTree.SubElement(case, "failure", message=explanation, type=result.evaluator)
             elif result.outcome is Outcome.ERROR:
                 ElementTree.SubElement(case, "error", message=explanation, type=result.error_type or "error")
             elif result.outcome is Outcome.NOT_EVALUATED:
-                reason = result.reason.value if result.reason else ""
-                ElementTree.SubElement(
-                    case, "skipped", message=f"{reason}: {explanation}" if explanation else reason
-                )
+                message = ": ".join(filter(None, (result.reason, explanation)))
+                ElementTree.SubElement(case, "skipped", message=message)
     for element in (root, *suites.values()):
-        element.set("tests", str(len(element.findall(".//testcase"))))
-        element.set("failures", str(len(element.findall(".//failure"))))
-        element.set("errors", str(len(element.findall(".//error"))))
-        element.set("skipped", str(len(element.findall(".//skipped"))))
+        for attribute, tag in _XML_COUNTS.items():
+            element.set(attribute, str(len(element.findall(f".//{tag}"))))
     ElementTree.indent(root)
     output.write('<?xml version="1.0" encoding="UTF-8"?>\n')
     output.write(ElementTree.tostring(root, encoding="unicode"))
@@ -192,7 +184,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
     add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", CRITERIA_TO_GRADE_BY)
     add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
-    parser.add_argument("--format", choices=[choice.value for choice in Format], default=Format.TABLE.value)
+    parser.add_argument("--format", choices=[*map(str, Format)], default=Format.TABLE)
     add_config(
         parser,
         "a service file: its dialects and model prices are used, and its criteria unless --criteria is given",

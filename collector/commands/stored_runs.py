@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, TypeAlias
 from urllib.parse import quote, urlencode
 
 from collector.clock import Clock
@@ -36,37 +37,15 @@ _TIMEOUT_SECONDS = 15.0
 _MAX_RUNS = 1_000
 
 
-class _Store(Protocol):
-    """A run store; its answers are the objects that the page's JSON interface gives."""
-
-    def agents(self) -> Sequence[JsonObject]:
-        """All agents."""
-        ...
-
-    def find(self, matching: RunFilter, limit: int, since_seconds: float) -> Sequence[JsonObject]:
-        """Summaries of runs, newest first; 0 seconds are all of them, else those graded since then."""
-        ...
-
-    def lines(self, trace_id: str) -> Sequence[JsonObject]:
-        """The run lines of a trace."""
-        ...
-
-
 class _StoreFile:
-    def __init__(self, queries: RunQueries, clock: Clock) -> None:
-        self._queries = queries
+    """A run store in a file; its answers are those of `_StoreOfService`."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._queries = RunQueries(open_store_file(path))
         self._clock = clock
 
     def agents(self) -> list[JsonObject]:
-        return [
-            {
-                "name": agent.name,
-                "last_milliseconds": agent.last_milliseconds,
-                "outcomes": dict(agent.runs.outcomes),
-                "missing": dict(agent.missing),
-            }
-            for agent in self._queries.agents()
-        ]
+        return [agent.to_json() for agent in self._queries.agents()]
 
     def find(self, matching: RunFilter, limit: int, since_seconds: float) -> list[JsonObject]:
         if since_seconds:
@@ -79,6 +58,8 @@ class _StoreFile:
 
 
 class _StoreOfService:
+    """The run store of a service, by the JSON interface of its page."""
+
     def __init__(self, address: str, token: str) -> None:
         self._address = address
         self._headers = {"authorization": f"Bearer {token}"} if token else {}
@@ -87,6 +68,7 @@ class _StoreOfService:
         return list(self._get("/api/agents")["agents"])
 
     def find(self, matching: RunFilter, limit: int, since_seconds: float) -> list[JsonObject]:
+        """Summaries of runs, newest first; 0 seconds are all of them, else those graded since then."""
         query = {key: value for key, value in asdict(matching).items() if value}
         if since_seconds:
             query["since"] = format_duration(since_seconds)
@@ -106,6 +88,9 @@ class _StoreOfService:
         raise unusable(f"http://{self._address}: {status}: {message}")
 
 
+_Store: TypeAlias = _StoreFile | _StoreOfService
+
+
 def _store(options: Namespace, context: CommandContext) -> _Store:
     if options.endpoint is not None:
         token = options.token_file.read_text().split("\n")[0].strip() if options.token_file else ""
@@ -113,7 +98,7 @@ def _store(options: Namespace, context: CommandContext) -> _Store:
     path = options.store or load_configuration(options.config, context.environment).store.path
     if path is None:
         raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
-    return _StoreFile(RunQueries(open_store_file(path)), context.clock)
+    return _StoreFile(path, context.clock)
 
 
 def _reading(run: Callable[[Namespace, _Store], int]) -> Callable[[Namespace, CommandContext], int]:

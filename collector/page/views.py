@@ -203,17 +203,11 @@ class Views:
     def api_agents(self, request: Request) -> Response:
         """What is told of every agent."""
         criteria = self._criteria()
+        agents = self._queries(request).agents()
         return JSONResponse(
             {
                 "agents": [
-                    {
-                        "name": agent.name,
-                        "last_milliseconds": agent.last_milliseconds,
-                        "outcomes": agent.runs.outcomes,
-                        "missing": agent.missing,
-                        "evaluations": len(_in_force(criteria, agent)),
-                    }
-                    for agent in self._queries(request).agents()
+                    {**agent.to_json(), "evaluations": len(_in_force(criteria, agent))} for agent in agents
                 ]
             }
         )

@@ -120,6 +120,15 @@ class AgentSummary:
     uncaptured: dict[str, int] = field(default_factory=dict)
     tenants: set[str] = field(default_factory=set)
 
+    def to_json(self) -> JsonObject:
+        """As the page's JSON interface and `tracegrade agents --json` give it."""
+        return {
+            "name": self.name,
+            "last_milliseconds": self.last_milliseconds,
+            "outcomes": {**self.runs.outcomes},
+            "missing": {**self.missing},
+        }
+
 
 @dataclass(slots=True)
 class CriterionCounts:
