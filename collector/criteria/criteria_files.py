@@ -42,7 +42,7 @@ UNCOVERED_AGENTS = (
     "Agents that no pattern matches get no evaluation. With builtin in processors.evaluation.criteria every "
     "agent gets the checks that need no reference."
 )
-"""What is told of criteria that do not cover every agent."""
+"""The warning about criteria that do not cover every agent."""
 
 _ENDINGS = (".yaml", ".yml", ".json")
 
@@ -90,12 +90,13 @@ class CriteriaTexts:
             name: evaluator_kind(name, version, reads_submission=reads_submission)
             for name, version, reads_submission in self.custom
         }
+        evaluators = {**evaluator_types(), **kinds}
         agents: list[AgentCriteria] = []
         for name, content, is_builtin in self.files:
-            document = _parse(name, content, self.environment, {**evaluator_types(), **kinds})
+            document = _parse(name, content, self.environment, evaluators, is_builtin=is_builtin)
             if document.problems:
                 raise ProblemsFound(document.problems)
-            agents += (_as_builtin(document) if is_builtin else document).agents
+            agents += document.agents
         return CriteriaSet(agents)
 
 
@@ -103,7 +104,7 @@ class CriteriaStore:
     """The criteria in force, and how they follow the files.
 
     Constructing it loads the files as `load_criteria` does. `current` is replaced as a whole, never
-    changed: who holds a set keeps grading by it. The methods read the disk.
+    changed: a caller that holds a set keeps grading by it. The methods read the disk.
     """
 
     def __init__(
@@ -120,10 +121,9 @@ class CriteriaStore:
         `last_good` is asked where there are mistakes: what a process before had in force then counts as it
         does in a reload, and only mistakes in files that were never good are raised.
         """
-        self._builtin = str(default_file(_BUILTIN_FILE))
         named = [str(pattern) for pattern in patterns or [BUILTIN]]
-        self._has_builtin = BUILTIN in named
-        self._patterns = [self._builtin] * self._has_builtin + [name for name in named if name != BUILTIN]
+        self._builtin = str(default_file(_BUILTIN_FILE)) if BUILTIN in named else ""
+        self._patterns = [name for name in (self._builtin, *named) if name not in ("", BUILTIN)]
         self._environment = environment
         self._evaluators = evaluators
         self._good: dict[str, _CriteriaFile] = {}
@@ -134,7 +134,7 @@ class CriteriaStore:
         self.texts = CriteriaTexts((), environment, ())
         """The criteria in force as texts; another object after each reload."""
         self.warnings: list[Problem] = []
-        """What the criteria in force say without effect (`processors.criteria.doubtful_criteria`)."""
+        """What is in the criteria in force without effect (`processors.criteria.doubtful_criteria`)."""
         self._refused: dict[str, CriteriaDocument] = {}
         self.stale: list[str] = []
         """The files that count with their last good version, which is not what is on disk."""
@@ -204,10 +204,7 @@ class CriteriaStore:
         self._matches |= {pattern: list(names) for pattern, names in found.matches.items()}
         self.current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
         self.texts = CriteriaTexts(
-            [
-                (name, file.content, self._has_builtin and name == self._builtin)
-                for name, file in files.items()
-            ],
+            [(name, file.content, name == self._builtin) for name, file in files.items()],
             dict(self._environment),
             [
                 (kind.id, kind.version, issubclass(kind, SubmissionEvaluator))
@@ -228,7 +225,7 @@ class CriteriaStore:
         for file in kept:
             document = _parse(file.path, file.content, self._environment, self._evaluators)
             if not document.problems:  # by this version, with this environment
-                self._good[file.path] = _CriteriaFile(file.path, file.content, document)
+                self._good[file.path] = _CriteriaFile(file.content, document)
                 self._matches.setdefault(file.pattern, []).append(file.path)
 
     def _find(self) -> FoundFiles:
@@ -241,14 +238,14 @@ class CriteriaStore:
                 content = found.contents.get(name)
                 file = self._good.get(name)
                 if content is not None and (file is None or file.content != content):
-                    document = _parse(name, content, self._environment, self._evaluators)
+                    document = _parse(
+                        name, content, self._environment, self._evaluators, is_builtin=name == self._builtin
+                    )
                     if document.problems:
                         problems += document.problems
                         self._refused[name] = document
                     else:
-                        if self._has_builtin and name == self._builtin:
-                            document = _as_builtin(document)
-                        file = _CriteriaFile(name, content, document)
+                        file = _CriteriaFile(content, document)
                 if file is not None:
                     files[name] = file
         return files
@@ -297,37 +294,37 @@ class CriteriaFollower:
         self._publish()
 
     def request_reload(self) -> None:
-        """Let the files be read again soon; safe in a signal handler of the loop."""
+        """Have the files read again soon; safe in a signal handler of the loop."""
         self._reload_requested.set()
 
     async def follow(self) -> NoReturn:
         """Follow the files until cancelled; a bad file never takes good ones down."""
         for problem in self._store.problems:
             _logger.error("A criteria file was not loaded: %s", problem)
-        self._say_what_applies()
-        self._keep_what_is_good()
+        self._log_coverage()
+        self._keep_last_good()
         while True:
             await ends_within(RELOAD_INTERVAL_SECONDS, self._reload_requested.wait(), self._clock)
-            was_asked = self._reload_requested.is_set()
+            was_requested = self._reload_requested.is_set()
             self._reload_requested.clear()
-            if was_asked or await asyncio.to_thread(self._store.changed):
+            if was_requested or await asyncio.to_thread(self._store.changed):
                 problems = await asyncio.to_thread(self._store.reload)
                 self._publish()
-                self._keep_what_is_good()
+                self._keep_last_good()
                 self._metrics.criteria_reloads.add(1, "failure" if problems else "success")
                 for problem in problems:
                     _logger.error("A criteria file was not reloaded: %s", problem)
                 if not problems:
                     _logger.info("Criteria are reloaded.", extra={"criteria_hash": self._store.current.hash})
-                    self._say_what_applies()
+                    self._log_coverage()
 
-    def _say_what_applies(self) -> None:
+    def _log_coverage(self) -> None:
         criteria = self._store.current
         _logger.info("Criteria are in force for %s.", criteria.describe())
         if not criteria.covers_every_agent:
             _logger.warning(UNCOVERED_AGENTS)
 
-    def _keep_what_is_good(self) -> None:
+    def _keep_last_good(self) -> None:
         if self._keep is not None:
             self._keep(self._store.last_good(self._clock.unix_nano()))
 
@@ -351,7 +348,6 @@ class CriteriaFollower:
 class _CriteriaFile:
     """One file as it was last good."""
 
-    name: str
     content: bytes
     document: CriteriaDocument
 
@@ -361,15 +357,16 @@ def _parse(
     content: bytes,
     environment: Mapping[str, str],
     evaluators: Mapping[str, type[Evaluator]] | None,
+    *,
+    is_builtin: bool = False,
 ) -> CriteriaDocument:
     try:
         text = decoded_text(content, name)
     except ProblemsFound as error:
         return CriteriaDocument(problems=error.problems)
-    return read_criteria(text, name, environment, evaluators, strict=False)
-
-
-def _as_builtin(document: CriteriaDocument) -> CriteriaDocument:
+    document = read_criteria(text, name, environment, evaluators, strict=False)
+    if not is_builtin:
+        return document
     return replace(document, agents=[replace(agent, is_builtin=True) for agent in document.agents])
 
 
