@@ -1,4 +1,4 @@
-"""How Kafka brokers are reached, by whoever reads there or writes."""
+"""How Kafka brokers are reached, for reading and for writing."""
 
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -45,7 +45,7 @@ class KafkaConnectionConfig(StrictModel):
 
     brokers: tuple[Broker, ...] = Field(
         min_length=1,
-        description="Brokers to begin with, as host:port; they tell of the others.",
+        description="Brokers to begin with, as host:port; they name the others.",
         examples=[["kafka-0.kafka:9092", "kafka-1.kafka:9092"]],
     )
     topic: KafkaName
@@ -55,7 +55,7 @@ class KafkaConnectionConfig(StrictModel):
     tls: Annotated[KafkaTlsConfig | None, EMPTY_IS_DEFAULTS] = Field(
         default=None, description="TLS to the brokers; without it everything is readable on its way."
     )
-    sasl: KafkaSaslConfig | None = Field(default=None, description="Credentials, where brokers ask for any.")
+    sasl: KafkaSaslConfig | None = Field(default=None, description="Credentials, where brokers require them.")
 
     @model_validator(mode="after")
     def _check_plain(self) -> Self:
@@ -64,7 +64,7 @@ class KafkaConnectionConfig(StrictModel):
         return self
 
     def client_settings(self) -> dict[str, str | int | float | bool]:
-        """What librdkafka is told of the connection; holds the password."""
+        """The settings of librdkafka for the connection; contains the password."""
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": ",".join(self.brokers),
             "client.id": self.client_id,

@@ -29,8 +29,8 @@ class ResultsConfig(StrictModel):
     )
     annotations: tuple[Literal["openinference"], ...] = Field(
         default=(),
-        description="openinference: evaluation attributes beside the events, on the agents' spans where "
-        "these are held, else on the spans of the verdicts.",
+        description="openinference: evaluation attributes in addition to the events, on the agents' spans "
+        "where these are held, else on the spans of the verdicts.",
     )
 
     content: Literal["full", "none"] = Field(

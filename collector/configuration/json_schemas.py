@@ -98,7 +98,7 @@ def _expected(name: str, matchers: Mapping[str, JsonSchema]) -> JsonSchema:
 def _conditional(
     name: str, kind: type[Evaluator], references: Mapping[str, JsonSchema], definitions: JsonSchema
 ) -> JsonSchema:
-    """What an entry of the evaluator `name` holds beside what every entry does."""
+    """What an entry of the evaluator `name` contains in addition to what every entry does."""
     criteria = references.get(f"{name}.criteria", {"type": "object", "maxProperties": 0})
     config = dict(definitions[references[f"{name}.config"]["$ref"].rpartition("/")[2]])
     accepted = {key: {"type": "string"} for key in ("name", "description")}

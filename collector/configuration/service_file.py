@@ -127,7 +127,7 @@ class ServiceConfig(StrictModel):
 
     @property
     def prometheus(self) -> PrometheusConfig:
-        """What the series of agents tell."""
+        """What the series of agents contain."""
         return self._prometheus
 
     @property
@@ -199,7 +199,7 @@ def parse_configuration(
         problems += _unused_exporters(exporters, config.results, document)
         problems += _lost_log_records(exporters, config.results, document)
         if config.journal is not None and config.receivers.kafka is not None:
-            message = "Kafka keeps what is not delivered: expected no journal beside receivers.kafka"
+            message = "Kafka keeps what is not delivered: expected no journal together with receivers.kafka"
             problems.append(document.problem(("journal",), message))
     problems += _shared_resources(config, exporters, document)
     problems = document.all_problems(problems)

@@ -118,7 +118,7 @@ class CriteriaStore:
     ) -> None:
         """Load the files; with `problems` given, mistakes are added to it instead of raised.
 
-        `last_good` is asked where there are mistakes: what a process before had in force then counts as it
+        `last_good` is called where there are mistakes: what a process before had in force then counts as it
         does in a reload, and only mistakes in files that were never good are raised.
         """
         named = [str(pattern) for pattern in patterns or [BUILTIN]]
@@ -266,10 +266,10 @@ class CriteriaStore:
 
 
 class CriteriaFollower:
-    """Reloads criteria while the service runs: when a file changes, and when asked to.
+    """Reloads criteria while the service runs: when a file changes, and on request.
 
     `on_criteria` is called with the criteria in force, at once and after each reload. What a reload finds
-    wrong is logged; counters and gauges say how it ended and what is in force, and the readiness page names
+    wrong is logged; counters and gauges show how it ended and what is in force, and the readiness page names
     files that count with their last good version. `keep` is called with what is in force once this follows
     the files, and after each reload.
     """
@@ -340,7 +340,7 @@ class CriteriaFollower:
         self._metrics.criteria_info.values.clear()
         self._metrics.criteria_info.set(1, criteria.hash)
         for warning in self._store.warnings:
-            _logger.warning("A criteria file may not say what it should: %s", warning)
+            _logger.warning("A criteria file may not do what is intended: %s", warning)
         self._on_criteria(criteria)
 
 

@@ -39,7 +39,7 @@ def run_criteria_tests(
     """What the tests of criteria files find wrong with `criteria`, in their order; none: all pass.
 
     Each expectation has to hold for every run of its test to which an evaluation of that name belongs.
-    Sampling is left aside: in a test every trace is drawn. `workers` run custom evaluators, `prices` are
+    Sampling does not apply: in a test every trace is drawn. `workers` run custom evaluators, `prices` are
     what models cost. What there is of `refused` files is looked at as well; of evaluations that are missing
     for it nothing is said.
     """
@@ -105,7 +105,7 @@ def _add_runs(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
 
 
 def _run_problem(case: CriteriaCase, run: DocumentPath, text: str) -> Problem:
-    """A problem that reading the run at `run` tells as `path: message`, at its place in the criteria file."""
+    """A problem that reading the run reported as `path: message`, at its place in the criteria file."""
     path, separator, message = text.partition(": ")
     if not separator:
         return case.problem(run, text)
@@ -138,7 +138,7 @@ def _mismatches(
         is_known = True
         result = next((result for result in found.results if result.name == name), None)
         if not _is_as_expected(expected, result):
-            yield f"expected {_shown(expected)}, found {_found(result)}"
+            yield f"expected {_shown(expected)}, found {_described(result)}"
     if not is_known and not broken:
         agents = ", ".join(sorted({f'"{found.run.agent.name}"' for found in graded}))
         yield f'{agents} has no evaluation "{name}"{did_you_mean(name, sorted(known))}'
@@ -162,7 +162,7 @@ def _shown(expected: ExpectedResultEntry) -> str:
     return expected.outcome + score + (f" ({expected.reason})" if expected.reason else "")
 
 
-def _found(result: EvaluationResult | None) -> str:
+def _described(result: EvaluationResult | None) -> str:
     if result is None:
         return "skipped: it does not apply to this run"
     score = "" if result.score is None else f" with score {result.score:.9g}"

@@ -42,8 +42,8 @@ def find_files(
 ) -> FoundFiles:
     """Find and read every file that `patterns` name, in the order of the patterns, then of the names.
 
-    A folder stands for the files directly in it with one of `endings`, hidden ones left out. `is_other` says
-    of a content that it is something else: such files are left out of folders and globs. A pattern that
+    A folder stands for the files directly in it with one of `endings`, hidden ones left out. `is_other`
+    is true for a content of another kind: such files are left out of folders and globs. A pattern that
     matches nothing and a file that cannot be read are problems.
     """
     matches: dict[str, list[str]] = {}

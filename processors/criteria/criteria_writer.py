@@ -35,7 +35,7 @@ def write_criteria_file(
 
     Raises:
         ValueError: a text holds an even number of dollar signs before `{`, or a number is not finite: no
-            criteria file can say that.
+            criteria file can express that.
     """
     lines = [line for text in heading for line in _comment(text, 0)]
     lines += [f"tenant: {_scalar(tenant)}"] if tenant else []
@@ -109,7 +109,7 @@ def _scalar(value: str | int | float | bool | None) -> str:
 def _escaped(found: re.Match[str]) -> str:
     dollars, env = found.groups()
     if len(dollars) % 2 == 0:
-        raise ValueError(f'a criteria file cannot say the text "{dollars}{{"')
+        raise ValueError(f'a criteria file cannot express the text "{dollars}{{"')
     return f"${found.group()}" if env else found.group()
 
 

@@ -61,7 +61,7 @@ _EXPECTED = {
     "too_short": "at least {min_length} entries",
     "too_long": "at most {max_length} entries",
 }
-"""What was expected, by the type of an error or, of those that say what a value is not, its beginning."""
+"""What was expected, by the type of an error or, of those that name what a value is not, its beginning."""
 
 
 class StrictModel(BaseModel):
@@ -142,7 +142,7 @@ def model_problems(
         if _is_about_variants(several):
             if not has_inner:
                 expected = " or ".join(dict.fromkeys(_expected(details) or "" for details in several))
-                message = f"expected {expected}; found {_found(document, place, several[0]['input'])}"
+                message = f"expected {expected}; found {_described(document, place, several[0]['input'])}"
                 problems.append(document.problem(place, message))
             continue
         for details in several:
@@ -192,15 +192,15 @@ def _problem(document: LocatedYaml, place: Path, details: ErrorDetails, model: t
         return document.problem(place, _unknown_key(str(step), known))
     if kind == "union_tag_not_found":
         return document.problem(place, f"missing key {_quoted(str(context['discriminator']))}")
-    if kind == "union_tag_invalid":  # the one key that tells what else an object holds
+    if kind == "union_tag_invalid":  # the key that decides what else an object contains
         key, tag = str(context["discriminator"]).strip("'"), str(context["tag"])
         found = value.get(key, tag) if isinstance(value, Mapping) else tag
         tags = str(context["expected_tags"])
-        message = f"expected one of {_quoted(tags)}; found {_found(document, (*place, key), found)}"
+        message = f"expected one of {_quoted(tags)}; found {_described(document, (*place, key), found)}"
         return document.problem((*place, key), message + did_you_mean(tag, _words(tags)))
     expected = _expected(details)
     if expected:
-        message = f"expected {expected}; found {_found(document, place, value)}"
+        message = f"expected {expected}; found {_described(document, place, value)}"
         if expected == "a text" and isinstance(value, bool | int | float):
             message += "; put it in quotes"
         if kind in ("literal_error", "enum") and isinstance(value, str):
@@ -245,7 +245,7 @@ def _expected(details: ErrorDetails) -> str | None:
     return text.replace(" 1 characters", " 1 character").replace(" 1 entries", " 1 entry")
 
 
-def _found(document: LocatedYaml, path: Path, value: object) -> str:
+def _described(document: LocatedYaml, path: Path, value: object) -> str:
     place = document.place_of(path)
     secret = isinstance(value, SecretStr) or any(
         isinstance(step, str) and SECRET_KEY.search(step) for step in path
@@ -286,7 +286,7 @@ def _keys_at(model: type[BaseModel], location: Iterable[str | int]) -> set[str]:
 def _booleans_as_numbers(written: JsonValue, kinds: list[Any], path: Path) -> Iterator[tuple[Path, bool]]:
     """The path and value of every true or false in `written` where `kinds` take a number.
 
-    Pydantic reads them as 1 and 0; of a person who wrote `yes` that is not the meaning.
+    Pydantic reads them as 1 and 0; that is not what a person means by `yes`.
     """
     if isinstance(written, bool):
         variants = _variants(kinds)

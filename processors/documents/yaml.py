@@ -25,7 +25,7 @@ MAX_ALIASED_NODES = 100_000
 """Nodes that aliases may add in all: against texts that double with every line."""
 
 Dollars = Literal["service", "criteria"]
-"""Which dollar signs mean something beside `${env:...}`.
+"""Which dollar signs have a meaning in addition to `${env:...}`.
 
 In a service file `$$` is a dollar sign and any other `${` is refused. In a criteria file, where tool
 arguments and patterns are full of dollar signs, only `$${` is an escape (for `${`).
@@ -97,7 +97,7 @@ class LocatedYaml:
     def all_problems(self, found: Iterable[Problem]) -> list[Problem]:
         """`problems` and those `found` in the content, in the order of the file, each once.
 
-        Where reading already found a mistake, what is said of the value left in its place is dropped.
+        Where reading already found a mistake, problems with the value left in its place are dropped.
         """
         known = {(problem.line, problem.path) for problem in self.problems}
         others = [problem for problem in found if (problem.line, problem.path) not in known]
@@ -106,7 +106,7 @@ class LocatedYaml:
     def problem(self, path: Path, message: str) -> Problem:
         """A problem with the node at `path`, or with its nearest ancestor that is there.
 
-        What stands inside an anchor is told where it is written, so that it is one problem for all aliases.
+        Inside an anchor it is reported where it is written, so that it is one problem for all aliases.
         """
         place = self.place
         written: Path = ()
@@ -150,12 +150,12 @@ def _first_paths(root: Place) -> dict[int, Path]:
     return found
 
 
-def _references(place: Place, wanted: Path, path: Path) -> Iterator[tuple[Path, Place]]:
+def _references(place: Place, within: Path, path: Path) -> Iterator[tuple[Path, Place]]:
     if place.reference is not None:
         yield path, place
     for step, inner in place.children.items():
-        if len(path) >= len(wanted) or step == wanted[len(path)]:
-            yield from _references(inner, wanted, (*path, step))
+        if len(path) >= len(within) or step == within[len(path)]:
+            yield from _references(inner, within, (*path, step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +385,7 @@ class _Reader:
             key, is_merge = self._key(key_event)
             self._path.append(key)
             is_duplicate = not is_merge and key in places
-            if is_duplicate:  # the first counts, so that its mistakes are told as well
+            if is_duplicate:  # the first counts, so that its mistakes are reported as well
                 self._problem(key_event, f"duplicate key, first on line {places[key].line}")
             place = self._place(next(self._events))
             size += place.size

@@ -32,7 +32,7 @@ class ImportedEvaluation:
     comment: str = ""
 
     def entry(self) -> JsonObject:
-        """The evaluation as a criteria file holds it; parts that say nothing are left out."""
+        """The evaluation as a criteria file holds it; empty parts are left out."""
         parts: JsonObject = {
             "evaluator": self.evaluator,
             "name": None if self.name == self.evaluator else self.name,

@@ -1,8 +1,8 @@
 """Criteria from a Letta evaluation suite: its deterministic graders, held against each sample of its dataset.
 
 A sample becomes an evaluation for each grader with a ground truth, selected by the sample's input; a grader
-that needs none becomes one evaluation of every run. How the package runs the agent says nothing of traffic
-that has already happened.
+that needs none becomes one evaluation of every run. How the package runs the agent does not matter to
+traffic that has already happened.
 """
 
 import csv
@@ -92,8 +92,8 @@ def _grader(suite: LocatedYaml, metric: str, entry: JsonValue, gate: JsonObject)
         return suite.problem(path, "expected a grader: an object")
     kind, function = entry.get("kind"), entry.get("function")
     if kind != "tool":
-        asks = kind in ("rubric", "model_judge", "letta_judge")
-        reason = "it asks a model" if asks else "expected the kind tool"
+        calls_model = kind in ("rubric", "model_judge", "letta_judge")
+        reason = "it calls a model" if calls_model else "expected the kind tool"
         return suite.problem((*path, "kind"), f"a grader of kind {kind} is not carried over: {reason}")
     if not isinstance(function, str) or function not in _FUNCTIONS:
         known = ", ".join(_FUNCTIONS)

@@ -1,7 +1,7 @@
 """Criteria from the evaluation folder of a UiPath agent: evaluators, and sets of items for them.
 
 An item becomes an evaluation for each evaluator that it has criteria for, selected by the item's inputs.
-How the package runs the agent (models, mocks) says nothing of traffic that has already happened; mocks are
+How the package runs the agent (models, mocks) does not matter to traffic that has already happened; mocks are
 reported, since expected values may come from them.
 """
 
@@ -67,7 +67,7 @@ def import_uipath(evaluators: Sequence[LocatedYaml], sets: Sequence[LocatedYaml]
 
 @dataclass(slots=True)
 class _Definition:
-    """An evaluator file. `refusal` says why it cannot be carried over; `kind` is None then."""
+    """An evaluator file. `refusal` is why it cannot be carried over; `kind` is None then."""
 
     document: LocatedYaml
     id: str
@@ -101,7 +101,7 @@ def _definition(document: LocatedYaml) -> _Definition | Problem:
     elif type_id.startswith("file:"):
         definition.refusal = "an evaluator in Python code"
     elif "llm-judge" in type_id:
-        definition.refusal = f"{type_id} asks a model"
+        definition.refusal = f"{type_id} calls a model"
     elif evaluator_id(type_id) not in _EVALUATORS:
         definition.refusal = f'unknown evaluator "{type_id}"'
     elif config is not None and not isinstance(config, dict):

@@ -14,7 +14,7 @@ from processors.learning.rule import Rule
 from processors.model import JsonObject, JsonValue, json_text
 
 MIN_VALUES_RUNS = 20
-"""Runs that must show values before something is said of all of them."""
+"""Runs that must show values before there is a rule about all of them."""
 
 _MAX_CHOICES = 12
 _MAX_DEPTH = 4
@@ -105,7 +105,7 @@ def _type_of(value: JsonValue) -> str:
 def _schema_rules(
     tool: str, shape: Shape, node: _Node, total: int, names: Mapping[str, str]
 ) -> Iterator[Rule]:
-    """What the schema of the tool says of one place."""
+    """What the schema of the tool requires at one place."""
     if len(node.runs) < MIN_RUNS:
         return
     path = f"{shape_text(shape)} " if shape else ""
@@ -128,8 +128,8 @@ def _schema_rules(
     elif len(types) == 1 and types[0] in ("string", "integer", "number", "boolean"):
         more += _value_rules(node, str(types[0]), rule)
     if shape:
-        told = "" if more else f"is of type {' or '.join(map(str, types))}"
-        yield rule("type", told, {"type": types[0] if len(types) == 1 else types}, 2.0)
+        statement = "" if more else f"is of type {' or '.join(map(str, types))}"
+        yield rule("type", statement, {"type": types[0] if len(types) == 1 else types}, 2.0)
     yield from more
 
 
@@ -153,14 +153,14 @@ def _value_rules(node: _Node, kind: str, rule: Callable[..., Rule]) -> Iterator[
     is_closed = (
         len(values) <= _MAX_CHOICES
         and runs >= 5 * len(values)
-        # After Good and Turing: what was seen once tells how much was not seen at all.
+        # After Good and Turing: what was seen once shows how much was not seen at all.
         and all(len(seen) > 1 for _, seen in node.values.values())
     )
     if is_closed and (kind == "string" or len(values) == 1):
         choices: list[JsonValue] = sorted(values, key=str)
         shown = ", ".join(map(json_text, choices))
-        told = f"is one of {shown}" if len(values) > 1 else f"is {shown}"
-        yield rule("values", told, {"enum": choices})
+        statement = f"is one of {shown}" if len(values) > 1 else f"is {shown}"
+        yield rule("values", statement, {"enum": choices})
     elif kind in ("integer", "number"):
         low, high = _range([value for value in values if isinstance(value, int | float)], is_closed)
         yield rule("range", f"is from {low:g} to {high:g}", {"minimum": low, "maximum": high})
@@ -204,7 +204,7 @@ def _format(texts: Sequence[str]) -> tuple[str, str] | None:
     first = split[0]
     if not first or len(first) > _MAX_SEGMENTS or any(len(parts) != len(first) for parts in split):
         return None
-    pattern, says_something = "", False
+    pattern, is_specific = "", False
     for column in zip(*split, strict=True):
         classes = {_class_of(segment) for segment in column}
         if len(classes) > 1:
@@ -218,8 +218,8 @@ def _format(texts: Sequence[str]) -> tuple[str, str] | None:
             lengths = {len(segment) for segment in column}
             is_fixed = len(lengths) == 1
             pattern += kind + ("{" + str(*lengths) + "}" if is_fixed else "+")
-            says_something = says_something or kind == "[0-9]" or (kind == "[A-Z]" and is_fixed)
-    if not says_something:
+            is_specific = is_specific or kind == "[0-9]" or (kind == "[A-Z]" and is_fixed)
+    if not is_specific:
         return None
     return min(texts), f"^{pattern}$"
 

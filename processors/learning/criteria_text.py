@@ -103,8 +103,8 @@ def _test(
     except ValueError:
         return None
     failed = [result for result in results if result.outcome in (Outcome.FAIL, Outcome.ERROR)]
-    told = results if is_good else failed
-    expect: JsonObject = {result.name: result.outcome.value for result in told}
+    expected = results if is_good else failed
+    expect: JsonObject = {result.name: result.outcome.value for result in expected}
     if bool(failed) is is_good or not expect or len(str(entry)) > _MAX_TEST_CHARACTERS:
         return None
     return {"name": name, "run": entry, "expect": expect}

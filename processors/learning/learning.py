@@ -20,7 +20,7 @@ MIN_LEARNED_FROM = 20
 """Complete runs of an agent from which on something can be learned."""
 
 _HELD_OUT = 4
-"""One run in so many is held out for the report."""
+"""One run in this many is held out for the report."""
 _FOLDS = 5
 _FEWEST_FOLDS = 3
 _MAX_BROKEN_RUNS = 250
@@ -32,7 +32,7 @@ _GROUNDING: JsonObject = {"evaluator": "tool-args-grounded", "name": "grounding"
 
 
 class TooFewRunsError(ValueError):
-    """There are not enough complete runs to learn from; the message says how many are needed."""
+    """There are not enough complete runs to learn from; the message states how many are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Learned:
     `evaluations` are sorted by worth. `runs` took part in choosing them; `held_out` did not, and
     `false_alarms` of these fail. `chosen_alarms` is the number of false alarms in cross-validation over
     `runs`, with `chosen_bound` the upper bound of their rate. `given_up` counts rules that would have brought
-    more. `runs_needed` says how many runs would show the rate that was asked for; None: there were enough.
+    more. `runs_needed` is how many runs would show the requested rate; None: there were enough.
     `examples` are runs to test the criteria by, `broken_examples` broken ones that fail.
     """
 
@@ -163,7 +163,7 @@ def learn(
 
 
 STEPS = 2
-"""How often `learn` tells of each run that it has got on: once when it is read, once when it is tried."""
+"""How often `learn` reports progress for each run: once when it is read, once when it is tried."""
 
 
 def _runs_needed(max_false_alarms: float) -> int:
@@ -182,12 +182,12 @@ def _names(runs: Sequence[ObservedRun]) -> dict[str, str]:
 
 
 def _mine(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> list[Rule]:
-    """The rules that `runs` keep and a criteria file can say; some texts with dollar signs it cannot."""
+    """The rules that `runs` keep and a criteria file can express; some texts with dollar signs it cannot."""
     rules = [*tool_rules(runs, names), *argument_rules(runs, names), *run_rules(runs)]
-    return rules if _can_be_said(rules) else [rule for rule in rules if _can_be_said([rule])]
+    return rules if _is_expressible(rules) else [rule for rule in rules if _is_expressible([rule])]
 
 
-def _can_be_said(rules: Sequence[Rule]) -> bool:
+def _is_expressible(rules: Sequence[Rule]) -> bool:
     try:
         _ReadyCriteria([entry_of(name, of_group) for name, of_group in groups_of(rules).items()])
     except (ValueError, ProblemsFound):
@@ -224,7 +224,7 @@ def _cross_validate(
 def _choose(
     rules: Sequence[Rule], folds: _Folds, runs: int, max_false_alarms: float
 ) -> tuple[list[Rule], int, bool]:
-    """The rules to propose, their false alarms in cross-validation, and whether that shows what was asked."""
+    """The rules to propose, their false alarms in cross-validation, and whether these show the rate."""
     kept = {rule.key: rule for rule in rules if folds.found_in[rule.key] >= _FEWEST_FOLDS}
     is_shown = upper_bound(0, runs) <= max_false_alarms
     while True:
@@ -312,7 +312,7 @@ def _sum(parts: Iterable[Caught]) -> Caught:
 
 
 class _ReadyCriteria:
-    """Evaluations that are ready to run, and what they say of runs.
+    """Evaluations that are ready to run, and their verdicts on runs.
 
     Rules on order and numbers look at the tools and at what became of the calls alone: of runs that have
     these in common only the first is held against them.

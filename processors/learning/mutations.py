@@ -27,7 +27,7 @@ FORBIDDEN_TOOL = "tool_that_was_never_called"
 
 @dataclass(frozen=True, slots=True)
 class BrokenRun:
-    """A good run with one thing changed; `kind` says what."""
+    """A good run with one thing changed; `kind` names it."""
 
     kind: str
     run: AgentRun

@@ -57,7 +57,7 @@ class ObservedRun:
     number: int
     calls: Sequence[ObservedCall]
     ungrounded: frozenset[tuple[str, Shape]] | None = None
-    """Arguments that were never told; None: that is not known."""
+    """Arguments without a source in what the agent was shown; None: that is not known."""
     _flows: dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]] | None = None
 
     @property
@@ -109,7 +109,7 @@ def shape_text(shape: Shape) -> str:
 
 
 def checkable(value: JsonValue) -> bool:
-    """Whether `value` says where it comes from: a text, or a number that is no small count."""
+    """Whether the source of `value` can be recognised: a text, or a number that is no small count."""
     if isinstance(value, str):
         return bool(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -121,17 +121,19 @@ def _flows(
     calls: Sequence[ObservedCall],
 ) -> dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]]:
     found: dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]] = {}
-    told: dict[Any, set[tuple[str, Shape]]] = {}
+    returned_at: dict[Any, set[tuple[str, Shape]]] = {}
     nowhere: frozenset[tuple[str, Shape]] = frozenset()
     waiting: list[ObservedCall] = []
     for call in calls:
         while waiting and waiting[0].step < call.step:
             earlier = waiting.pop(0)
             for shape, returned in earlier.result_leaves():
-                told.setdefault((isinstance(returned, str), returned), set()).add((earlier.tool, shape))
+                returned_at.setdefault((isinstance(returned, str), returned), set()).add(
+                    (earlier.tool, shape)
+                )
         for place, value in leaves(call.arguments or {}):
             if checkable(value):
-                known = told.get((isinstance(value, str), value))
+                known = returned_at.get((isinstance(value, str), value))
                 sources = frozenset(known) if known else nowhere
                 found.setdefault((call.tool, shape_of(place)), []).append((value, sources))
         waiting.append(call)

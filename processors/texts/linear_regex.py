@@ -88,7 +88,7 @@ class LinearPattern:
         return found if len(found) <= most else None
 
     def matches(self, text: str) -> Iterator[LinearMatch]:
-        """The matches from left to right, without overlap, each found when it is asked for.
+        """The matches from left to right, without overlap, each located when it is requested.
 
         Finding one takes time linear in what is left of the text; finding all can take its square.
         """

@@ -1,6 +1,6 @@
 r"""Patterns of Python's `re` written down for the RE2 engine, so that they keep their meaning.
 
-Python's own parser says what a pattern means. RE2 knows neither look-around nor references back to groups;
+Python's own parser decides what a pattern means. RE2 knows neither look-around nor references back to groups;
 its `\d`, `\s` and `\w` are ASCII, and its `$` is the end of the text only.
 """
 

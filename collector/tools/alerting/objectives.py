@@ -32,14 +32,14 @@ Volume = Mapping[Pair, float]
 
 
 class Objective(StrictModel):
-    """What is asked of an evaluation over time."""
+    """What is expected of an evaluation over time."""
 
     target: Share = Field(
         description="The share of runs that is to pass, of those that pass or fail.", examples=[0.95]
     )
     severity: Literal["page", "ticket"] | None = Field(
         default=None,
-        description="What a fast burn asks of people; left out, the severity of the evaluation in its "
+        description="How urgent a fast burn is; left out, the severity of the evaluation in its "
         "criteria. A slow burn is always a ticket, and an advisory evaluation never alerts.",
     )
 
@@ -125,10 +125,9 @@ class PlacedObjective:
 class BurnPair:
     """A long and a short window and by how much the budget is burnt too fast over both, for how long.
 
-    A pair whose factor times the budget is 1 or more asks for more failures than there are results: it can
-    never fire.
-
-    A fast pair asks of people what the objective or the evaluation says, another one is always a ticket.
+    A pair whose factor times the budget is 1 or more would need more failures than there are results: it can
+    never fire. A fast pair has the severity of the objective or the evaluation, another one is always a
+    ticket.
     """
 
     long: str

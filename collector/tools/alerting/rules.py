@@ -156,7 +156,7 @@ def unreachable(placed: PlacedObjective) -> list[str]:
 
 
 class _RuleTemplate:
-    """`rules.yaml`, filled in as `inputs` say."""
+    """`rules.yaml`, filled in from `inputs`."""
 
     def __init__(self, inputs: RuleInputs) -> None:
         self._inputs = inputs
@@ -289,7 +289,7 @@ def _baselines(baselines: BaselinesFile | None, min_samples: int) -> list[_Rule]
 
 
 def _burns(objectives: Iterable[PlacedObjective]) -> list[dict[str, str]]:
-    """An alert for every different target, every pair that can fire for it, and every severity asked for."""
+    """An alert for every different target, every pair that can fire for it, and every severity."""
     severities: dict[float, dict[str, None]] = {}
     for placed in objectives:
         severities.setdefault(placed.objective.target, {})[placed.objective.severity or ""] = None
@@ -304,10 +304,10 @@ def _burns(objectives: Iterable[PlacedObjective]) -> list[dict[str, str]]:
             "target": f"{target!r}",
             "share": f"{target:.6g}",
         }
-        for target, asked in severities.items()
+        for target, requested in severities.items()
         for pair in PAIRS
         if pair.can_fire(target)
-        for severity in (asked if pair.is_fast else ["ticket"])
+        for severity in (requested if pair.is_fast else ["ticket"])
     ]
 
 

@@ -16,7 +16,7 @@ from collector.tools.prometheus_api import PrometheusApi
 from processors.model import GradedRun, Stage
 
 MIN_SAMPLES = 20
-"""What the alert rules ask for too before they trust a mean."""
+"""The alert rules need as many before they trust a mean."""
 
 DEFAULT_WINDOW = "7d"
 
@@ -34,7 +34,7 @@ Scores = Mapping[tuple[str, str], PinnedScore]
 class Baseline:
     """The scores of a release.
 
-    `file` is what `tracegrade rules --baselines` reads; `pinned` counts its scores. `left_out` says, a line
+    `file` is what `tracegrade rules --baselines` reads; `pinned` counts its scores. `left_out` lists, a line
     each, which evaluations are not in it and why.
     """
 
@@ -69,10 +69,10 @@ def scores_on_server(
     Raises:
         PrometheusError: the server gives no usable answer.
     """
-    wanted = dict(labels or {}) | ({_VERSION: version} if version is not None else {})
+    required = dict(labels or {}) | ({_VERSION: version} if version is not None else {})
     matchers = [
         f"{_AGENT}!={quoted(OVERFLOW)}",
-        *(f"{name}={quoted(text)}" for name, text in wanted.items()),
+        *(f"{name}={quoted(text)}" for name, text in required.items()),
     ]
     totals = []
     for part in ("sum", "count"):
@@ -115,7 +115,7 @@ def pin(scores: Scores, *, release: str, unix_nano: int, min_samples: int = MIN_
         scores: What was measured.
         release: The name that alerts will show, of 1 to 200 characters.
         unix_nano: When this was measured.
-        min_samples: A mean of fewer scores is not pinned, because it says too little.
+        min_samples: A mean of fewer scores is not pinned: it is too uncertain.
     """
     agents: dict[str, dict[str, PinnedScore]] = {}
     left_out = []
@@ -139,6 +139,6 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    beside = path.with_name(path.name + ".new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)

@@ -36,7 +36,7 @@ _PORT_OF_HTTP = 4318
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """How a sender would send: None means as the configuration of the listener says.
+    """How a sender would send: None means as the listener is configured.
 
     `endpoint` is `host:port` with or without `http://` or `https://`.
     """

@@ -1,4 +1,4 @@
-"""Sends one request with an exporter of this service, and says what is wrong where it is not accepted."""
+"""Sends one request with an exporter of this service, and reports what is wrong where it is not accepted."""
 
 import asyncio
 import io

@@ -25,7 +25,7 @@ class Remote:
     """A server to reach for the hop `where`.
 
     `name` is what its certificate must be made out to; `trusted` None: the system's authorities.
-    `tls_setting` names what the user would change, `other_protocol` says what to do where it speaks the other
+    `tls_setting` names what the user would change, `other_protocol` is what to do where it speaks the other
     of the two protocols.
     """
 

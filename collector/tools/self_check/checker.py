@@ -51,8 +51,8 @@ class SelfCheck:
 
     A check succeeds when the listener accepted both traces and each was graded as expected within
     `grace_seconds` (how long the trace buffer holds a whole trace) and `VERDICT_MARGIN_SECONDS`. Anything
-    else is a failure, a service that refuses for want of memory included; each is counted, and the log says
-    why. `release` gives held bytes back to the memory limiter, `random_bytes` makes trace ids.
+    else is a failure, a service that refuses for want of memory included; each is counted, and logged
+    with its cause. `release` gives held bytes back to the memory limiter, `random_bytes` makes trace ids.
     """
 
     def __init__(

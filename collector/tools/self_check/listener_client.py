@@ -37,7 +37,7 @@ _HANDSHAKE_STEPS = 10
 
 
 class NotAcceptedError(TracegradeError):
-    """The listener was not reached, or did not accept the request; the message says which and why."""
+    """The listener was not reached, or did not accept the request; the message states which and why."""
 
 
 class ListenerClient:

@@ -1,6 +1,6 @@
 """The traces of a self-check, one to pass and one to fail, and whether they were graded so.
 
-They are spans as the OpenTelemetry GenAI conventions ask for, of the reserved agent, and are graded by the
+They are spans in the OpenTelemetry GenAI conventions, of the reserved agent, and are graded by the
 criteria below alone.
 """
 
@@ -46,7 +46,7 @@ def self_check_criteria() -> CriteriaSet:
 
 
 def self_check_request(expected: Mapping[bytes, Outcome], unix_nano: int) -> bytes:
-    """A serialised export request with one trace for each id, to be graded as `expected` says.
+    """A serialised export request with one trace for each id, with the outcome in `expected`.
 
     Args:
         expected: `pass` or `fail` by trace id.

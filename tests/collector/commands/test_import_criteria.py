@@ -99,7 +99,7 @@ def test_what_is_not_carried_over_is_named_with_its_place_and_in_a_comment() -> 
 
     assert [
         "contains.json:5: evaluatorConfig.ignoreCase: this evaluator has no such setting",
-        "judge.json:4: evaluatorTypeId: uipath-llm-judge-trajectory-similarity asks a model; 1 item uses it",
+        "judge.json:4: evaluatorTypeId: uipath-llm-judge-trajectory-similarity calls a model; 1 item uses it",
         "weather.json:36: evaluations[1].evaluationCriterias.Missing: no evaluator has this id",
     ] == [str(problem).rpartition("/")[2] for problem in imported.left_out]
     assert 3 == imported.text.count("# Note: ")
@@ -307,7 +307,7 @@ def test_an_evaluator_that_is_none_of_ours_is_left_out_once(
         (
             {"evaluationCriterias": {"it": {"searchText": "costs $${x}"}}},
             {},
-            'contains cannot take this: a criteria file cannot say the text "$${"',
+            'contains cannot take this: a criteria file cannot express the text "$${"',
         ),
     ],
 )

@@ -631,8 +631,8 @@ def test_a_journal_beside_kafka_is_refused() -> None:
         parse_configuration(text, "tracegrade.yaml", {})
 
     assert [
-        "tracegrade.yaml:2: journal: Kafka keeps what is not delivered: expected no journal beside "
-        "receivers.kafka"
+        "tracegrade.yaml:2: journal: Kafka keeps what is not delivered: expected no journal together "
+        "with receivers.kafka"
     ] == [str(problem) for problem in caught.value.problems]
 
 

@@ -64,7 +64,7 @@ def test_a_text_that_could_mean_something_else_stays_a_text(text: str) -> None:
 
 
 def test_what_no_criteria_file_can_say_is_refused() -> None:
-    with pytest.raises(ValueError, match=r'cannot say the text "\$\$\{"'):
+    with pytest.raises(ValueError, match=r'cannot express the text "\$\$\{"'):
         write_criteria("a", [{"evaluator": "contains", "criteria": {"search_text": "costs $${x}"}}])
 
 
