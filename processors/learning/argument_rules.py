@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from processors.comparison import equality_key
-from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, shape_text
+from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, ToolPlace, shape_text
 from processors.learning.order_rules import MIN_RUNS
 from processors.learning.rule import Rule
 from processors.model import JsonObject, JsonValue, json_text
@@ -47,12 +47,12 @@ class _Node:
 
 def argument_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Iterator[Rule]:
     """The rules on arguments that all `runs` keep; `names` are the tools as they are written."""
-    nodes: dict[tuple[str, Shape], _Node] = {}
+    nodes: dict[ToolPlace, _Node] = {}
     for number, run in enumerate(runs):
         for call in run.calls:
             if call.arguments is not None:
                 _visit(nodes, call.tool, (), call.arguments, number, 0)
-    closed: set[tuple[str, Shape]] = set()
+    closed: set[ToolPlace] = set()
     for (tool, shape), node in nodes.items():
         for rule in _schema_rules(tool, shape, node, len(runs), names):
             if rule.key[1] == "values":
@@ -66,7 +66,7 @@ def argument_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> Ite
 
 
 def _visit(
-    nodes: dict[tuple[str, Shape], _Node], tool: str, shape: Shape, value: JsonValue, run: int, depth: int
+    nodes: dict[ToolPlace, _Node], tool: str, shape: Shape, value: JsonValue, run: int, depth: int
 ) -> None:
     node = nodes.get((tool, shape))
     if node is None:
@@ -235,13 +235,13 @@ def _class_of(segment: str) -> str | None:
 
 def _flow_rules(
     runs: Sequence[ObservedRun],
-    nodes: Mapping[tuple[str, Shape], _Node],
-    closed: set[tuple[str, Shape]],
+    nodes: Mapping[ToolPlace, _Node],
+    closed: set[ToolPlace],
     names: Mapping[str, str],
 ) -> Iterator[Rule]:
-    sources: dict[tuple[str, Shape], frozenset[tuple[str, Shape]]] = {}
-    seen_in: Counter[tuple[str, Shape]] = Counter()
-    values: dict[tuple[str, Shape], set[Any]] = {}
+    sources: dict[ToolPlace, frozenset[ToolPlace]] = {}
+    seen_in: Counter[ToolPlace] = Counter()
+    values: dict[ToolPlace, set[Any]] = {}
     for run in runs:
         for place, uses in run.flows().items():
             seen_in[place] += 1
@@ -272,10 +272,10 @@ def _flow_rules(
 
 
 def _grounding_rules(
-    runs: Sequence[ObservedRun], explained: set[tuple[str, Shape]], names: Mapping[str, str]
+    runs: Sequence[ObservedRun], explained: set[ToolPlace], names: Mapping[str, str]
 ) -> Iterator[Rule]:
-    seen_in: Counter[tuple[str, Shape]] = Counter()
-    ungrounded: set[tuple[str, Shape]] = set()
+    seen_in: Counter[ToolPlace] = Counter()
+    ungrounded: set[ToolPlace] = set()
     for run in runs:
         if run.ungrounded is None:
             continue

@@ -10,7 +10,7 @@ from processors.documents import ProblemsFound
 from processors.evaluate import evaluate_run
 from processors.learning.argument_rules import argument_rules
 from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
-from processors.learning.observed_run import EVERY_ITEM, ObservedRun, Shape, observe
+from processors.learning.observed_run import EVERY_ITEM, ObservedRun, ToolPlace, observe
 from processors.learning.rule import Rule, RuleKey, entry_of, groups_of, trials_needed, upper_bound
 from processors.learning.run_rules import run_rules
 from processors.learning.tool_rules import tool_rules
@@ -292,7 +292,7 @@ def _examples(runs: Sequence[ObservedRun], ready: "_ReadyCriteria", number: int)
     return [*chosen.values()]
 
 
-def _ungrounded(run: AgentRun, grounding: Sequence[Evaluation]) -> frozenset[tuple[str, Shape]] | None:
+def _ungrounded(run: AgentRun, grounding: Sequence[Evaluation]) -> frozenset[ToolPlace] | None:
     (result,) = evaluate_run(run, grounding)
     listed = result.details.get("ungrounded")
     if result.score is None or not isinstance(listed, list):

@@ -24,6 +24,12 @@ MAX_LEAVES = 500
 Shape: TypeAlias = tuple[str, ...]
 """A place in a value with `[*]` for positions in lists."""
 
+ToolPlace: TypeAlias = tuple[str, Shape]
+"""A tool, and a place in its arguments or in its result."""
+
+Flows: TypeAlias = dict[ToolPlace, list[tuple[Any, frozenset[ToolPlace]]]]
+"""For each argument its values, each with the places in earlier results where it stood."""
+
 EVERY_ITEM = "[*]"
 
 
@@ -56,9 +62,9 @@ class ObservedRun:
     run: AgentRun
     number: int
     calls: Sequence[ObservedCall]
-    ungrounded: frozenset[tuple[str, Shape]] | None = None
+    ungrounded: frozenset[ToolPlace] | None = None
     """Arguments without a source in what the agent was shown; None: that is not known."""
-    _flows: dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]] | None = None
+    _flows: Flows | None = None
 
     @property
     def signature(self) -> tuple[tuple[str, bool], ...]:
@@ -66,8 +72,8 @@ class ObservedRun:
         ordered = sorted(self.calls, key=lambda call: (call.step, call.tool))
         return tuple((call.tool, call.took_effect) for call in ordered)
 
-    def flows(self) -> dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]]:
-        """For each argument its values, each with the places in earlier results where it stood."""
+    def flows(self) -> Flows:
+        """Where the values of arguments come from; computed once."""
         if self._flows is None:
             self._flows = _flows(self.calls)
         return self._flows
@@ -117,12 +123,9 @@ def checkable(value: JsonValue) -> bool:
     return not (isinstance(value, int) and 0 <= value <= 10)
 
 
-def _flows(
-    calls: Sequence[ObservedCall],
-) -> dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]]:
-    found: dict[tuple[str, Shape], list[tuple[Any, frozenset[tuple[str, Shape]]]]] = {}
-    returned_at: dict[Any, set[tuple[str, Shape]]] = {}
-    nowhere: frozenset[tuple[str, Shape]] = frozenset()
+def _flows(calls: Sequence[ObservedCall]) -> Flows:
+    flows: Flows = {}
+    returned_at: dict[Any, set[ToolPlace]] = {}
     waiting: list[ObservedCall] = []
     for call in calls:
         while waiting and waiting[0].step < call.step:
@@ -133,8 +136,7 @@ def _flows(
                 )
         for place, value in leaves(call.arguments or {}):
             if checkable(value):
-                known = returned_at.get((isinstance(value, str), value))
-                sources = frozenset(known) if known else nowhere
-                found.setdefault((call.tool, shape_of(place)), []).append((value, sources))
+                sources = frozenset(returned_at.get((isinstance(value, str), value), ()))
+                flows.setdefault((call.tool, shape_of(place)), []).append((value, sources))
         waiting.append(call)
-    return found
+    return flows
