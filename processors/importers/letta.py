@@ -178,14 +178,8 @@ def _json_rows(text: str) -> Iterator[tuple[int, JsonObject | ValueError]]:
             yield line, ValueError('expected an object with the key "input"')
             continue
         further = _members(row.get("metadata")).get("agent_args")
-        yield (
-            line,
-            {
-                "input": row.get("input") or row.get("prompt"),
-                "ground_truth": row.get("ground_truth"),
-                "agent_args": row.get("agent_args") or further,
-            },
-        )
+        written = row.get("input") or row.get("prompt")
+        yield line, {**row, "input": written, "agent_args": row.get("agent_args") or further}
 
 
 def _csv_rows(text: str) -> Iterator[tuple[int, JsonObject | ValueError]]:
@@ -219,7 +213,7 @@ def _cell(written: str | None) -> JsonValue:
 def _sample(number: int, file: str, line: int, row: JsonObject | ValueError) -> Sample:
     if isinstance(row, ValueError):
         raise row
-    written, truth = row["input"], row["ground_truth"]
+    written, truth = row["input"], row.get("ground_truth")
     turns = _texts("input", [written] if isinstance(written, str) else written or None)
     truths = None if truth is None else _texts("ground_truth", truth if isinstance(truth, list) else [truth])
     if isinstance(truth, list) and (isinstance(written, str) or len(truth) != len(turns)):

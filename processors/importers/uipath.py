@@ -19,19 +19,10 @@ from processors.importers.imported_criteria import (
 )
 from processors.model import Evaluator, JsonObject, JsonValue
 
-_EVALUATORS = frozenset(
-    {
-        "tool-call-count",
-        "tool-call-order",
-        "tool-call-args",
-        "tool-call-output",
-        "exact-match",
-        "contains",
-        "json-similarity",
-        "binary-classification",
-        "multiclass-classification",
-    }
-)
+_EVALUATORS = frozenset({
+    "tool-call-count", "tool-call-order", "tool-call-args", "tool-call-output", "exact-match", "contains",
+    "json-similarity", "binary-classification", "multiclass-classification",
+})  # fmt: skip
 _CRITERIA: Mapping[str, tuple[str, ...]] = {
     "exact-match": ("expected_output",),
     "contains": ("search_text",),
@@ -60,9 +51,7 @@ def import_uipath(evaluators: Sequence[LocatedYaml], sets: Sequence[LocatedYaml]
     for document in sets:
         prefix = f"{_label(document.value)}/" if len(sets) > 1 else ""
         items += _set(document, known, prefix)
-    for definition in known.values():
-        found += definition.problems()
-    return found + items
+    return [*found, *(problem for definition in known.values() for problem in definition.problems()), *items]
 
 
 @dataclass(slots=True)
@@ -143,14 +132,13 @@ def _set(document: LocatedYaml, known: Mapping[str, _Definition], prefix: str) -
                 yield document.problem((*path, "inputs"), message)
             for key, given in criteria.items():
                 place = (*path, "evaluationCriterias", key)
-                definition = known.get(key)
-                if definition is None:
+                if key not in known:
                     yield document.problem(place, "no evaluator has this id")
                 elif used and key not in used:
                     yield document.problem(place, "the set does not name this evaluator in evaluatorRefs")
                 else:
-                    definition.uses += 1
-                    yield from _evaluation(definition, item, given, document, place, prefix)
+                    known[key].uses += 1
+                    yield from _evaluation(known[key], item, given, document, place, prefix)
 
 
 def _evaluation(

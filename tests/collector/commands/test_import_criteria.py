@@ -162,7 +162,7 @@ def test_graders_that_ask_models_or_run_code_and_unusable_samples_are_left_out()
     found = [str(problem).rpartition("/")[2] for problem in import_criteria(LETTA).left_out]
 
     assert [
-        "suite.yaml:23: graders.quality.kind: a grader of kind model_judge is not carried over: it asks a "
+        "suite.yaml:23: graders.quality.kind: a grader of kind model_judge is not carried over: it calls a "
         "model",
         "suite.yaml:28: graders.own.function: function graders.py:length is not carried over: it is Python "
         "code, none of exact_match, contains, regex_match, ascii_printable_only",
