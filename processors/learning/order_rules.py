@@ -24,14 +24,10 @@ _RESPONSES = ("succeeded", "called", "after_success")
 
 @dataclass(slots=True)
 class SeenTool:
-    """Where a tool was called in one run, in steps."""
+    """The steps of one run in which a tool was called, in order: all, the successes, and the others."""
 
-    first: int
-    last: int
-    first_success: int | None = None
-    last_success: int | None = None
-    count: int = 0
-    successes: int = 0
+    steps: list[int] = field(default_factory=list)
+    successes: list[int] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
 
 
@@ -53,18 +49,9 @@ def seen_tools(run: ObservedRun) -> dict[str, SeenTool]:
     """The tools of `run` with the steps in which they were called."""
     found: dict[str, SeenTool] = {}
     for call in run.calls:
-        tool = found.get(call.tool)
-        if tool is None:
-            tool = found[call.tool] = SeenTool(call.step, call.step)
-        tool.last = call.step
-        tool.count += 1
-        if call.took_effect:
-            tool.successes += 1
-            tool.last_success = call.step
-            if tool.first_success is None:
-                tool.first_success = call.step
-        else:
-            tool.failures.append(call.step)
+        tool = found.setdefault(call.tool, SeenTool())
+        tool.steps.append(call.step)
+        (tool.successes if call.took_effect else tool.failures).append(call.step)
     return found
 
 
@@ -205,17 +192,12 @@ def _count(pair: _Pair, first: SeenTool, second: SeenTool | None) -> None:
         pair.not_after.update(_RESPONSES if first.successes else ("succeeded", "called"))
         return
     pair.together += 1
-    pair.late += second.last > first.first
-    if second.first > first.first:
-        pair.not_before["called"] += 1
-    if second.first_success is None or second.first_success > first.first:
-        pair.not_before["succeeded"] += 1
-    if second.last < first.last:
-        pair.not_after["called"] += 1
-    if second.last_success is None or second.last_success < first.last:
-        pair.not_after["succeeded"] += 1
-    if first.last_success is not None and second.last < first.last_success:
-        pair.not_after["after_success"] += 1
+    pair.late += second.steps[-1] > first.steps[0]
+    pair.not_before["called"] += second.steps[0] > first.steps[0]
+    pair.not_before["succeeded"] += not second.successes or second.successes[0] > first.steps[0]
+    pair.not_after["called"] += second.steps[-1] < first.steps[-1]
+    pair.not_after["succeeded"] += not second.successes or second.successes[-1] < first.steps[-1]
+    pair.not_after["after_success"] += bool(first.successes) and second.steps[-1] < first.successes[-1]
 
 
 def order_rules(

@@ -45,12 +45,12 @@ def _counts(
     total = len(seen)
     if total < MIN_RUNS:
         return
-    most = _limit([sum(tool.count for tool in run.values()) for run in seen], spare=2)
+    most = _limit([sum(len(tool.steps) for tool in run.values()) for run in seen], spare=2)
     part: JsonObject = {"criteria": {"max_calls": most}}
     yield Rule(("calls", "max_calls"), f"at most {most} calls in all", part, total, total)
     for tool, runs in used.items():
         name = names[tool]
-        numbers = [run[tool].count for run in seen if tool in run]
+        numbers = [len(run[tool].steps) for run in seen if tool in run]
         if runs >= MIN_RUNS:
             most = _limit(numbers)
             part = {"criteria": {"tools": {name: {"max": most}}}}
@@ -58,7 +58,7 @@ def _counts(
         if runs < total - tolerated(total):
             continue
         fewest = min(numbers)
-        succeeded = sum(tool in run and run[tool].successes > 0 for run in seen)
+        succeeded = sum(tool in run and bool(run[tool].successes) for run in seen)
         broken = total - runs
         if succeeded == runs:
             key, statement = ("order", "existence", tool), f"{name} is called, and succeeds"
@@ -89,20 +89,20 @@ def _errors(
     fallbacks: dict[str, JsonValue] = {}
     is_recovered = bool(failed)
     for tool in failed:
+        # Runs in which it was not called again after it failed, and what was called later there.
         open_runs = [
-            run for run in seen if tool in run and max(run[tool].failures, default=-1) >= run[tool].last
+            {name for name, of_run in run.items() if of_run.steps[-1] > run[tool].steps[-1]}
+            for run in seen
+            if tool in run and run[tool].failures and run[tool].failures[-1] >= run[tool].steps[-1]
         ]
-        open_runs = [run for run in open_runs if run[tool].failures]
         if not open_runs:
             continue
-        stand_ins = set.intersection(
-            *({name for name, of_run in run.items() if of_run.last > run[tool].last} for run in open_runs)
-        )
+        stand_ins = set.intersection(*open_runs)
         if len(open_runs) < MIN_RUNS or not stand_ins:
             is_recovered = False
             break
         fallbacks[tool] = [names[name] for name in sorted(stand_ins)[:1]]
-    if is_recovered and sum(bool(of_run.failures) for run in seen for of_run in run.values()) >= MIN_RUNS:
+    if is_recovered and failed.total() >= MIN_RUNS:
         with_failures = sum(any(of_run.failures for of_run in run.values()) for run in seen)
         written: JsonValue = {names[tool]: stand_in for tool, stand_in in fallbacks.items()}
         statement = "a failed call is tried again or replaced by another tool"
@@ -110,7 +110,7 @@ def _errors(
         yield Rule(("recovery", "every"), statement, part, with_failures, len(runs), weight=2.0)
     for tool, number in failed.items():
         if number >= MIN_RUNS and all(
-            (run[tool].last_success or -1) > max(run[tool].failures)
+            max(run[tool].successes, default=-1) > run[tool].failures[-1]
             for run in seen
             if tool in run and run[tool].failures
         ):
