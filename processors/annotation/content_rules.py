@@ -11,7 +11,8 @@ run that was graded.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias, overload
+from itertools import starmap
+from typing import Any, Literal, TypeAlias
 
 from msgspec import structs
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope
@@ -25,9 +26,9 @@ from processors.model import (
     JsonObject,
     JsonValue,
     LateMapping,
+    LateObject,
+    LateSequence,
     Message,
-    ModelCall,
-    TokenUsage,
     ToolCall,
     ToolError,
     ValueState,
@@ -82,9 +83,9 @@ class ContentRules:
             return graded
         run = graded.run
         secrets = _Secrets(run, self._patterns)
-        shown = run.told_by(
-            _ShownContent(run, self),
-            tool_calls=_ShownCalls(run.tool_calls, self),
+        shown = run.with_content(
+            self._content(run),
+            tool_calls=LateSequence(lambda: list(map(self.call, run.tool_calls))),
             session=self.named(run.session),
             resource=run.resource if not self._patterns else self._redacted_members(run.resource),
         )
@@ -96,13 +97,6 @@ class ContentRules:
         if not self._patterns:
             return records
         return [(key, payload, self._shown_envelope(envelope)) for key, payload, envelope in records]
-
-    def conversation_state(self, run: AgentRun) -> ValueState:
-        """What may be concluded from the messages that are shown."""
-        hides = self.mode == "none" or any(
-            self.redacted(message.content) != message.content for message in run.messages
-        )
-        return ValueState.REDACTED if hides else run.messages_state
 
     def text(self, text: str) -> str:
         """A text that is content."""
@@ -125,22 +119,6 @@ class ContentRules:
         shown = self._redacted_members(members)
         # A match that is left does not stand within one text.
         return {} if self._has_match(json_text(shown)) else shown
-
-    def tools(self, tools: Mapping[str, JsonValue] | None) -> Mapping[str, JsonValue] | None:
-        """Tools with their schemas; a schema that is not shown as it is, is not shown."""
-        if not tools:
-            return tools
-        shown: dict[str, JsonValue] = {}
-        for name, schema in tools.items():
-            told = self.value(schema, None, ValueState.PRESENT)
-            shown[self.redacted(name)] = told.value if told.state is ValueState.PRESENT else None
-        return shown
-
-    def messages(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """The conversation; none of it in `none`."""
-        if self.mode == "none":
-            return ()
-        return [structs.replace(message, content=self.text(message.content)) for message in messages]
 
     def named(self, name: str | None) -> str | None:
         """A name or an id that telemetry told."""
@@ -175,6 +153,57 @@ class ContentRules:
         if error is None:
             return None
         return ToolError(type=self.text(error.type), message=self.text(error.message))
+
+    def _content(self, run: AgentRun) -> object:
+        """What may be shown of the fields of `run` that are read late."""
+
+        def read(field: str) -> object:
+            match field:
+                case "input_shown" | "output_shown":
+                    name = field.removesuffix("_shown")
+                    return self.value(getattr(run, name), None, getattr(run, f"{name}_state"))
+                case "input" | "output":
+                    # No text stands beside the value: what is shown of its text takes its place.
+                    shown = getattr(content, f"{field}_shown")
+                    return shown.text if shown.value is None else shown.value
+                case "input_state" | "output_state":
+                    return getattr(content, field.replace("state", "shown")).state
+                case "error":
+                    return self.error(run.error)
+                case "messages":
+                    return () if self.mode == "none" else list(map(self._message, run.messages))
+                case "messages_state":
+                    hides = self.mode == "none" or any(map(self._changes, run.messages))
+                    return ValueState.REDACTED if hides else run.messages_state
+                case "span_attributes":
+                    return self.members(run.span_attributes)
+                case "available_tools":
+                    return run.available_tools and dict(starmap(self._tool, run.available_tools.items()))
+                case "requested_calls":
+                    return [(before, self.call(call)) for before, call in run.requested_calls]
+                case "model_calls":
+                    return tuple(
+                        structs.replace(call, model=self.named(call.model)) for call in run.model_calls
+                    )
+                case "models":
+                    return tuple(dict.fromkeys(map(self.redacted, run.models)))
+                case "usage" | "time_to_first_output_seconds" | "cost":
+                    return getattr(run, field)
+            raise AttributeError(field)
+
+        content: Any = LateObject(read)
+        return content
+
+    def _message(self, message: Message) -> Message:
+        return structs.replace(message, content=self.text(message.content))
+
+    def _changes(self, message: Message) -> bool:
+        return self.redacted(message.content) != message.content
+
+    def _tool(self, name: str, schema: JsonValue) -> tuple[str, JsonValue]:
+        """A tool with its schema; one that is not shown as it is, is not shown."""
+        shown = self.value(schema, None, ValueState.PRESENT)
+        return self.redacted(name), shown.value if shown.state is ValueState.PRESENT else None
 
     def _result(self, result: EvaluationResult, secrets: "_Secrets") -> EvaluationResult:
         return structs.replace(
@@ -224,119 +253,6 @@ class ContentRules:
             is_same = (resource, scope) == key
             found = self._envelopes[key] = envelope if is_same else Envelope(resource, scope)
         return found
-
-
-class _ShownContent:
-    """What may be shown of what `run` tells; see `RunContent`. Read when somebody looks at it."""
-
-    def __init__(self, run: AgentRun, rules: ContentRules) -> None:
-        self._run = run
-        self._rules = rules
-
-    @property
-    def input(self) -> JsonValue:
-        return self._asked.value
-
-    @property
-    def input_state(self) -> ValueState:
-        return self._asked.state
-
-    @property
-    def output(self) -> JsonValue:
-        return self._answered.value
-
-    @property
-    def output_state(self) -> ValueState:
-        return self._answered.state
-
-    @late
-    def error(self) -> ToolError | None:
-        """Why the run failed."""
-        return self._rules.error(self._run.error)
-
-    @late
-    def messages(self) -> Sequence[Message]:
-        """The conversation."""
-        return self._rules.messages(self._run.messages)
-
-    @late
-    def messages_state(self) -> ValueState:
-        """What it tells."""
-        return self._rules.conversation_state(self._run)
-
-    @late
-    def span_attributes(self) -> Mapping[str, JsonValue]:
-        """The attributes of the span that stands for the run."""
-        return self._rules.members(self._run.span_attributes)
-
-    @late
-    def available_tools(self) -> Mapping[str, JsonValue] | None:
-        """The tools that were offered."""
-        return self._rules.tools(self._run.available_tools)
-
-    @late
-    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
-        """The calls that models asked for and nobody made."""
-        return [(before, self._rules.call(call)) for before, call in self._run.requested_calls]
-
-    @late
-    def model_calls(self) -> Sequence[ModelCall]:
-        """The requests to models: no content but their models' names, which may hold what a pattern hides."""
-        return tuple(
-            structs.replace(call, model=self._rules.named(call.model)) for call in self._run.model_calls
-        )
-
-    @late
-    def models(self) -> Sequence[str]:
-        """The models that answered."""
-        return tuple(dict.fromkeys(map(self._rules.redacted, self._run.models)))
-
-    @property
-    def usage(self) -> TokenUsage | None:
-        return self._run.usage
-
-    @property
-    def time_to_first_output_seconds(self) -> float | None:
-        return self._run.time_to_first_output_seconds
-
-    @property
-    def cost(self) -> float | None:
-        return self._run.cost
-
-    @late
-    def _asked(self) -> DecodedValue:
-        return self._alone(self._run.input, self._run.input_state)
-
-    @late
-    def _answered(self) -> DecodedValue:
-        return self._alone(self._run.output, self._run.output_state)
-
-    def _alone(self, value: JsonValue, state: ValueState) -> DecodedValue:
-        """A value that no text stands beside: what is shown of its text takes its place."""
-        shown = self._rules.value(value, None, state)
-        return shown if shown.value is not None or shown.text is None else shown._replace(value=shown.text)
-
-
-class _ShownCalls(Sequence[ToolCall]):
-    """What may be shown of calls."""
-
-    def __init__(self, calls: Sequence[ToolCall], rules: ContentRules) -> None:
-        self._calls = calls
-        self._rules = rules
-
-    @late
-    def _shown(self) -> Sequence[ToolCall]:
-        return [self._rules.call(call) for call in self._calls]
-
-    @overload
-    def __getitem__(self, place: int) -> ToolCall: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[ToolCall]: ...
-    def __getitem__(self, place: int | slice) -> ToolCall | Sequence[ToolCall]:
-        return self._shown[place]
-
-    def __len__(self) -> int:
-        return len(self._calls)
 
 
 class _Secrets:

@@ -298,18 +298,15 @@ def _problems(value: Any, kind: Any, path: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, dict) and part is not None:
         fields = {field.name: field for field in structs.fields(part)}
         prefix = f"{path}." if path else ""
+        for key in [key for key in value if key not in fields]:
+            yield prefix + key, f"unknown key{did_you_mean(key, list(fields))}"
         for name, field in fields.items():
-            if not field.required or name in value:
-                continue
-            if Agent in _members(field.type):
+            if name in value:
+                yield from _problems(value[name], field.type, prefix + name)
+            elif field.required and Agent in _members(field.type):
                 yield from _problems({}, Agent, prefix + name)
-            else:
+            elif field.required:
                 yield prefix + name, f"missing, expected {_expected(field.type)}"
-        for key, inner in value.items():
-            if key in fields:
-                yield from _problems(inner, fields[key].type, prefix + key)
-            else:
-                yield prefix + key, f"unknown key{did_you_mean(key, list(fields))}"
     else:
         try:
             msgspec.convert(value, kind, dec_hook=decode_part)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias, TypeVar, cast, dataclass_transform
+from typing import Literal, TypeAlias, TypeVar, cast, dataclass_transform
 
 from msgspec import Struct
 
@@ -139,57 +139,6 @@ class AgentIdentity(Struct, frozen=True, kw_only=True):
     version: str | None = None
 
 
-class RunContent(Protocol):
-    """What spans tell of a run and few criteria ask for; each is read when it is first looked at."""
-
-    @property
-    def input(self) -> JsonValue:
-        """See the fields of `AgentRun`; so for all of these."""
-        ...
-
-    @property
-    def input_state(self) -> ValueState: ...  # noqa: D102
-
-    @property
-    def output(self) -> JsonValue: ...  # noqa: D102
-
-    @property
-    def output_state(self) -> ValueState: ...  # noqa: D102
-
-    @property
-    def error(self) -> ToolError | None: ...  # noqa: D102
-
-    @property
-    def messages(self) -> Sequence[Message]: ...  # noqa: D102
-
-    @property
-    def messages_state(self) -> ValueState: ...  # noqa: D102
-
-    @property
-    def span_attributes(self) -> Mapping[str, JsonValue]: ...  # noqa: D102
-
-    @property
-    def available_tools(self) -> Mapping[str, JsonValue] | None: ...  # noqa: D102
-
-    @property
-    def requested_calls(self) -> Sequence[tuple[int, ToolCall]]: ...  # noqa: D102
-
-    @property
-    def model_calls(self) -> Sequence[ModelCall]: ...  # noqa: D102
-
-    @property
-    def models(self) -> Sequence[str]: ...  # noqa: D102
-
-    @property
-    def usage(self) -> TokenUsage | None: ...  # noqa: D102
-
-    @property
-    def time_to_first_output_seconds(self) -> float | None: ...  # noqa: D102
-
-    @property
-    def cost(self) -> float | None: ...  # noqa: D102
-
-
 class _OfContent:
     """A field of a run that, where it was not given, is what `content` tells, and without any a default.
 
@@ -310,8 +259,8 @@ class AgentRun:
     cost: float | None = _of_content(None)
     """What `usage` costs by the configured prices, in their currency; None where tokens are not known, or
     the price of a model is not."""
-    content: RunContent | None = field(default=None, repr=False, compare=False)
-    """Tells those of the fields that are read late (`RunContent`) that were not given."""
+    content: object = field(default=None, repr=False, compare=False)
+    """Has, as attributes, those of the fields that are read late and were not given."""
     conversation: Conversation | None = field(default=None, repr=False, compare=False)
     """The other runs with the same `session`, for evaluations over a conversation. None: nobody looked."""
 
@@ -361,15 +310,15 @@ class AgentRun:
                 end = call.end_unix_nano
         return end
 
-    def told_by(
+    def with_content(
         self,
-        content: RunContent,
+        content: object,
         *,
         tool_calls: Sequence[ToolCall],
         session: str | None,
         resource: Mapping[str, JsonValue],
     ) -> "AgentRun":
-        """The same run with these values, without its conversation, and the rest of it told by `content`."""
+        """The same run with these values, without its conversation, and the rest read from `content`."""
         told = copy(self)
         for name in ("calls", "call_counts", "last_end_unix_nano", *_READ_LATE):
             told.__dict__.pop(name, None)

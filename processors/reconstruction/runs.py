@@ -121,7 +121,7 @@ class Telling:
 
 
 class _Content:
-    """What evaluators seldom ask for; see `RunContent`."""
+    """What evaluators seldom look at: those fields of `AgentRun` that are read late."""
 
     def __init__(self, telling: Telling, calls: Sequence[ToolCall], ending: Ending) -> None:
         self._telling = telling

@@ -19,6 +19,7 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedTrace
 from processors.annotation import run_from_json
 from processors.annotation.run_line import format_run
+from processors.annotation.run_reader import run_from_json
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import decode_json
