@@ -3,16 +3,8 @@
 The form is a stable contract (`run_form`), and `schema` numbers it. A line holds all that
 grading looks at, so that it gives the verdicts of the spans that it was made from.
 
-Some keys are written only where they say something: times that are known, `graded_time` and `instance` where
-a service graded, `input_state` and `output_state` when the value is not present, `error` of a run that
-failed, `messages_state` when no answer of the agent was captured, `complete` when the finish reason does not
-tell it already, `carrier_span_id` when it is not the agent's own span, `available_tools` (name to JSON schema
-or null) when they are known, `requested_calls` (asked for and never executed) with how many of `tool_calls`
-each stands `after`, `duration_seconds`, `time_to_first_output_seconds`, `model_calls`, `models`, `usage` and
-`cost` as far as they are known, `resource_attributes` and `span_attributes` when there are any, `tenant`,
-`executed`, `decision`, `decision_source` and `lenient_values` when they are not the default, and a result's
-`stage`, `muted` and `muted_until` when it is in shadow or muted, and its `conversation_runs` when it looked
-at a conversation.
+Keys that would say nothing are left out: unknown times and amounts, states that are `present`, and what has
+its default.
 """
 
 from msgspec import structs

@@ -102,14 +102,7 @@ def _run(line: Run, where: str) -> AgentRun:
         # The writer of the line left out content: only verdicts that none of it could change may count.
         is_complete, incomplete_reason = False, "content_not_captured"
     model_calls = tuple(
-        ModelCall(
-            model=call.model,
-            usage=_usage(call.usage),
-            time_to_first_output_seconds=call.time_to_first_output_seconds,
-            duration_seconds=call.duration_seconds,
-            failed=call.failed,
-        )
-        for call in line.model_calls or ()
+        ModelCall(**{**structs.asdict(call), "usage": _usage(call.usage)}) for call in line.model_calls or ()
     )
     models = line.models
     if models is None:
@@ -121,7 +114,7 @@ def _run(line: Run, where: str) -> AgentRun:
         carrier_span_id=span_id
         if line.carrier_span_id is UNSET
         else _id(line.carrier_span_id, 8, where, "", "carrier_span"),
-        agent=AgentIdentity(name=line.agent.name, id=line.agent.id, version=line.agent.version),
+        agent=AgentIdentity(**structs.asdict(line.agent)),
         parent_agent=line.parent_agent,
         session=line.session,
         input=None if line.input is UNSET else line.input,
@@ -162,25 +155,15 @@ def _run(line: Run, where: str) -> AgentRun:
 
 
 def _result(written: Evaluation) -> EvaluationResult:
+    fields = structs.asdict(written)
+    was_muted, muted_until = fields.pop("muted"), fields.pop("muted_until")
+    span_id, runs = fields.pop("tool_span_id"), fields.pop("conversation_runs")
     return EvaluationResult(
-        name=written.name,
-        evaluator=written.evaluator,
-        evaluator_version=written.evaluator_version,
-        outcome=written.outcome,
-        score=written.score,
-        explanation=written.explanation,
-        details=written.details,
-        reason=written.reason,
-        error_type=written.error_type,
-        pass_threshold=written.pass_threshold,
-        severity=written.severity,
-        criteria_hash=written.criteria_hash,
-        stage=written.stage,
-        # Version 1 says that there was a mute, and not until when.
-        muted_until_unix_nano=written.muted_until or int(written.muted),
-        tool_call_id=written.tool_call_id,
-        tool_span_id=None if written.tool_span_id is None else bytes.fromhex(written.tool_span_id),
-        conversation_runs=tuple(map(RunReference.parsed, written.conversation_runs or ())),
+        **fields,
+        # Version 1 states that there was a mute, and not until when.
+        muted_until_unix_nano=muted_until or int(was_muted),
+        tool_span_id=None if span_id is None else bytes.fromhex(span_id),
+        conversation_runs=tuple(map(RunReference.parsed, runs or ())),
     )
 
 
