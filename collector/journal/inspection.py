@@ -1,16 +1,15 @@
-"""Looks at a journal that is not in use, in a process of its own: `python -m collector.journal.inspection`.
+"""Reads a journal that is not in use, in a process of its own: `python -m collector.journal.inspection`.
 
-A damaged file may kill the process that reads it, so whoever wants to know starts this one. Its arguments
-are a directory and, to save the spans that can be read, a file, or `--copy` to copy a whole journal; its
-output is one JSON object of `JournalContent`. It exits 0 if every record is what was written, 3 if not, or as
-the damage ends it.
+A damaged file may kill the process that reads it. The arguments are a directory and, to save the spans that can
+be read, a file, or `--copy` to copy a journal that is whole. The output is a `JournalContent` as JSON. It exits
+0 if every record is what was written, 3 if not, or as the damage ends it.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 import lmdb
 import orjson
@@ -18,7 +17,6 @@ import orjson
 from collector.journal.records import (
     READABLE_VERSIONS,
     DamagedRecord,
-    JournalledBatch,
     Place,
     decode_notes,
     decode_pairs,
@@ -34,13 +32,14 @@ from collector.otlp import EnvelopeRegistry, join_spans, request_to_json
 
 DAMAGED = 3
 
+T = TypeVar("T")
+
 
 @dataclass(slots=True)
 class JournalContent:
-    """What is in a journal: whole records, and how many are not what was written.
+    """What is in a journal: whole records, and how many are damaged.
 
-    `first_damage` says what is wrong with the first of these; `oldest_unix_nano` is when the oldest of the
-    spans was admitted, 0 without any.
+    `oldest_unix_nano` is when the oldest of the spans was admitted, 0 without any.
     """
 
     spans: int = 0
@@ -51,121 +50,94 @@ class JournalContent:
     damaged_records: int = 0
     first_damage: str = ""
 
-    def note_damage(self, error: Exception) -> None:
+    def note_damage(self, error: object) -> None:
         """One more record is damaged."""
         self.damaged_records += 1
         self.first_damage = self.first_damage or str(error)
 
 
-class _Reader:
-    """Reads all tables, and goes on behind what is damaged; nothing of a journal of another version."""
-
-    def __init__(self, journal: ReadOnlyJournal) -> None:
-        self._journal = journal
-        self.content = JournalContent()
-
-    def batches(self) -> Iterator[JournalledBatch]:
-        """The batches that can be read, in order of admission; counts everything on its way."""
-        content = self.content
-        if self._is_of_another_version():
-            return
-        if self._journal.lost_tables:
-            content.note_damage(ValueError("tables are missing"))
-        gone: set[Place] = set()
-        for _, record in self._records(Table.NOTES):
-            try:
-                gone.update(decode_notes(record).gone)
-            except DamagedRecord as error:
-                content.note_damage(error)
-        held: set[bytes] = set()
-        traces = set()
-        envelopes = EnvelopeRegistry()
-        for key, record in self._records(Table.SEGMENTS):
-            number = int.from_bytes(key, "big")
-            try:
-                for index, journalled in decode_segment(record, envelopes):
-                    if (number, index) in gone:
-                        continue
-                    batch = journalled.batch
-                    content.spans += len(batch.spans)
-                    content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
-                    traces.add(batch.trace_id)
-                    held.add(trace_key(batch.trace_id, batch.tenant))
-                    yield journalled
-            except DamagedRecord as error:
-                content.note_damage(error)
-        content.traces = len(traces)
-        for _, record in self._records(Table.FINISHED):
-            try:
-                content.finished_traces += len(decode_pairs(record))
-            except DamagedRecord as error:
-                content.note_damage(error)
-        for _, record in self._records(Table.VERDICTS):
-            try:
-                for trace, said in decode_verdict_group(record)[1]:
-                    if trace in held:
-                        decode_graded(said, envelopes.envelope)
-                        content.graded_traces += 1
-            except DamagedRecord as error:
-                content.note_damage(error)
-        for table in (Table.ATTEMPTS, Table.CRITERIA):
-            for _ in self._records(table):
-                pass
-
-    def _is_of_another_version(self) -> bool:
-        try:
-            return self._journal.version() not in (None, *READABLE_VERSIONS)
-        except DamagedRecord as error:
-            self.content.note_damage(error)
-            return False
-
-    def _records(self, table: Table) -> Iterator[tuple[bytes, bytes]]:
-        """The whole records of a table, as far as it can be read."""
-        try:
-            for key, record in self._journal.sealed_records(table):
-                try:
-                    content = unseal(place_of(table, key), record)
-                except DamagedRecord as error:
-                    self.content.note_damage(error)
-                    continue
-                yield key, content
-        except DamagedRecord as error:
-            self.content.note_damage(error)
-
-
 def inspect(directory: Path, salvaged: BinaryIO | None = None) -> JournalContent:
     """What is in the journal; its spans go to `salvaged` as requests in OTLP/JSON, one a line.
+
+    Of a journal of another version nothing is read.
 
     Raises:
         lmdb.Error: the file is none of LMDB's, or is not there.
     """
+    content = JournalContent()
     with ReadOnlyJournal(directory) as journal:
-        reader = _Reader(journal)
-        for journalled in reader.batches():
-            if salvaged is not None:
-                salvaged.write(request_to_json(join_spans(journalled.batch.spans)) + b"\n")
-                salvaged.flush()
-        return reader.content
-
-
-def _look(directory: Path, also: str = "") -> JournalContent:
-    if also and also != COPY:
-        with open(also, "xb") as salvaged:
-            return inspect(directory, salvaged)
-    content = inspect(directory)
-    if also and not content.damaged_records:
-        copy_journal(directory)
+        try:
+            if journal.version() not in (None, *READABLE_VERSIONS):
+                return content
+        except DamagedRecord as error:
+            content.note_damage(error)
+        if journal.lost_tables:
+            content.note_damage("tables are missing")
+        _read(journal, content, salvaged)
     return content
+
+
+def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO | None) -> None:
+    """Read all tables, and go on behind what is damaged."""
+
+    def whole(table: Table, decode: Callable[[bytes], T]) -> Iterator[tuple[bytes, T]]:
+        """The records that are what was written."""
+        try:
+            for key, record in journal.sealed_records(table):
+                try:
+                    decoded = decode(unseal(place_of(table, key), record))
+                except DamagedRecord as error:
+                    content.note_damage(error)
+                else:
+                    yield key, decoded
+        except DamagedRecord as error:
+            content.note_damage(error)
+
+    envelopes = EnvelopeRegistry()
+    gone: set[Place] = set()
+    for _, notes in whole(Table.NOTES, decode_notes):
+        gone.update(notes.gone)
+    held: set[bytes] = set()
+    traces: set[bytes] = set()
+    for key, batches in whole(Table.SEGMENTS, lambda record: list(decode_segment(record, envelopes))):
+        for index, journalled in batches:
+            if (int.from_bytes(key, "big"), index) in gone:
+                continue
+            batch = journalled.batch
+            content.spans += len(batch.spans)
+            content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
+            traces.add(batch.trace_id)
+            held.add(trace_key(batch.trace_id, batch.tenant))
+            if salvaged is not None:
+                salvaged.write(request_to_json(join_spans(batch.spans)) + b"\n")
+                salvaged.flush()
+    content.traces = len(traces)
+    content.finished_traces = sum(len(pairs) for _, pairs in whole(Table.FINISHED, decode_pairs))
+
+    def graded(record: bytes) -> int:
+        pairs = [pair for pair in decode_verdict_group(record)[1] if pair[0] in held]
+        return len([decode_graded(written, envelopes.envelope) for _, written in pairs])
+
+    content.graded_traces = sum(count for _, count in whole(Table.VERDICTS, graded))
+    for table in (Table.ATTEMPTS, Table.CRITERIA):
+        for _ in whole(table, bytes):
+            pass
 
 
 def main(arguments: list[str]) -> int:
     """As the module says."""
-    directory, *more = arguments
+    directory, option = Path(arguments[0]), arguments[1] if len(arguments) > 1 else ""
     try:
-        content = _look(Path(directory), *more)
+        if option in ("", COPY):
+            content = inspect(directory)
+        else:
+            with open(option, "xb") as salvaged:
+                content = inspect(directory, salvaged)
+        if option == COPY and not content.damaged_records:
+            copy_journal(directory)
     except lmdb.Error as error:
         content = JournalContent()
-        content.note_damage(ValueError(f"it cannot be opened ({error})"))
+        content.note_damage(f"it cannot be opened ({error})")
     sys.stdout.buffer.write(orjson.dumps(asdict(content)) + b"\n")
     return DAMAGED if content.damaged_records else 0
 
