@@ -331,7 +331,6 @@ def assemble(
             fan_out=fan_out,
             limiter=limiter,
             metrics=metrics,
-            streams=streams,
             on_runs=count_runs,
         ),
         page=PageServer(

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from collector.buffer import TraceBuffer, settled_spans
@@ -29,59 +29,38 @@ from processors.model import FinishReason
 from processors.spans import RawSpan
 
 MAX_QUARANTINED = 100
-"""Traces kept for a report; the oldest go first."""
+"""Traces stored for a report; the oldest are removed first."""
 
 _BATCHES_AT_ONCE = 1000
-"""Batches that are looked at, and go back to the buffer, between two turns of the loop."""
+"""Batches that are handled between two turns of the loop."""
 
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(kw_only=True)
 class Resumption:
     """Hands what was recovered to the buffer, and what was graded already to the exporters.
 
-    Args:
-        buffer: Holds unfinished traces again.
-        grading: Writes the verdicts of graded traces again.
-        fan_out: Where graded traces and late spans leave.
-        limiter: Held bytes are taken from it, whether they fit or not.
-        metrics: Counts what was recovered.
-        streams: Whether spans leave when they come.
-        on_runs: Called with every trace that gets verdicts here, before it leaves.
+    `on_runs` is called with every trace that gets verdicts here, before it leaves.
     """
 
-    def __init__(
-        self,
-        *,
-        buffer: TraceBuffer,
-        grading: GradingStage,
-        fan_out: FanOut,
-        limiter: MemoryLimiter,
-        metrics: Metrics,
-        streams: bool,
-        on_runs: Callable[[GradedTrace], None],
-    ) -> None:
-        self._journal: Journal
-        self._buffer = buffer
-        self._grading = grading
-        self._fan_out = fan_out
-        self._limiter = limiter
-        self._metrics = metrics
-        self._streams = streams
-        self._on_runs = on_runs
+    buffer: TraceBuffer
+    grading: GradingStage
+    fan_out: FanOut
+    limiter: MemoryLimiter
+    metrics: Metrics
+    on_runs: Callable[[GradedTrace], None]
 
     async def resume(self, recovered: Recovered, journal: Journal) -> None:
         """Go on with what was `recovered` from `journal`; before any request is taken, exporters running.
 
-        However much that is, the loop turns meanwhile: exporters take what is ready for them, and the process
-        is seen to live.
+        However much that is, the loop turns meanwhile: exporters send, and the process shows that it lives.
         """
-        self._journal = journal
-        self._metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
-        for queue in self._fan_out.queues:
-            self._metrics.spans_sent_again.add(0, queue.name)
+        self.metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
+        for queue in self.fan_out.queues:
+            self.metrics.spans_sent_again.add(0, queue.name)
         for key, record in recovered.finished:
-            self._buffer.remember_finished(key, *opened_record(record))
+            self.buffer.remember_finished(key, *opened_record(record))
         taken_out: dict[bytes, list[SpanBatch]] = {}
         for number, (place, journalled) in enumerate(recovered.batches.items(), 1):
             if number % _BATCHES_AT_ONCE == 0:
@@ -89,22 +68,22 @@ class Resumption:
             batch = journalled.batch
             key = trace_key(batch.trace_id, batch.tenant)
             if journalled.kind is not BatchKind.HELD and place not in recovered.left:
-                self._forward(place, journalled)
+                self._forward(journal, place, journalled)
             if journalled.kind is BatchKind.LATE:
                 continue
             if key in recovered.verdicts or key in recovered.quarantined:
                 taken_out.setdefault(key, []).append(batch)
                 continue
-            if not self._streams:
-                self._metrics.spans_recovered.add(len(batch.spans), BEFORE_FAN_OUT)
-            self._buffer.restore(batch, journalled.arrived_unix_nano, recovered.alive_unix_nano)
+            if not self.buffer.streams:
+                self.metrics.spans_recovered.add(len(batch.spans), BEFORE_FAN_OUT)
+            self.buffer.restore(batch, journalled.arrived_unix_nano, recovered.alive_unix_nano)
         for key, batches in taken_out.items():
             await asyncio.sleep(0)
             verdicts = recovered.verdicts.get(key)
             if verdicts is None:
-                await self._quarantine(batches)
+                await self._quarantine(journal, batches)
             else:
-                await self._deliver(batches, verdicts, recovered.deliveries.get(key, frozenset()))
+                await self._deliver(journal, batches, verdicts, recovered.deliveries.get(key, frozenset()))
         if recovered.batches:
             _logger.info(
                 "Going on with what the journal held.",
@@ -115,18 +94,19 @@ class Resumption:
                 },
             )
 
-    def _forward(self, place: Place, journalled: JournalledBatch) -> None:
-        """Spans that left at once, and that not everybody has got."""
+    def _forward(self, journal: Journal, place: Place, journalled: JournalledBatch) -> None:
+        """Spans that left at once, and that some exporter has not received."""
         spans = journalled.batch.spans
-        self._metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
-        for queue in self._fan_out.queues:
-            self._metrics.spans_sent_again.add(len(spans), queue.name)
+        self.metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
+        for queue in self.fan_out.queues:
+            self.metrics.spans_sent_again.add(len(spans), queue.name)
         held = held_bytes(spans)
-        self._limiter.take(held)
-        self._fan_out.forward(spans, held, self._journal.leaving_receipt(place))
+        self.limiter.take(held)
+        self.fan_out.forward(spans, held, journal.leaving_receipt(place))
 
     async def _deliver(
         self,
+        journal: Journal,
         batches: Sequence[SpanBatch],
         stored: StoredVerdicts | Additions,
         already: frozenset[str],
@@ -139,7 +119,7 @@ class Resumption:
             tenant=batches[0].tenant,
         )
         if isinstance(stored, Additions):
-            graded = stored.graded(trace, holds_spans=not self._streams)
+            graded = stored.graded(trace, holds_spans=not self.buffer.streams)
         else:
             trace = replace(
                 trace,
@@ -149,19 +129,19 @@ class Resumption:
                 backfill=stored.backfill,
                 quarantined=stored.quarantined,
             )
-            graded = await self._grading.restore(trace, stored)
-        self._export(trace, graded, already)
+            graded = await self.grading.restore(trace, stored)
+        self._export(journal, trace, graded, already)
 
-    async def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
+    async def _quarantine(self, journal: Journal, batches: Sequence[SpanBatch]) -> None:
         """A trace that was being graded in two crashes: it is not graded any more, and a copy stays."""
         trace_id, tenant = batches[0].trace_id, batches[0].tenant
         spans = settled_spans(batches)
-        folder = self._journal.config.directory / "quarantine"
+        folder = journal.config.directory / "quarantine"
         try:
             _keep(folder, trace_id, spans)
         except OSError as error:
             _logger.error("A trace could not be stored.", extra={"path": str(folder), "error": str(error)})
-        self._metrics.traces_quarantined.add(1)
+        self.metrics.traces_quarantined.add(1)
         _logger.error(
             "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
             extra={"trace_id": trace_id.hex(), "path": str(folder)},
@@ -169,28 +149,30 @@ class Resumption:
         trace = FinishedTrace(
             trace_id=trace_id, spans=spans, reason=FinishReason.IDLE, quarantined=True, tenant=tenant
         )
-        graded = await self._grading.grade(trace)
-        self._on_runs(graded)
-        self._buffer.remember_finished(trace_key(trace_id, tenant), [span[0] for span in spans])
-        self._journal.add_verdicts(trace, graded, lambda: None)
-        self._export(trace, graded, frozenset())
+        graded = await self.grading.grade(trace)
+        self.on_runs(graded)
+        self.buffer.remember_finished(trace_key(trace_id, tenant), [span[0] for span in spans])
+        journal.add_verdicts(trace, graded, lambda: None)
+        self._export(journal, trace, graded, frozenset())
 
-    def _export(self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]) -> None:
+    def _export(
+        self, journal: Journal, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]
+    ) -> None:
         """Send a trace that was taken out of the buffer, counted for the exporters that are to get it."""
         count = len(trace.spans)
-        missing = [queue.name for queue in self._fan_out.queues if queue.name not in already]
-        if not self._streams:
+        missing = [queue.name for queue in self.fan_out.queues if queue.name not in already]
+        if not self.buffer.streams:
             for name in missing:
-                self._metrics.spans_sent_again.add(count, name)
+                self.metrics.spans_sent_again.add(count, name)
             for name in missing if already else (BEFORE_FAN_OUT,):
-                self._metrics.spans_recovered.add(count, name)
+                self.metrics.spans_recovered.add(count, name)
         held = held_bytes(trace.spans)
-        self._limiter.take(held)
-        self._fan_out.export(graded, held, self._journal.receipt(trace.trace_id, trace.tenant, already))
+        self.limiter.take(held)
+        self.fan_out.export(graded, held, journal.receipt(trace.trace_id, trace.tenant, already))
 
 
 def _keep(folder: Path, trace_id: bytes, spans: Sequence[RawSpan]) -> None:
-    """Write the spans to a file that `tracegrade replay` reads; content stands in it as it came."""
+    """Write the spans, with their content as received, to a file that `tracegrade replay` reads."""
     folder.mkdir(mode=0o700, exist_ok=True)
     file = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{trace_id.hex()}.binpb"
     file.touch(mode=0o600)

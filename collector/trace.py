@@ -82,8 +82,8 @@ class RecordSource(Protocol):
         ...
 
     @property
-    def is_busy(self) -> bool:
-        """Whether no further trace should be finished for now."""
+    def has_room(self) -> bool:
+        """Whether further traces should be finished for now."""
         ...
 
     def receipt(self, records: Sequence[int]) -> RecordReceipt:

@@ -362,7 +362,7 @@ class TraceBuffer:
         request that was refused, the traces that have been quiet longest finish as `pressure`. Bytes that
         wait in queues do not count there: finishing traces would not free them.
         """
-        if self._source is not None and self._source.is_busy:
+        if self._source is not None and not self._source.has_room:
             return []
         most = len(self._traces) + len(self._over_limit) if max_traces is None else max_traces
         now = self.finish_clock.now()
@@ -431,7 +431,7 @@ class TraceBuffer:
             raise RequestTooLarge(
                 f"The request takes {alone} bytes to hold, more than the limit of {limit} for all spans."
             )
-        self.group.require_room(needed + self._limiter.shared_bytes())
+        self.group.make_room(needed + self._limiter.shared_bytes())
         raise Overloaded("The memory limit for held spans is reached; send the request again.")
 
     def _open(self, key: bytes, batch: SpanBatch, arrival: float) -> HeldTrace:
@@ -681,7 +681,7 @@ class BufferGroup:
         """How much of the excess, which there is, a buffer is to release that holds `held_bytes` of all."""
         return -(-self.excess_bytes * held_bytes // self.held_bytes)
 
-    def require_room(self, size: int) -> None:
+    def make_room(self, size: int) -> None:
         """A request was refused: `size` bytes are to be free in addition to what is held, if possible."""
         self._target = max(0, min(self._target, self._limit - size))
 

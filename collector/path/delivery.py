@@ -48,9 +48,9 @@ class Delivery:
     """Streamed spans of the service's own traces: they stay until these are finished."""
 
     @property
-    def is_backed_up(self) -> bool:
-        """Whether so much waits for exporters that no more records should be read."""
-        return self.fan_out.bytes_that_must_wait > BACKED_UP * self.limiter.limit
+    def has_room(self) -> bool:
+        """Whether further records should be read; not if too much waits for exporters."""
+        return self.fan_out.bytes_that_must_wait <= BACKED_UP * self.limiter.limit
 
     def finish_own(self, trace: FinishedTrace) -> None:
         """End the way of a finished trace of the service itself."""

@@ -76,9 +76,9 @@ class Intake:
         return Partition(buffer, clock, source, self.envelopes, self.delivery, self.finisher, self.metrics)
 
     @property
-    def is_backed_up(self) -> bool:
-        """Whether so much waits for exporters that no more records should be read."""
-        return self.delivery.is_backed_up
+    def has_room(self) -> bool:
+        """Whether further records should be read; not if too much waits for exporters."""
+        return self.delivery.has_room
 
     def _require_open(self) -> None:
         if self._is_draining:

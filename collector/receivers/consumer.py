@@ -107,8 +107,8 @@ class RecordConsumer(Consumer, Protocol):
     """Takes in records of partitions as well."""
 
     @property
-    def is_backed_up(self) -> bool:
-        """Whether so much waits for exporters that nothing more should be read."""
+    def has_room(self) -> bool:
+        """Whether further records should be read; not if too much waits for exporters."""
         ...
 
     def open_partition(self, source: RecordSource, partition_count: int) -> PartitionIntake:

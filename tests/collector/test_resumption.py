@@ -76,7 +76,6 @@ async def test_the_loop_turns_between_any_two_graded_traces_and_among_the_unfini
         fan_out=FanOut([queue], [], limiter),
         limiter=limiter,
         metrics=metrics,
-        streams=False,
         on_runs=lambda graded: None,
     )
     watching = asyncio.create_task(queue.watch())

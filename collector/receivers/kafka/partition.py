@@ -90,9 +90,9 @@ class ReadPartition:
             self._tracker.hold(record)
 
     @property
-    def is_busy(self) -> bool:
+    def has_room(self) -> bool:
         """See `collector.trace.RecordSource`."""
-        return self._awaiting_turn > 0
+        return not self._awaiting_turn
 
     def receipt(self, records: Sequence[int]) -> RecordReceipt:
         """See `collector.trace.RecordSource`."""

@@ -213,7 +213,7 @@ class KafkaReceiver:
                 self._commit()
 
     def _pause_or_resume(self) -> None:
-        must_pause = self._consumer.is_backed_up or any(each.waiting for each in self._partitions.values())
+        must_pause = not self._consumer.has_room or any(each.waiting for each in self._partitions.values())
         now = self._clock.monotonic()
         if must_pause:
             self._pause_ends = now + _PAUSE_SECONDS
