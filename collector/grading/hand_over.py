@@ -37,7 +37,7 @@ from processors.model import (
     TokenUsage,
     plain,
 )
-from processors.reconstruction import let_go_of_spans
+from processors.reconstruction import release_spans
 from processors.spans import RawSpan
 
 _CLASS_KEYS = ("expected", "actual")
@@ -217,7 +217,7 @@ def compact(
     message = encode_graded([(trace, graded, Tally())], form)
     holds_spans = bool(graded.spans)
     ((copy, _),) = decode_graded(message, [Question(trace)], registry, read_run, holds_spans=holds_spans)
-    let_go_of_spans(run.run for run in graded.graded_runs)
+    release_spans(run.run for run in graded.graded_runs)
     assert isinstance(copy, GradedTrace)
     return copy
 

@@ -2,11 +2,11 @@
 
 from processors.reconstruction.agents_without_rebuilding import told_agents
 from processors.reconstruction.passes import Scopes, reconstruct, span_reader
-from processors.reconstruction.runs import let_go_of_spans
+from processors.reconstruction.runs import release_spans
 from processors.reconstruction.settled import settled_scopes
 from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
 
 __all__ = [
-    "Scopes", "SpanExplanation", "explain_trace", "let_go_of_spans", "reconstruct", "settled_scopes",
+    "Scopes", "SpanExplanation", "explain_trace", "reconstruct", "release_spans", "settled_scopes",
     "span_reader", "told_agents",
 ]  # fmt: skip

@@ -132,6 +132,11 @@ class _Content:
         self._turns = telling.calls.turns
         self._made = calls
 
+    def release_spans(self) -> None:
+        for views in (self._trace.readings, self._trace.tree.views):
+            while views:
+                views.pop()
+
     @property
     def input(self) -> JsonValue:
         return self._asked.value
@@ -349,17 +354,12 @@ def _resource(resource: bytes) -> dict[str, JsonValue]:
     return {key: json_value(attributes.get(key)) for key in attributes}
 
 
-def let_go_of_spans(runs: Iterable[AgentRun]) -> None:
-    """Let go of what `runs` are read from, span by span; nothing may be asked of them any more.
+def release_spans(runs: Iterable[AgentRun]) -> None:
+    """Discard what `runs` are read from, span by span; nothing may be read from them any more.
 
-    What holds the last of a large trace would else let go of all of it in one step, which no other thread
-    can interrupt.
+    The last holder of a large trace would else release all of it in one step, which no other thread can
+    interrupt.
     """
     for run in runs:
-        content = run.content
-        if isinstance(content, _Content):
-            readings, views = content._trace.readings, content._trace.tree.views
-            while readings:
-                readings.pop()
-            while views:
-                views.pop()
+        if isinstance(run.content, _Content):
+            run.content.release_spans()
