@@ -1,10 +1,13 @@
-"""How Kafka brokers are reached, for reading and for writing."""
+"""The connection to Kafka brokers, for reading and for writing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 
 from collector.config_fields import EMPTY_IS_DEFAULTS, FilePath
+from collector.errors import StartupError
 from processors.documents import StrictModel
 
 Broker: TypeAlias = Annotated[
@@ -18,9 +21,10 @@ class KafkaTlsConfig(StrictModel):
     """TLS to the brokers; their certificates and names are checked. Files are PEM."""
 
     ca_file: FilePath | None = Field(
-        default=None, description="Authorities that brokers' certificates come from; by default the system's."
+        default=None,
+        description="Authorities to trust for the brokers' certificates; by default the system's.",
     )
-    cert_file: FilePath | None = Field(default=None, description="The certificate shown to brokers.")
+    cert_file: FilePath | None = Field(default=None, description="The client certificate.")
     key_file: FilePath | None = Field(default=None, description="Its private key, without a passphrase.")
 
     @model_validator(mode="after")
@@ -31,7 +35,7 @@ class KafkaTlsConfig(StrictModel):
 
 
 class KafkaSaslConfig(StrictModel):
-    """Who the service is to the brokers."""
+    """The credentials of the service."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
         description="PLAIN sends the password itself: only with TLS."
@@ -41,11 +45,11 @@ class KafkaSaslConfig(StrictModel):
 
 
 class KafkaConnectionConfig(StrictModel):
-    """The keys that everything shares that speaks to brokers."""
+    """The keys of everything that connects to brokers."""
 
     brokers: tuple[Broker, ...] = Field(
         min_length=1,
-        description="Brokers to begin with, as host:port; they name the others.",
+        description="Brokers to connect to first, as host:port; they name the others.",
         examples=[["kafka-0.kafka:9092", "kafka-1.kafka:9092"]],
     )
     topic: KafkaName
@@ -64,7 +68,7 @@ class KafkaConnectionConfig(StrictModel):
         return self
 
     def client_settings(self) -> dict[str, str | int | float | bool]:
-        """The settings of librdkafka for the connection; contains the password."""
+        """The settings of librdkafka for the connection; with the password."""
         settings: dict[str, str | int | float | bool] = {
             "bootstrap.servers": ",".join(self.brokers),
             "client.id": self.client_id,
@@ -86,3 +90,16 @@ class KafkaConnectionConfig(StrictModel):
             settings["sasl.password"] = self.sasl.password.get_secret_value()
         settings["security.protocol"] = protocol
         return settings
+
+
+@contextmanager
+def startup_errors(where: str) -> Iterator[None]:
+    """Raises `StartupError`, naming `where`, if the client is not installed or rejects its settings."""
+    try:
+        import confluent_kafka
+    except ImportError as error:
+        raise StartupError(f"{where}: needs the extra kafka: install tracegrade[kafka]") from error
+    try:
+        yield
+    except confluent_kafka.KafkaException as error:
+        raise StartupError(f"{where}: {error.args[0].str()}") from error

@@ -10,10 +10,10 @@ from pydantic import Field
 
 from collector.client_thread import ClientThread
 from collector.config_fields import PositiveDuration
-from collector.errors import ContentRefusedError, ExportError, RetryableExportError, StartupError
+from collector.errors import ContentRefusedError, ExportError, RetryableExportError
 from collector.exporters.exporter import ExporterContext
 from collector.exporters.otlp_client import one_line
-from collector.kafka_connection import KafkaConnectionConfig
+from collector.kafka_connection import KafkaConnectionConfig, startup_errors
 from collector.telemetry import RateLimitedLogger
 
 if TYPE_CHECKING:
@@ -97,21 +97,9 @@ class KafkaProducer:
         return self._config.max_message_bytes - RECORD_OVERHEAD_BYTES
 
     async def start(self) -> None:
-        """Create the client; that no broker answers is no reason not to start.
-
-        Raises:
-            StartupError: the client is not installed, or rejects its settings.
-        """
-        try:
-            import confluent_kafka
-        except ImportError as error:
-            raise StartupError(
-                f"exporters.{self._name}: needs the extra kafka: install tracegrade[kafka]"
-            ) from error
-        try:
+        """Create the client, whether or not any broker answers; raises `StartupError` if that fails."""
+        with startup_errors(f"exporters.{self._name}"):
             self._client = self._new_client()
-        except confluent_kafka.KafkaException as error:
-            raise StartupError(f"exporters.{self._name}: {error.args[0].str()}") from error
 
     async def send(self, records: Sequence[KafkaRecord]) -> None:
         """Return once the topic has all of `records`; may run concurrently.

@@ -76,11 +76,12 @@ class ReadPartition:
         self._awaiting_turn = 0
         self._in_work: bytes | None = None
         self._announced: asyncio.Future[None] | None = None
-        self._needs_horizon = True
+        self.needs_horizon = True
+        """Whether records before the next one were not read, or are not there any more."""
         self._entered: int | None = None  # the number of the first record that waits
         self._is_closed = False
         self._is_over = False
-        self._intake: PartitionIntake = consumer.open_partition(self, partition_count)
+        self.intake: PartitionIntake = consumer.open_partition(self, partition_count)
 
     # For the pipeline.
 
@@ -130,19 +131,7 @@ class ReadPartition:
     def caught_up(self) -> None:
         """Records were requested, and all that arrived were handed in."""
         if not self.waiting:
-            self._intake.hear()
-
-    def pause(self) -> None:
-        """Records are not read for now."""
-        self._intake.leave_end()
-
-    def stand_still(self) -> None:
-        """The broker does not answer."""
-        self._intake.stand_still()
-
-    def note_gap(self) -> None:
-        """Records before the next one were deleted."""
-        self._needs_horizon = True
+            self.intake.hear()
 
     @property
     def position(self) -> int:
@@ -172,17 +161,17 @@ class ReadPartition:
         self._is_closed = True
         self._go_on()
         self.waiting.clear()
-        self._intake.close()
+        self.intake.close()
 
     def forget(self) -> None:
         """Release what is held; deliveries that arrive from now on do not count."""
         self._is_over = True
-        self._intake.forget()
+        self.intake.forget()
 
     def _admitted(self, record: Record | None) -> bool:
         """Whether there was room for the record, or it was left out for good."""
         if record is None:
-            self._intake.reach_end()
+            self.intake.reach_end()
             self._doubtful_until = min(self._doubtful_until, self.position)  # what follows holds no records
             return True
         offset = record.offset() or 0
@@ -192,11 +181,11 @@ class ReadPartition:
         if not kind:
             unix_milli = self.clock.unix_nano() // 1_000_000
         unix_nano = unix_milli * 1_000_000
-        if self._needs_horizon:
-            self._needs_horizon = False
+        if self.needs_horizon:
+            self.needs_horizon = False
             if offset:
-                self._intake.note_horizon(unix_nano)
-        self._intake.read(unix_nano)
+                self.intake.note_horizon(unix_nano)
+        self.intake.read(unix_nano)
         number = self._entered
         if number is None and offset >= self.progress.offset:
             number = self._tracker.add(offset, unix_milli)
@@ -215,32 +204,26 @@ class ReadPartition:
         """Admit the record; raises `Overloaded`."""
         body = record.value() or b""
         if number is None or self.progress.is_done(offset):
-            self._intake.admit_again(body, number)
+            self.intake.admit_again(body, number)
             return "delivered_before"
         if len(body) > self.max_record_bytes:
-            self._leave_out("oversized", offset, f"it has {len(body)} bytes")
-            return "oversized"
+            return self._left_out("oversized", offset, f"it has {len(body)} bytes")
         try:
-            trace_ids = self._intake.admit(body, number)
+            trace_ids = self.intake.admit(body, number)
         except Overloaded:
             raise
         except Refusal as refusal:
             outcome = "oversized" if isinstance(refusal, RequestTooLarge) else "malformed"
-            self._leave_out(outcome, offset, str(refusal))
-            return outcome
+            return self._left_out(outcome, offset, str(refusal))
         wrong = self.keys.check(record.key(), trace_ids)
         if wrong is not None and trace_ids:
             self.metrics.kafka_untrusted_keys.add(1, wrong)
         return "admitted"
 
-    def _leave_out(self, outcome: str, offset: int, why: str) -> None:
-        self._log.error(
-            outcome,
-            "A record cannot be accepted and is left out.",
-            partition=self.number,
-            offset=offset,
-            error=why,
-        )
+    def _left_out(self, outcome: str, offset: int, why: str) -> str:
+        message = "A record cannot be accepted and is left out."
+        self._log.error(outcome, message, partition=self.number, offset=offset, error=why)
+        return outcome
 
     async def _permission(self, trace_id: bytes) -> bool:
         """Wait until brokers know that the trace is in work, and no other one is."""
@@ -276,22 +259,21 @@ class ReadPartition:
 class _RecordReceipt(CountedReceipt):
     """Waits until all deliveries are done; see `collector.trace.RecordReceipt`."""
 
-    __slots__ = ("_in_work", "_partition")
+    __slots__ = ("_has_turn", "_partition")
 
     def __init__(self, partition: ReadPartition, records: Sequence[int]) -> None:
         super().__init__(partial(partition.settle, records))
         self._partition = partition
-        self._in_work: bytes | None = None
+        self._has_turn = False
 
     def permission(self, trace_id: bytes) -> Awaitable[bool] | None:
         """See `RecordReceipt`."""
         permission = self._partition.permission(trace_id)
-        if permission is not None:
-            self._in_work = trace_id
+        self._has_turn = permission is not None
         return permission
 
     def seal(self) -> None:
         """See `Receipt`."""
-        if self._in_work is not None:
+        if self._has_turn:
             self._partition.end_work()
         super().seal()

@@ -16,7 +16,7 @@ import orjson
 
 from collector.client_thread import ClientThread
 from collector.clock import Clock, ends_within
-from collector.errors import StartupError
+from collector.kafka_connection import startup_errors
 from collector.receivers.consumer import RecordConsumer
 from collector.receivers.kafka.config import KafkaReceiverConfig
 from collector.receivers.kafka.keys import TrustedKeys
@@ -121,27 +121,11 @@ class KafkaReceiver:
         return ",".join(self.config.brokers)
 
     async def start(self, tasks: TaskOwner) -> None:
-        """Create the client; that no broker answers is no reason not to start.
-
-        Raises:
-            StartupError: the client is not installed, or rejects its settings.
-        """
-        try:
-            import confluent_kafka
-        except ImportError as error:
-            raise StartupError("receivers.kafka: needs the extra kafka: install tracegrade[kafka]") from error
-        partitioners: Mapping[str, Callable[[bytes, int], int] | None] = {
-            "fnv1a": confluent_kafka.fnv1a,
-            "murmur2": confluent_kafka.murmur2,
-            "crc32": confluent_kafka.consistent,
-            "any": None,
-        }
-        self._keys = TrustedKeys(partitioners[self.config.partitioner], self._clock)
+        """Create the client, whether or not any broker answers; raises `StartupError` if that fails."""
         self._thread = ClientThread("read from kafka", self._run)
-        try:
+        with startup_errors("receivers.kafka"):
+            self._keys = TrustedKeys(_partition_of(self.config.partitioner), self._clock)
             self._client = self._new_client()
-        except confluent_kafka.KafkaException as error:
-            raise StartupError(f"receivers.kafka: {error.args[0].str()}") from error
         tasks.create_task(self._take_in(), name="take in records")
         tasks.create_task(self._tick(), name="commit offsets")
 
@@ -222,7 +206,7 @@ class KafkaReceiver:
         self._is_paused = must_pause
         if must_pause:
             for partition in self._partitions.values():
-                partition.pause()
+                partition.intake.leave_end()
             self._log.warning("paused", "Exporters do not keep up: reading from Kafka is paused.")
         self._commands.put(_pausing(must_pause))
 
@@ -311,7 +295,7 @@ class KafkaReceiver:
         for number, partition in self._partitions.items():
             end, is_alive = partitions.get(number, (-1, False))
             if not is_alive:
-                partition.stand_still()
+                partition.intake.stand_still()
             if end >= 0:
                 self._metrics.kafka_lag.set(max(end - partition.position, 0), str(number))
 
@@ -322,7 +306,7 @@ class KafkaReceiver:
             extra={"topic": self.config.topic, "partition": number},
         )
         if number in self._partitions:
-            self._partitions[number].note_gap()
+            self._partitions[number].needs_horizon = True
 
     def _note_error(self, error: "KafkaError") -> None:
         self._metrics.kafka_errors.add(1, error.name())
@@ -531,6 +515,16 @@ class KafkaReceiver:
             if number != "-1"
         }
         self._thread.call_soon(self._note_statistics, stats)
+
+
+def _partition_of(partitioner: str) -> Callable[[bytes, int], int] | None:
+    import confluent_kafka
+
+    return {
+        "fnv1a": confluent_kafka.fnv1a,
+        "murmur2": confluent_kafka.murmur2,
+        "crc32": confluent_kafka.consistent,
+    }.get(partitioner)
 
 
 def _pausing(is_paused: bool) -> "Callable[[Consumer], None]":

@@ -203,7 +203,7 @@ async def test_after_a_gap_what_began_before_it_is_interrupted(service: ServiceI
     reading = Reading(service, Progress(0))
 
     reading.read(record(0, 20, 1, 2))
-    reading.partition.note_gap()
+    reading.partition.needs_horizon = True
     reading.read(record(90, 21, 1, 1, begins=19), record(91, 22, 2, 1, begins=21.5))
     await reading.quiet(3)
 
