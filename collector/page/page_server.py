@@ -3,13 +3,15 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from urllib.parse import parse_qs, quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer
@@ -18,7 +20,7 @@ from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.page.page_access import COOKIE, SESSION_SECONDS, VISITOR, PageAccess
 from collector.page.page_config import PageConfig
-from collector.page.views import STATIC_FILES, Views
+from collector.page.views import Views
 from collector.receivers import ssl_context
 from collector.store import RunQueries, StoreUnusable
 from processors.criteria import CriteriaSet
@@ -69,7 +71,7 @@ class PageServer:
                 Route("/find", self._views.find),
                 Route("/criteria", self._views.criteria),
                 Route("/login", self._login, methods=["GET", "POST"]),
-                Route("/static/{name}", _static),
+                Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
                 Route("/api/newest", self._views.api_newest),
                 Route("/api/agents", self._views.api_agents),
                 Route("/api/runs", self._views.api_runs),
@@ -164,11 +166,3 @@ class PageServer:
             secure=self._access.is_secure,
         )
         return response
-
-
-def _static(request: Request) -> Response:
-    found = STATIC_FILES.get(request.path_params["name"])
-    if found is None:
-        raise HTTPException(404)
-    body, media_type = found
-    return Response(body, media_type=media_type)

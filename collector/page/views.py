@@ -23,7 +23,6 @@ from collector.page.run_view import shown_run
 from collector.store import AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
 from processors.criteria import CriteriaSet, Evaluation
 
-_FOLDER = Path(__file__).parent
 _PAGE_OF_RUNS = 50
 _MAX_RUNS = 1_000
 _HOUR_MILLISECONDS = 3_600_000
@@ -31,12 +30,6 @@ _DAY_HOURS = 24
 _LONGEST_HOURS = 14 * _DAY_HOURS
 _MAX_SNIPPET_LINES = 40
 _MAX_RUNS_OF_TRACE = 100
-
-_MEDIA = {".svg": "image/svg+xml", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
-STATIC_FILES: Mapping[str, tuple[bytes, str]] = {
-    path.name: (path.read_bytes(), _MEDIA[path.suffix]) for path in sorted((_FOLDER / "static").iterdir())
-}
-"""Files by name: content and media type."""
 
 _FILTER_FIELDS = (
     "agent", "evaluation", "outcome", "tool", "text", "conversation", "tenant", "version", "dialect",
@@ -68,7 +61,7 @@ class Views:
         self._clock = clock
         self._trace_link = trace_link
         self._templates = Environment(
-            loader=FileSystemLoader(_FOLDER / "templates"),
+            loader=FileSystemLoader(Path(__file__).parent / "templates"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
