@@ -21,9 +21,6 @@ _STATUS = "langfuse.observation.status_message"
 _METADATA = "langfuse.observation.metadata."
 _GRAPH_AGENT = _METADATA + langgraph.AGENT
 _GRAPH_NODE = _METADATA + langgraph.NODE
-_GRAPH_PATH = _METADATA + "langgraph_path"
-_BLANKS_IN_LIST = ", "
-"""What separates the members of a list that Python wrote; JavaScript leaves no blank."""
 _GRAPH_SESSIONS = tuple(_METADATA + key for key in ("session_id", "thread_id"))
 _ROLES = roles(tool="tool", agent="agent", model="generation", judge=("guardrail", "evaluator"))
 
@@ -45,16 +42,14 @@ def _role(span: Span) -> SpanRole | None:
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     opened = first_result(attributes, (_OUTPUT,))
-    error = opened.error
-    if attributes.get("langfuse.observation.level") == "ERROR":
-        error = failure(attributes.text(_STATUS))
+    has_failed = attributes.get("langfuse.observation.level") == "ERROR"
     return ToolReading(
         inferred_name=span.name,
         category=transfer_or_function(span.name),
         call_id=opened.call_id,
         arguments=arguments_of_recorded_call(first_arguments(attributes, (_INPUT,))),
         result=opened.result,
-        error=error,
+        error=failure(attributes.text(_STATUS)) if has_failed else opened.error,
     )
 
 
@@ -77,22 +72,17 @@ def _run_in_graph(span: Span) -> str | None:
     attributes = span.attributes
     if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
         return None
+    language = span.envelope.resource_attributes.text("telemetry.sdk.language")
+    is_python = language == "python"
+    if not language:  # JavaScript leaves no blank between the members of a list
+        is_python = ", " in (attributes.text(_METADATA + "langgraph_path") or ", ")
     return langgraph.agent_of(
         span.name,
         lambda key: _in_metadata(attributes, (_METADATA + key,)),
         attributes.text(_OUTPUT),
-        has_places=_is_written_in_python(span),
+        has_places=is_python,
         passed_on=langgraph.PASSED_ON in (attributes.text(_STATUS) or ""),
     )
-
-
-def _is_written_in_python(span: Span) -> bool:
-    """Whether the sender's language is Python: by its resource, else by the blanks in its lists."""
-    language = span.envelope.resource_attributes.text("telemetry.sdk.language")
-    if language:
-        return language == "python"
-    path = span.attributes.text(_GRAPH_PATH)
-    return path is None or _BLANKS_IN_LIST in path
 
 
 def _in_metadata(attributes: Attributes, keys: tuple[str, ...]) -> str:

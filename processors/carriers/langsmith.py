@@ -60,9 +60,8 @@ def _tool(span: Span) -> ToolReading:
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     in_graph = _run_in_graph(span)
-    name = first_text(attributes, (_AGENT_NAME,)) if in_graph is None else in_graph
     return AgentReading(
-        name=name,
+        name=first_text(attributes, (_AGENT_NAME,)) if in_graph is None else in_graph,
         inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
         session=first_text(attributes, _SESSIONS),
         input=_decoded(attributes, _INPUTS, decode_input),
@@ -85,11 +84,9 @@ def _run_in_graph(span: Span) -> str | None:
     attributes = span.attributes
     if _AGENT_NAME not in attributes and _GRAPH_NODE not in attributes:
         return None
-    output = _recorded(attributes, _OUTPUTS)
-    is_shown = isinstance(output, str) and output != _NOTHING
-    return langgraph.agent_of(
-        span.name, langgraph.texts_of(attributes, _METADATA), str(output) if is_shown else None
-    )
+    recorded = _recorded(attributes, _OUTPUTS)
+    output = recorded if isinstance(recorded, str) and recorded != _NOTHING else None
+    return langgraph.agent_of(span.name, langgraph.texts_of(attributes, _METADATA), output)
 
 
 def _is_shown(attributes: Attributes, key: str) -> bool:
@@ -105,10 +102,8 @@ def _decoded(
 def _recorded(attributes: Attributes, key: str) -> AttributeValue:
     """The value of an attribute; older releases send the text as bytes."""
     value = attributes.get(key)
-    if not isinstance(value, bytes):
-        return value
     try:
-        return value.decode()
+        return value.decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
         return value
 

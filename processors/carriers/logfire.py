@@ -45,7 +45,19 @@ def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
     template = attributes.text(_TEMPLATE) or ""
     if _is_protocol_call(template):
-        return _protocol_call(attributes, is_servers_view=template == _PROTOCOL_VIEW)
+        # Over the Model Context Protocol: the request and the response as they were sent.
+        request = decode_arguments(attributes.get("request")).value
+        opened = first_result(attributes, ("response",))
+        given = value_at(request, "params", "arguments")
+        return ToolReading(
+            name=text_at(request, "params", "name"),
+            inferred_name=template.removeprefix(_PROTOCOL_REQUEST),
+            arguments=ABSENT if given is None else decode_arguments(given),
+            result=opened.result,
+            error=opened.error,
+            category=CallCategory.MCP,
+            is_part=template == _PROTOCOL_VIEW,
+        )
     if template in _HANDOFFS:
         to_agent = first_text(attributes, ("to_agent",))
         return ToolReading(name=f"handoff to {to_agent}".rstrip(), category=CallCategory.HANDOFF)
@@ -61,9 +73,8 @@ def _tool(span: Span) -> ToolReading:
 
 
 def _agent(span: Span) -> AgentReading:
-    if _role(span) is not SpanRole.AGENT:
-        return AgentReading()
-    return AgentReading(name=first_text(span.attributes, ("name",)))
+    is_agent = _role(span) is SpanRole.AGENT
+    return AgentReading(name=first_text(span.attributes, ("name",)) if is_agent else "")
 
 
 def _conversation(span: Span) -> Conversation:
@@ -74,22 +85,6 @@ def _conversation(span: Span) -> Conversation:
 
 def _is_protocol_call(template: str) -> bool:
     return template == _PROTOCOL_VIEW or template.startswith(_PROTOCOL_REQUEST)
-
-
-def _protocol_call(attributes: Attributes, *, is_servers_view: bool) -> ToolReading:
-    """A call over the Model Context Protocol: the request and the response as they were sent."""
-    request = decode_arguments(attributes.get("request")).value
-    given = value_at(request, "params", "arguments")
-    opened = first_result(attributes, ("response",))
-    return ToolReading(
-        name=text_at(request, "params", "name"),
-        inferred_name=(attributes.text(_TEMPLATE) or "").removeprefix(_PROTOCOL_REQUEST),
-        arguments=ABSENT if given is None else decode_arguments(given),
-        result=opened.result,
-        error=opened.error,
-        category=CallCategory.MCP,
-        is_part=is_servers_view,
-    )
 
 
 def _error(attributes: Attributes) -> ToolError | None:

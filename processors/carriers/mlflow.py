@@ -6,21 +6,26 @@ Where it writes the GenAI conventions instead, it names no agent but in the meta
 from processors.frameworks import langgraph, llama_index
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonObject, decode_arguments, value_of
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, given_keywords
-from processors.shapes.chat_envelope import decode_output, first_input
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
-from processors.shapes.known_names import GENERIC_CHAIN_NAMES, HANDOFF_TOOL_NAMES, HANDOFF_TOOL_PREFIXES
+from processors.shapes.chat_envelope import first_input, first_output
+from processors.shapes.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    model_messages,
+    roles,
+)
+from processors.shapes.known_names import GENERIC_CHAIN_NAMES, handoff_or_function, transfer_or_function
 from processors.shapes.members import object_at, text_at, value_at
-from processors.shapes.messages import read_messages, read_model_response
-from processors.spans import Attributes, AttributeValue, Span
+from processors.spans import Attributes, Span
 
 _TYPE = "mlflow.spanType"
 _INPUTS = "mlflow.spanInputs"
 _OUTPUTS = "mlflow.spanOutputs"
 _METADATA = "metadata"
-_TOOL_NAME = "name"
 _HANDOFF = "Handoff"
 _HANDOFF_RECEIVER = {"to_agent"}
-_TYPE_OF_OUTPUT = {"output_type"}
 _EMPTY = '""'
 _OPERATION = "gen_ai.operation.name"
 _STREAMS = ('"<async_generator object ', '"<generator object ')
@@ -54,7 +59,10 @@ def _role(span: Span) -> SpanRole | None:
         if _is_agent_workflow(span) or _run_in_graph(span) is not None:
             return SpanRole.AGENT
         return SpanRole.WORKFLOW if _is_outermost_graph(attributes) else SpanRole.OTHER
-    return SpanRole.WORKFLOW if role is SpanRole.AGENT and _only_holds_runs(span) else role
+    # An agent's span only runs agents, or holds several runs together, where it is given nothing.
+    is_empty = attributes.get(_INPUTS) == _EMPTY and attributes.get(_OUTPUTS) in (None, _EMPTY)
+    holds_runs = span.name in _RUNNER_SPANS or is_empty
+    return SpanRole.WORKFLOW if role is SpanRole.AGENT and holds_runs else role
 
 
 def _tool(span: Span) -> ToolReading:
@@ -64,7 +72,8 @@ def _tool(span: Span) -> ToolReading:
         if receiver:
             return ToolReading(name=f"handoff to {receiver}", category=CallCategory.HANDOFF)
     opened = first_result(attributes, (_OUTPUTS,))
-    name = _name_of_shown_tool(attributes)
+    # A span may describe the tool as the model was shown it; else the span's name is the tool's.
+    name = first_text(attributes, ("name",)).strip('"') if "description" in attributes else ""
     return ToolReading(
         name=name,
         inferred_name=span.name,
@@ -72,7 +81,7 @@ def _tool(span: Span) -> ToolReading:
         arguments=_arguments(attributes),
         result=opened.result,
         error=opened.error,
-        category=CallCategory.HANDOFF if _is_handoff(name, span.name) else CallCategory.FUNCTION,
+        category=handoff_or_function(name) if name else transfer_or_function(span.name),
     )
 
 
@@ -82,8 +91,10 @@ def _agent(span: Span) -> AgentReading:
         return AgentReading(name=_agent_of_graph(attributes), session=_session(attributes))
     role = _role(span)
     if role is SpanRole.STEP:
-        return AgentReading(name=_agent_of_step(attributes))
+        step = decode_arguments(attributes.get(_INPUTS)).value
+        return AgentReading(name=text_at(step, "ev", "current_agent_name"))
     in_graph = _run_in_graph(span)
+    answer = first_output(attributes, (_OUTPUTS,))
     is_nameless = in_graph is not None or span.name in GENERIC_CHAIN_NAMES or _is_agent_workflow(span)
     name = span.name if role is SpanRole.AGENT and not _is_agent_workflow(span) else ""
     return AgentReading(
@@ -91,34 +102,16 @@ def _agent(span: Span) -> AgentReading:
         inferred_name="" if is_nameless else span.name,
         session=_session(attributes),
         input=first_input(attributes, (_INPUTS,)),
-        output=_made(attributes),
+        # Of some runs there is only the type of the answer.
+        output=ABSENT if object_at(answer.value).keys() == {"output_type"} else answer,
     )
 
 
 def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
-    if _role(span) is not SpanRole.MODEL:
-        return Conversation()
-    return Conversation(
-        lambda: read_messages(attributes.get(_INPUTS), "user"),
-        lambda: read_model_response(_answered(attributes)),
-    )
-
-
-def _only_holds_runs(span: Span) -> bool:
-    """Whether an agent's span only runs agents, or holds several runs together: what is given nothing."""
-    attributes = span.attributes
-    if span.name in _RUNNER_SPANS:
-        return True
-    return attributes.get(_INPUTS) == _EMPTY and attributes.get(_OUTPUTS) in (None, _EMPTY)
-
-
-def _made(attributes: Attributes) -> DecodedValue:
-    """What the run answered; of some runs there is only of which type the answer is."""
-    if _OUTPUTS not in attributes:
-        return ABSENT
-    answer = decode_output(attributes.get(_OUTPUTS))
-    return ABSENT if object_at(answer.value).keys() == _TYPE_OF_OUTPUT else answer
+    # Of a stream there is only the object.
+    is_stream = (attributes.text(_OUTPUTS) or "").startswith(_STREAMS)
+    return _messages_before_stream(span) if is_stream else _messages_of_model(span)
 
 
 def _receiver(attributes: Attributes) -> str:
@@ -127,21 +120,15 @@ def _receiver(attributes: Attributes) -> str:
     return text_at(outputs, "to_agent") if outputs.keys() == _HANDOFF_RECEIVER else ""
 
 
-def _answered(attributes: Attributes) -> AttributeValue:
-    """What a model answered; of a stream there is only the object."""
-    outputs = attributes.get(_OUTPUTS)
-    return None if isinstance(outputs, str) and outputs.startswith(_STREAMS) else outputs
-
-
 def _is_graph(attributes: Attributes) -> bool:
     """Whether a span of the GenAI conventions is a graph's run: its nodes have no messages of their own."""
-    if attributes.get(_OPERATION) != "CHAIN":
-        return False
-    return "gen_ai.input.messages" in attributes or not _metadata(attributes, langgraph.NODE)
+    return attributes.get(_OPERATION) == "CHAIN" and (
+        "gen_ai.input.messages" in attributes or not _metadata(attributes, langgraph.NODE)
+    )
 
 
 def _is_agent_workflow(span: Span) -> bool:
-    """Whether a chain is an agent's run as a workflow, known by its class or by what it made."""
+    """Whether a chain is an agent's run as a workflow, known by its class or its output."""
     if span.attributes.get(_TYPE) not in ("CHAIN", '"CHAIN"') or not span.name.endswith(".run"):
         return False
     return span.name in llama_index.AGENT_WORKFLOW_SPANS or llama_index.AGENT_IN_STEP in (
@@ -149,24 +136,8 @@ def _is_agent_workflow(span: Span) -> bool:
     )
 
 
-def _agent_of_step(attributes: Attributes) -> str:
-    """The agent in the event that a step was given."""
-    return text_at(decode_arguments(attributes.get(_INPUTS)).value, "ev", "current_agent_name")
-
-
-def _name_of_shown_tool(attributes: Attributes) -> str:
-    """The tool's name where its span describes it as the model was shown it; else the span's name is it."""
-    if _TOOL_NAME not in attributes or "description" not in attributes:
-        return ""
-    return first_text(attributes, (_TOOL_NAME,)).strip('"')
-
-
-def _is_handoff(name: str, span_name: str) -> bool:
-    return name in HANDOFF_TOOL_NAMES or (name or span_name).startswith(HANDOFF_TOOL_PREFIXES)
-
-
 def _arguments(attributes: Attributes) -> DecodedValue:
-    """The arguments, outside the record of the call where the tool tells its own name and parameters."""
+    """The arguments, outside the record of the call where the tool has its own name and parameters."""
     decoded = first_arguments(attributes, (_INPUTS,))
     keywords = value_at(decoded.value, "kwargs")
     properties = value_at(first_arguments(attributes, ("parameters",)).value, "properties")
@@ -182,21 +153,20 @@ def _arguments(attributes: Attributes) -> DecodedValue:
 
 def _metadata(attributes: Attributes, word: str) -> JsonObject:
     """The metadata that the framework's callbacks carry, if `word` is in them."""
-    metadata = attributes.text(_METADATA)
-    if metadata is None or word not in metadata:
-        return {}
-    return object_at(decode_arguments(metadata).value)
+    metadata = attributes.text(_METADATA) or ""
+    return object_at(decode_arguments(metadata).value) if word in metadata else {}
 
 
 def _run_in_graph(span: Span) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     attributes = span.attributes
     metadata = _metadata(attributes, langgraph.NODE) or _metadata(attributes, langgraph.AGENT)
-    return (
-        langgraph.agent_of(span.name, langgraph.texts_of(metadata), attributes.text(_OUTPUTS))
-        if metadata
-        else None
-    )
+    texts = langgraph.texts_of(metadata)
+    return langgraph.agent_of(span.name, texts, attributes.text(_OUTPUTS)) if metadata else None
+
+
+_messages_of_model = model_messages((_INPUTS,), (_OUTPUTS,), role=_role)
+_messages_before_stream = model_messages((_INPUTS,), role=_role)
 
 
 def _is_outermost_graph(attributes: Attributes) -> bool:

@@ -12,13 +12,13 @@ from processors.model import (
     decode_result,
     json_text,
     json_value,
-    parse_python_literal,
     value_of,
 )
 from processors.shapes.attribute_reading import first_result, first_text, first_value
 from processors.shapes.chat_envelope import decode_input, first_output
 from processors.shapes.dialect import AgentReading, Dialect, ToolReading, by_kind, roles
 from processors.shapes.members import failure, list_at, object_at
+from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.shapes.result_envelope import OpenedResult
 from processors.spans import Attributes, AttributeValue, Span
 
@@ -29,11 +29,9 @@ _RETURN = "ai.observability.call.return"
 _ROOT_INPUT = "ai.observability.record_root.input"
 _NODE = ".ToolNode.invoke"
 """How the function ends that executes a call in a graph; its input is a list of that one call."""
-_NODE_INPUT = _KEYWORDS + "input"
-_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _TOOL_MESSAGE = re.compile(
-    rf"\{{'messages': \[ToolMessage\(content=({_QUOTED}), name='[^']*',(?: id='[^']*',)? "
-    r"tool_call_id='([^']*)'(?:, status='(\w+)')?\)\]\}",
+    rf"\{{'messages': \[ToolMessage\(content={QUOTED}, name='[^']*',(?: id='[^']*',)? "
+    r"tool_call_id='(?P<id>[^']*)'(?:, status='(?P<status>\w+)')?\)\]\}",
     re.DOTALL,
 )
 _ROLES = roles(agent="agent", workflow="record_root", tool="tool", judge=("eval", "eval_root", "guardrail"))
@@ -45,7 +43,9 @@ def _tool(span: Span) -> ToolReading:
     function = first_text(attributes, (_FUNCTION,))
     message = first_text(attributes, ("ai.observability.call.error",))
     opened = _returned(attributes)
-    call = _call_of_node(attributes) if function.endswith(_NODE) else None
+    # The call that a graph's node executes, if its input is one.
+    calls = list_at(first_value(attributes, (_KEYWORDS + "input",))) if function.endswith(_NODE) else []
+    call = object_at(calls, 0) if len(calls) == 1 else {}
     reading = ToolReading(
         name=_last_part(function) if named in ("", function) else named,
         inferred_name=span.name,
@@ -54,7 +54,7 @@ def _tool(span: Span) -> ToolReading:
         result=opened.result,
         error=failure(message) if message else opened.error,
     )
-    if call is None:
+    if not call.keys() >= {"name", "args"}:
         return reading
     return replace(
         reading,
@@ -69,10 +69,9 @@ def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     is_agent = attributes.get(_TYPE) == "agent"
     has_question = _ROOT_INPUT in attributes
+    named = first_text(attributes, (_FUNCTION if is_agent else "ai.observability.app_name",))
     return AgentReading(
-        name=_last_part(first_text(attributes, (_FUNCTION,)))
-        if is_agent
-        else first_text(attributes, ("ai.observability.app_name",)),
+        name=_last_part(named) if is_agent else named,
         input=_question(attributes.get(_ROOT_INPUT)) if has_question else _only_argument(attributes),
         output=first_output(attributes, ("ai.observability.record_root.output", _RETURN)),
     )
@@ -82,22 +81,15 @@ def _returned(attributes: Attributes) -> OpenedResult:
     message = _TOOL_MESSAGE.fullmatch(attributes.text(_RETURN) or "")
     if message is None:
         return first_result(attributes, (_RETURN,))
-    try:
-        result = decode_result(json_value(parse_python_literal(message[1])))
-    except ValueError:
-        return OpenedResult(ABSENT, message[2])
-    return OpenedResult(result, message[2], failure(result.text) if message[3] == "error" else None)
-
-
-def _call_of_node(attributes: Attributes) -> JsonObject | None:
-    """The call that a graph's node executes, if its input is one."""
-    calls = list_at(first_value(attributes, (_NODE_INPUT,)))
-    call = object_at(calls, 0) if len(calls) == 1 else {}
-    return call if call.keys() >= {"name", "args"} else None
+    text = printed_text(message)
+    if text is None:
+        return OpenedResult(ABSENT, message["id"])
+    result = decode_result(text)
+    return OpenedResult(result, message["id"], failure(result.text) if message["status"] == "error" else None)
 
 
 def _question(raw: AttributeValue) -> DecodedValue:
-    """What was asked: the text of a message, where it is one."""
+    """The request: the text of a message, where it is one."""
     value = decode_result(raw).value
     is_message = object_at(value).keys() >= {"role", "content"}
     return decode_input(json_text([value]) if is_message else raw)
@@ -123,7 +115,7 @@ def _arguments(attributes: Attributes) -> DecodedValue:
 
 
 def _only_argument(attributes: Attributes) -> DecodedValue:
-    """What a function was asked: its only argument, else all of them."""
+    """What a function was given: its only argument, else all of them."""
     given = _arguments(attributes)
     if isinstance(given.value, dict) and len(given.value) == 1:
         return decode_input(next(iter(given.value.values())))

@@ -3,7 +3,6 @@
 from processors.model import (
     ABSENT,
     CallCategory,
-    DecodedValue,
     JsonObject,
     ToolError,
     decode_arguments,
@@ -16,7 +15,7 @@ from processors.shapes.known_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
 from processors.shapes.members import failure, object_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.result_envelope import RESPONSE, OpenedResult
-from processors.spans import Attributes, AttributeValue, Span
+from processors.spans import AttributeValue, Span
 
 _ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _RESULT = "gcp.vertex.agent.tool_response"
@@ -51,7 +50,10 @@ def _tool(span: Span) -> ToolReading:
     # Empty objects replace values that were not captured.
     if not attributes.get(_ARGUMENTS) == "{}" == attributes.get(_RESULT):
         arguments = first_arguments(attributes, (_ARGUMENTS,))
-        if not _lacks_response(attributes):
+        # A placeholder replaces the response of a call that had none.
+        result = attributes.get(_RESULT)
+        is_bare = result == "{}" and first_text(attributes, _CALL_IDS) == _NOT_SPECIFIED
+        if result != _NOT_SPECIFIED and not is_bare:
             opened = _opened(first_result(attributes, _RESULTS, RESPONSE))
         if _makes_object_of_list(span, object_at(opened.result.value)):
             opened = opened._replace(result=decode_result(value_at(opened.result.value, "results")))
@@ -60,23 +62,25 @@ def _tool(span: Span) -> ToolReading:
     is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
     # A call that came back is described; in JavaScript one that raised has not even a status.
     is_described = bool(attributes) or span.dropped_attributes_count > 0
-    error = None if is_described else failure()
+    error = opened.error or (None if is_described else failure())
+    message = value_at(opened.result.value, "error")
+    if attributes.get("error.type") == _RETURNED_ERROR and isinstance(message, str):
+        error = ToolError(type=_RETURNED_ERROR, message=message)  # the tool returned it instead of raising
     return ToolReading(
         name=name,
         inferred_name="" if name else span.name.removeprefix(_TOOL_SPAN),
         call_id=opened.call_id or first_text(attributes, _CALL_IDS),
         arguments=arguments,
         result=opened.result,
-        error=_returned_error(attributes, opened.result) or opened.error or error,
+        error=error,
         category=CallCategory.AGENT if is_agent else CallCategory.FUNCTION,
         is_synthetic=name in SYNTHETIC_TOOL_NAMES,
     )
 
 
 def _agent(span: Span) -> AgentReading:
-    if span.attributes or not span.name.startswith(_AGENT_SPAN):
-        return AgentReading()
-    return AgentReading(inferred_name=span.name[len(_AGENT_SPAN) :].removesuffix("]"))
+    is_run = not span.attributes and span.name.startswith(_AGENT_SPAN)
+    return AgentReading(inferred_name=span.name[len(_AGENT_SPAN) :].removesuffix("]") if is_run else "")
 
 
 def _conversation(span: Span) -> Conversation:
@@ -89,14 +93,6 @@ def _conversation(span: Span) -> Conversation:
         lambda: read_tool_definitions(
             value_at(decode_result(attributes.get(_REQUEST)).value, "config", "tools")
         ),
-    )
-
-
-def _lacks_response(attributes: Attributes) -> bool:
-    """Whether a placeholder replaces the response of a call that had none."""
-    result = attributes.get(_RESULT)
-    return result == _NOT_SPECIFIED or (
-        result == "{}" and first_text(attributes, _CALL_IDS) == _NOT_SPECIFIED
     )
 
 
@@ -133,13 +129,6 @@ def _opened(opened: OpenedResult) -> OpenedResult:
     if isinstance(value, dict) and value.keys() == {"result"} and not isinstance(value["result"], dict):
         return OpenedResult(decode_result(value["result"]), opened.call_id)
     return opened
-
-
-def _returned_error(attributes: Attributes, result: DecodedValue) -> ToolError | None:
-    """The error that the tool did not raise but return."""
-    message = value_at(result.value, "error")
-    is_returned = attributes.get("error.type") == _RETURNED_ERROR and isinstance(message, str)
-    return ToolError(type=_RETURNED_ERROR, message=str(message)) if is_returned else None
 
 
 def _contents(raw: AttributeValue, key: str) -> list[ChatMessage]:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 from processors.model import (
     ABSENT,
-    DecodedValue,
     JsonObject,
     JsonValue,
     ValueState,
@@ -107,18 +106,19 @@ def _tool(span: Span) -> ToolReading:
     arguments = ABSENT
     if named is not None and ended is not None:
         arguments = decode_arguments(given[named.end() : ended.start()])
+    output = _event(span, "step.output").text("output") or ""
+    result = printed_text(_RESULT.search(output))  # none where it was cut off
     return ToolReading(
         name="" if named is None else named[1],
         call_id="" if ended is None else ended[1],
         arguments=arguments if arguments.state is ValueState.PRESENT else ABSENT,
-        result=_result(_event(span, "step.output")),
+        result=ABSENT if result is None else decode_result(result),
     )
 
 
 def _agent(span: Span) -> AgentReading:
-    if not span.name.endswith(AGENT_STEP):
-        return AgentReading()
-    return AgentReading(name=agent_in_printed_step(span.attributes.text(_GIVEN) or ""))
+    given = span.attributes.text(_GIVEN) or ""
+    return AgentReading(name=agent_in_printed_step(given) if span.name.endswith(AGENT_STEP) else "")
 
 
 def _conversation(span: Span) -> Conversation:
@@ -132,10 +132,6 @@ def _conversation(span: Span) -> Conversation:
         lambda: _answered(end),
         lambda: read_tool_definitions(start.get("additional_kwargs.tools")),
     )
-
-
-def _tells_usage(span: Span) -> bool:
-    return span.envelope.scope_name in _SCOPES and span.name.endswith(_MODEL_METHODS)
 
 
 def _usage(span: Span) -> UsageReading:
@@ -155,12 +151,6 @@ def _event(span: Span, name: str) -> Attributes:
     return next((event.attributes for event in events if event.name == name), Attributes({}))
 
 
-def _result(output: Attributes) -> DecodedValue:
-    """The result in a printed event; absent where that was cut off."""
-    text = printed_text(_RESULT.search(output.text("output") or ""))
-    return ABSENT if text is None else decode_result(text)
-
-
 def _answered(event: Attributes) -> list[ChatMessage]:
     if "response.message.blocks" not in event:
         return []
@@ -178,16 +168,10 @@ def _message(message: JsonObject) -> JsonValue:
         if block.get("block_type") == "text":
             parts.append({"type": "text", "text": block.get("text")})
         elif block.get("block_type") == "tool_call":
-            parts.append(
-                {
-                    "type": "tool_call",
-                    "id": block.get("tool_call_id"),
-                    "name": block.get("tool_name"),
-                    "arguments": block.get("tool_kwargs"),
-                }
-            )
-    call_id = value_at(message, "additional_kwargs", "tool_call_id")
-    return {"role": message.get("role"), "content": parts, "tool_call_id": call_id}
+            call_id, name, arguments = map(block.get, ("tool_call_id", "tool_name", "tool_kwargs"))
+            parts.append({"type": "tool_call", "id": call_id, "name": name, "arguments": arguments})
+    answered = value_at(message, "additional_kwargs", "tool_call_id")
+    return {"role": message.get("role"), "content": parts, "tool_call_id": answered}
 
 
 DIALECT = Dialect(
@@ -198,7 +182,7 @@ DIALECT = Dialect(
     _agent,
     _conversation,
     rank=8,
-    has_usage=_tells_usage,
+    has_usage=lambda span: span.name.endswith(_MODEL_METHODS),
     usage=_usage,
     scopes=_SCOPES,
 )
@@ -245,12 +229,10 @@ def _takeovers(scope: RunScope, trace: Trace) -> list[tuple[int, str]]:
 
 def _can_be_divided(scope: RunScope, takeovers: Sequence[int], trace: Trace) -> bool:
     """Whether the steps are those of the run's one workflow, and no two of the agents began at once."""
-    if scope.kind is not CarrierKind.AGENT or len(scope.layers) > 1:
-        return False
+    is_one = scope.kind is CarrierKind.AGENT and len(scope.layers) == 1
     starts = {trace.tree.starts[at] for at in takeovers}
-    return len(starts) == len(takeovers) and all(
-        trace.tree.parents[at] == scope.carrier for at in scope.steps
-    )
+    are_own = all(trace.tree.parents[at] == scope.carrier for at in scope.steps)
+    return is_one and len(starts) == len(takeovers) and are_own
 
 
 class _Stays:

@@ -1,17 +1,26 @@
 """NVIDIA NeMo Agent Toolkit: `nat.*` attributes of its steps; `aiq.*` before it was renamed."""
 
+from msgspec.structs import replace
+
 from processors.model import (
-    JsonObject,
-    JsonValue,
     parse_text,
     text_value,
 )
-from processors.shapes.attribute_reading import first_arguments, first_object, first_result, first_text
+from processors.shapes.attribute_reading import first_object, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
-from processors.shapes.members import text_at
-from processors.shapes.messages import ChatMessage, read_messages
+from processors.shapes.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    roles,
+    tool_fields,
+    whole_name,
+)
+from processors.shapes.members import list_at, text_at
+from processors.shapes.messages import ChatMessage, read_messages, said
 from processors.spans import Attributes, Span
 
 _EVENTS = ("nat.event_type", "aiq.event_type")
@@ -40,6 +49,9 @@ _CALLS = "\n\nTool calls: "
 """What separates the text of a model's answer from the calls in it."""
 
 
+_fields_of_tool = tool_fields(name=_STEP, inferred_name=whole_name, arguments=(_INPUT,), result=(_OUTPUT,))
+
+
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
     event = first_text(attributes, _EVENTS)
@@ -55,19 +67,13 @@ def _role(span: Span) -> SpanRole | None:
 
 
 def _tool(span: Span) -> ToolReading:
-    attributes = span.attributes
-    opened = first_result(attributes, (_OUTPUT,))
-    is_function = first_text(attributes, _EVENTS) == "FUNCTION_START"
-    is_chat = not first_object(attributes, (_INPUT,)).keys().isdisjoint(("input_message", "messages"))
-    return ToolReading(
-        name=first_text(attributes, _STEP),
-        inferred_name=span.name,
-        call_id=opened.call_id,
-        arguments=first_arguments(attributes, (_INPUT,)),
-        arguments_are_doubtful=is_function,  # they are what the function took: defaults are filled in
-        result=opened.result,
-        error=opened.error,
-        runs_agent=is_function and is_chat,
+    is_function = first_text(span.attributes, _EVENTS) == "FUNCTION_START"
+    given = first_object(span.attributes, (_INPUT,))
+    # A function's arguments are what it took: defaults are filled in.
+    return replace(
+        _fields_of_tool(span),
+        arguments_are_doubtful=is_function,
+        runs_agent=is_function and not given.keys().isdisjoint(("input_message", "messages")),
     )
 
 
@@ -120,16 +126,12 @@ def _chained_answer(attributes: Attributes) -> list[ChatMessage]:
 
 def _answered(printed: str) -> list[ChatMessage]:
     """The message of a model in its printed form."""
-    text, mark, calls_text = printed.rpartition(_CALLS)
-    calls: JsonValue = None
+    text, mark, calls = printed.rpartition(_CALLS)
     try:
-        calls = parse_text(calls_text) if mark else None
+        listed = list_at(parse_text(calls)) if mark else []
     except ValueError:
-        mark = ""
-    message: JsonObject = {"role": "assistant", "content": (text if mark else printed).strip()}
-    if isinstance(calls, list):
-        message["tool_calls"] = calls
-    return read_messages(message, "assistant")
+        mark, listed = "", []
+    return said((text if mark else printed).strip(), listed) or [ChatMessage("assistant")]
 
 
 DIALECT = Dialect("nemo_agent_toolkit", _EVENTS, _role, _tool, _agent, _conversation, rank=20)

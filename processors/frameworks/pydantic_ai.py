@@ -9,7 +9,13 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, text_value
-from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
+from processors.shapes.attribute_reading import (
+    first_arguments,
+    first_raw,
+    first_result,
+    first_text,
+    first_value,
+)
 from processors.shapes.chat_envelope import decode_output
 from processors.shapes.dialect import (
     NOTHING_AWAITED,
@@ -84,14 +90,27 @@ def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
     if _ALL_MESSAGES not in attributes and _ALL_EVENTS not in attributes:
         if "events" not in attributes:
-            return Conversation(read_output=lambda: _with_answers(_answered(attributes), attributes))
-        told = read_recorded_events(attributes.get("events"))
+            if not _offers_answers(attributes):
+                return Conversation()
+            answers = attributes.get("gen_ai.output.messages")
+            return Conversation(
+                read_output=lambda: _with_answers(read_messages(answers, "assistant"), attributes)
+            )
+        events = read_recorded_events(attributes.get("events"))
         return Conversation(
-            lambda: _with_failures(told.input), lambda: _with_answers(told.output, attributes)
+            lambda: _with_failures(events.input), lambda: _with_answers(events.output, attributes)
         )
-    messages = read_messages(attributes.get(_ALL_MESSAGES if _ALL_MESSAGES in attributes else _ALL_EVENTS))
+    # A whole history: input up to the run's last request by the user, then what followed.
+    messages = read_messages(first_raw(attributes, (_ALL_MESSAGES, _ALL_EVENTS)))
     start = attributes.get("pydantic_ai.new_message_index")
-    return _split_history(messages, start if isinstance(start, int) and start >= 0 else 0)
+    position = start if isinstance(start, int) and start >= 0 else 0
+    while (
+        position < len(messages)
+        and messages[position].role in ("system", "user")
+        and not messages[position].responses
+    ):
+        position += 1
+    return Conversation(lambda: messages[:position], lambda: messages[position:])
 
 
 def _answer(attributes: Attributes, conversation: Conversation) -> DecodedValue:
@@ -123,7 +142,7 @@ def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
 
 
 def _gives_the_answer(span: Span) -> bool:
-    """Whether a call only makes the run's result out of what the model answered."""
+    """Whether a call only turns the model's answer into the run's result."""
     shown_as = span.attributes.text(_SHOWN_AS) or span.name
     return shown_as.startswith("running output function")
 
@@ -142,12 +161,6 @@ def _offers_answers(attributes: Attributes) -> bool:
     return f'"{_ANSWER_TOOLS}":[{{' in offered or f'"{_ANSWER_TOOLS}": [{{' in offered
 
 
-def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
-    if _OFFERED not in attributes or not _offers_answers(attributes):
-        return ()
-    return read_messages(attributes.get("gen_ai.output.messages"), "assistant")
-
-
 def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Sequence[ChatMessage]:
     """The same messages, where a request of a tool for the answer is marked as one."""
     if not any(message.requests for message in messages):
@@ -158,16 +171,6 @@ def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Se
             replace(request, gives_answer=request.name in names) for request in message.requests
         ]
     return messages
-
-
-def _split_history(messages: list[ChatMessage], start: int) -> Conversation:
-    """A whole history as input up to the run's last request by the user, and what came after it."""
-    position = start
-    while position < len(messages) and messages[position].role in ("system", "user"):
-        if messages[position].responses:
-            break
-        position += 1
-    return Conversation(lambda: messages[:position], lambda: messages[position:])
 
 
 DIALECT = Dialect(

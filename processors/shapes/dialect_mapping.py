@@ -49,10 +49,12 @@ AttributeKeys: TypeAlias = Annotated[
 """One attribute key, or several of which the first that is there counts."""
 
 
-class KindMapping(BaseModel):
-    """Which attribute tells what a span stands for, and its values."""
-
+class _Mapping(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KindMapping(_Mapping):
+    """Which attribute tells what a span stands for, and its values."""
 
     attribute: AttributeKey = Field(description="The attribute that tells what a span stands for.")
     tool: AttributeKeys = Field(default=(), description="Its values for a tool call.")
@@ -61,10 +63,8 @@ class KindMapping(BaseModel):
     model: AttributeKeys = Field(default=(), description="Its values for a call of a model.")
 
 
-class ToolMapping(BaseModel):
+class ToolMapping(_Mapping):
     """Attributes of a tool call."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: AttributeKeys = Field(default=(), description="The tool's name. Left out, the span's name.")
     call_id: AttributeKeys = Field(default=(), description="The id that the model gave the call.")
@@ -77,10 +77,8 @@ class ToolMapping(BaseModel):
     )
 
 
-class AgentMapping(BaseModel):
+class AgentMapping(_Mapping):
     """Attributes of an agent's run."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: AttributeKeys = Field(default=(), description="The agent's name. Left out, the span's name.")
     id: AttributeKeys = Field(default=(), description="The agent's id.")
@@ -90,10 +88,8 @@ class AgentMapping(BaseModel):
     output: AttributeKeys = Field(default=(), description="What the agent answered.")
 
 
-class ModelMapping(BaseModel):
+class ModelMapping(_Mapping):
     """Attributes of a model's call; its messages are in any provider's shape, as JSON."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     input: AttributeKeys = Field(default=(), description="The messages that the model was given.")
     output: AttributeKeys = Field(default=(), description="The messages that the model made.")
@@ -107,14 +103,12 @@ class ModelMapping(BaseModel):
     )
 
 
-class DialectMapping(BaseModel):
+class DialectMapping(_Mapping):
     """A convention of your own: which attributes of your spans hold what.
 
     It counts before the built-in ones. Without `kind`, a span with the attribute `tool.name` is a call, and
     any other with the attribute `agent.name` is a run.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)] = Field(
         description="How this convention is called in explanations: lower case letters, digits, underscores."
