@@ -10,14 +10,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from processors.frameworks import langgraph, litellm
-from processors.model import (
-    ABSENT,
-    CallCategory,
-    DecodedValue,
-    ValueState,
-    decode_result,
-    plain_object,
-)
+from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, decode_result, plain_object
 from processors.shapes import known_names
 from processors.shapes.attribute_reading import (
     OPERATION,

@@ -87,11 +87,5 @@ def _text_of_blocks(printed: str, start: int) -> tuple[str | None, int]:
 
 
 DIALECT = Dialect(
-    "agentscope",
-    (_RESULT, _MESSAGES),
-    _role,
-    _tool,
-    conversation=_conversation,
-    rank=9,
-    scopes=(_SCOPE,),
+    "agentscope", (_RESULT, _MESSAGES), _role, _tool, conversation=_conversation, rank=9, scopes=(_SCOPE,)
 )

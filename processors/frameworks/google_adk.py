@@ -1,13 +1,6 @@
 """Google ADK: the `gcp.vertex.agent.*` attributes that stand beside, or before, the GenAI conventions."""
 
-from processors.model import (
-    ABSENT,
-    CallCategory,
-    JsonObject,
-    ToolError,
-    decode_arguments,
-    decode_result,
-)
+from processors.model import ABSENT, CallCategory, JsonObject, ToolError, decode_arguments, decode_result
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading

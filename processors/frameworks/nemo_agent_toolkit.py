@@ -2,10 +2,7 @@
 
 from msgspec.structs import replace
 
-from processors.model import (
-    parse_text,
-    text_value,
-)
+from processors.model import parse_text, text_value
 from processors.shapes.attribute_reading import first_object, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
@@ -25,10 +22,7 @@ from processors.spans import Attributes, Span
 
 _EVENTS = ("nat.event_type", "aiq.event_type")
 _ROLES = roles(
-    agent="WORKFLOW_START",
-    tool="TOOL_START",
-    model="LLM_START",
-    judge=("GUARDRAIL_START", "EVALUATOR_START"),
+    agent="WORKFLOW_START", tool="TOOL_START", model="LLM_START", judge=("GUARDRAIL_START", "EVALUATOR_START")
 )
 _STEP = ("nat.subspan.name", "aiq.subspan.name")
 _FUNCTION = ("nat.function.name", "aiq.function.name")

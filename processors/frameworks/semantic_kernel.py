@@ -6,14 +6,7 @@ value, also of the kernel's own content objects.
 
 import re
 
-from processors.model import (
-    ABSENT,
-    CallCategory,
-    DecodedValue,
-    decode_result,
-    text_value,
-    value_of,
-)
+from processors.model import ABSENT, CallCategory, DecodedValue, decode_result, text_value, value_of
 from processors.shapes.attribute_reading import first_arguments, first_text
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.shapes.members import object_at
