@@ -1,8 +1,8 @@
 """Reads a journal that is not in use, in a process of its own: `python -m collector.journal.inspection`.
 
-A damaged file may kill the process that reads it. The arguments are a directory and, to save the spans that can
-be read, a file, or `--copy` to copy a journal that is whole. The output is a `JournalContent` as JSON. It exits
-0 if every record is what was written, 3 if not, or as the damage ends it.
+A damaged file may kill the process that reads it. The arguments are a directory and, to save the spans that
+can be read, a file, or `--copy` to copy a journal that is whole. The output is a `JournalContent` as JSON. It
+exits 0 if every record is what was written, 3 if not, or as the damage ends it.
 """
 
 import sys

@@ -17,7 +17,6 @@ from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, GradedTrace
-from processors.annotation import run_from_json
 from processors.annotation.run_line import format_run
 from processors.annotation.run_reader import run_from_json
 from processors.model.agent_run import AgentRun
