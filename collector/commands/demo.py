@@ -1,16 +1,19 @@
-"""The command `tracegrade demo`: the real service as a process, real OTLP traffic, verdicts shown.
+"""The command `tracegrade demo`: the real service as a process, real OTLP traffic, and its verdicts.
 
 Nothing leaves the machine: the service listens on free ports of the loopback interface, the scripted agents
-export to it with the stock OpenTelemetry SDK, and what is printed is what the service wrote.
+export to it with the stock OpenTelemetry SDK, and the output is what the service wrote.
 """
 
+import re
+import subprocess
 import sys
 import tempfile
 import time
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from rich.console import Console
 from rich.text import Text
@@ -19,7 +22,6 @@ from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandCon
 from collector.commands.output import OutputConsole
 from collector.criteria import default_file
 from collector.printing import RunPrintout, count_outcomes, counts_text
-from collector.tools.child_service import ChildService
 from collector.tools.demo import scripted_runs, send_scripted_runs
 from collector.tools.running_service import ask
 from processors.annotation import graded_run_from_json
@@ -45,8 +47,50 @@ service:
 """
 
 
+_READY = re.compile(r"^tracegrade ready: (.*)\n", re.MULTILINE)
+_SHOWN_LINES = 20
+
+
 class DemoError(Exception):
-    """The demonstration did not come to its end; the message says what was seen last."""
+    """The demonstration failed; the message is the last known state."""
+
+
+class _Service:
+    """A service as a child process, which is killed at the end of the context if it has not ended."""
+
+    def __init__(self, folder: Path, configuration: Path) -> None:
+        self._log = folder / "tracegrade.log"
+        command = [sys.executable, "-m", "collector.cli", "run", "--config", str(configuration)]
+        with self._log.open("wb") as output:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def endpoints(self) -> Mapping[str, str]:
+        """Its endpoints by name, once it is ready."""
+        for _ in _polls(self.process, 0.05):
+            if ready := _READY.search(self._log.read_text(errors="replace")):
+                return dict(pair.split("=", 1) for pair in ready[1].split())
+        raise DemoError(f"the service did not start:\n{self.log()}")
+
+    def log(self) -> str:
+        """The last lines that it printed."""
+        return "".join(self._log.read_text(errors="replace").splitlines(keepends=True)[-_SHOWN_LINES:])
+
+
+def _polls(process: subprocess.Popen[bytes], interval_seconds: float) -> Iterator[None]:
+    """One item each interval, as long as the process runs and the demonstration may wait."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        yield
+        time.sleep(interval_seconds)
 
 
 def _run(_: Namespace, __: CommandContext) -> int:
@@ -59,7 +103,7 @@ def _run(_: Namespace, __: CommandContext) -> int:
 
 
 def _play(console: Console) -> None:
-    """Play all scripted runs against a fresh service and print what it found."""
+    """Play all scripted runs against a new service and print their verdicts."""
     with tempfile.TemporaryDirectory(prefix="tracegrade-demo-") as folder:
         results = Path(folder, "verdicts.runs.jsonl")
         configuration = Path(folder, "tracegrade.yaml")
@@ -71,12 +115,8 @@ def _play(console: Console) -> None:
                 spans=encode_json(str(Path(folder, "spans.jsonl"))).decode(),
             )
         )
-        with ChildService(
-            Path(folder, "tracegrade.log"), "collector.cli", "run", "--config", str(configuration)
-        ) as service:
-            endpoints = service.endpoints(_PATIENCE_SECONDS)
-            if not endpoints:
-                raise DemoError(f"the service did not start:\n{service.log()}")
+        with _Service(Path(folder), configuration) as service:
+            endpoints = service.endpoints()
             console.print(
                 f"tracegrade is running: OTLP/gRPC on {endpoints['grpc']}, OTLP/HTTP on {endpoints['http']}."
             )
@@ -89,14 +129,13 @@ def _play(console: Console) -> None:
             exit_code = service.process.wait(timeout=_PATIENCE_SECONDS)
         if exit_code != 0:
             raise DemoError(f"the service stopped with exit code {exit_code}:\n{service.log()}")
-        console.print("The service took SIGTERM, delivered what it held and stopped with exit code 0.\n")
+        console.print("On SIGTERM the service delivered what it held and stopped with exit code 0.\n")
         _print_next_steps(console, criteria)
 
 
-def _wait_for_results(path: Path, service: ChildService) -> Sequence[GradedRun]:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+def _wait_for_results(path: Path, service: _Service) -> Sequence[GradedRun]:
     graded: list[GradedRun] = []
-    while time.monotonic() < deadline and not service.has_ended:
+    for _ in _polls(service.process, 0.1):
         if path.exists():
             lines = path.read_bytes().splitlines(keepends=True)
             graded = [
@@ -104,7 +143,6 @@ def _wait_for_results(path: Path, service: ChildService) -> Sequence[GradedRun]:
             ]
             if len(graded) >= len(scripted_runs()):
                 return graded
-        time.sleep(0.1)
     raise DemoError(f"{len(graded)} of {len(scripted_runs())} runs were graded:\n{service.log()}")
 
 
@@ -126,17 +164,17 @@ def _script_of(run: AgentRun) -> tuple[str, str, tuple[str, ...]]:
 
 def _print_metrics(console: Console, endpoint: str) -> None:
     lines = ask(endpoint, "/metrics")[1].decode().splitlines()
-    wanted = [
+    shown = [
         line
         for line in lines
         if line.startswith(("gen_ai_evaluation_results_total", "tracegrade_spans_received_total"))
         and not line.endswith(" 0.0")
     ]
     console.print("On /metrics, for Prometheus:", style="bold")
-    for line in wanted[:12]:
+    for line in shown[:12]:
         console.print(f"  {line}", markup=False, highlight=False)
-    if len(wanted) > 12:
-        console.print(f"  ... and {len(wanted) - 12} more", style="dim")
+    if len(shown) > 12:
+        console.print(f"  ... and {len(shown) - 12} more", style="dim")
     console.print()
 
 

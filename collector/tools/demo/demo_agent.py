@@ -1,7 +1,7 @@
 """The agents of the demonstration: scripted, no model, traced with the stock OpenTelemetry SDK.
 
 They emit what a real framework emits under the OpenTelemetry GenAI conventions: an `invoke_agent` span with
-`chat` and `execute_tool` spans below it. Some of their runs go well, some go wrong in ways that agents do.
+`chat` and `execute_tool` spans below it. Some of their runs are good, others fail in ways typical of agents.
 """
 
 import json
@@ -34,7 +34,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedRun:
-    """One run of an agent: what it is asked, what it does, what it answers. `about` is for people."""
+    """One run of an agent: the prompt, the calls, the answer. `about` describes it to people."""
 
     agent: str
     about: str
@@ -45,7 +45,7 @@ class ScriptedRun:
 
 @cache
 def scripted_runs() -> Sequence[ScriptedRun]:
-    """What `config/demo_agents.yaml` has the agents do, in its order."""
+    """The runs in `config/demo_agents.yaml`."""
     scripts = yaml.safe_load(default_file("demo_agents.yaml").read_text(encoding="utf-8"))
     return [
         ScriptedRun(**{**script, "calls": [ScriptedCall(**call) for call in script["calls"]]})
@@ -128,7 +128,7 @@ def _execute(tracer: Tracer, call: ScriptedCall, call_id: str) -> JsonValue:
 
 
 def send_scripted_runs(endpoint: str) -> None:
-    """Play all of them against the OTLP/gRPC listener at `host:port`, without TLS, until they are sent."""
+    """Play all scripted runs against the OTLP/gRPC listener at `host:port`, without TLS, until sent."""
     provider = TracerProvider(
         resource=Resource.create({"service.name": SERVICE_NAME}), shutdown_on_exit=False
     )
