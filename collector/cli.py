@@ -25,8 +25,8 @@ def run_command(arguments: Sequence[str]) -> int:
     parser.add_argument("--version", action="version", version=f"tracegrade {version('tracegrade')}")
     parsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
-    for name, entry in COMMANDS.items():
-        command_parser = parsers.add_parser(name, help=entry.help)
+    for name, (_, help_text) in COMMANDS.items():
+        command_parser = parsers.add_parser(name, help=help_text)
         if name == chosen:
             command = load_command(name)
             command_parser.description = command.description

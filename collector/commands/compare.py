@@ -33,19 +33,35 @@ class ChangeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A result that differs; `old` or `new` is None where only one set gave one for the run."""
+    """The results of one evaluation of a run; `old` or `new` is None where only one set gave one."""
 
-    kind: ChangeKind
     run: AgentRun
-    evaluation: str
     old: EvaluationResult | None
     new: EvaluationResult | None
 
     @property
+    def kind(self) -> ChangeKind | None:
+        """What differs; None where nothing does."""
+        old, new = self.old, self.new
+        if old is None or new is None:
+            return ChangeKind.ADDED if old is None else ChangeKind.REMOVED
+        if old.outcome is not new.outcome:
+            return ChangeKind.FLIP
+        difference = abs((old.score or 0.0) - (new.score or 0.0))
+        return ChangeKind.SCORE if difference > _SCORE_TOLERANCE else None
+
+    @property
+    def any_result(self) -> EvaluationResult:
+        """One of the results, for what both have in common."""
+        result = self.old or self.new
+        assert result is not None
+        return result
+
+    @property
     def is_decisive(self) -> bool:
         """Whether it is a flip of an evaluation whose failures may gate something."""
-        sides = [side for side in (self.old, self.new) if side is not None]
-        return self.kind is ChangeKind.FLIP and any(side.counts for side in sides)
+        sides = (self.old, self.new)
+        return self.kind is ChangeKind.FLIP and any(side is not None and side.counts for side in sides)
 
 
 @dataclass(slots=True)
@@ -79,11 +95,9 @@ def compare(
 
     def differences() -> Iterator[Change]:
         for graded in stream.grade(old, progress):
-            run = graded.run
-            results = stream.evaluate(run, new)
             comparison.runs += 1
-            for change in _changes(run, graded.results, results):
-                if change is None:
+            for change in _pairs(graded.run, graded.results, stream.evaluate(graded.run, new)):
+                if change.kind is None:
                     comparison.same += 1
                 else:
                     comparison.changes[change.kind] += 1
@@ -101,23 +115,12 @@ def compare(
     return comparison
 
 
-def _changes(
+def _pairs(
     run: AgentRun, old: Sequence[EvaluationResult], new: Sequence[EvaluationResult]
-) -> Iterator[Change | None]:
-    """For each result that either set gives its change, None for one that is the same."""
-    after = {_key(result): result for result in new}
-    for result in old:
-        other = after.pop(_key(result), None)
-        if other is None:
-            yield Change(ChangeKind.REMOVED, run, result.name, result, None)
-        elif result.outcome is not other.outcome:
-            yield Change(ChangeKind.FLIP, run, result.name, result, other)
-        elif abs((result.score or 0.0) - (other.score or 0.0)) > _SCORE_TOLERANCE:
-            yield Change(ChangeKind.SCORE, run, result.name, result, other)
-        else:
-            yield None
-    for result in after.values():
-        yield Change(ChangeKind.ADDED, run, result.name, None, result)
+) -> Iterator[Change]:
+    before, after = ({_key(result): result for result in results} for results in (old, new))
+    for key in {**before, **after}:
+        yield Change(run, before.get(key), after.get(key))
 
 
 def _key(result: EvaluationResult) -> tuple[str, bytes | None, str | None]:
@@ -127,11 +130,11 @@ def _key(result: EvaluationResult) -> tuple[str, bytes | None, str | None]:
 def _to_json(change: Change) -> JsonObject:
     run = change.run
     return {
-        "change": change.kind.value,
+        "change": change.kind,
         "trace_id": run.trace_id.hex(),
         "span_id": None if run.span_id is None else run.span_id.hex(),
         "agent": run.agent.name,
-        "evaluation": change.evaluation,
+        "evaluation": change.any_result.name,
         "old": _result_to_json(change.old),
         "new": _result_to_json(change.new),
     }
@@ -140,32 +143,30 @@ def _to_json(change: Change) -> JsonObject:
 def _result_to_json(result: EvaluationResult | None) -> JsonObject | None:
     if result is None:
         return None
-    reason = None if result.reason is None else result.reason.value
     return {
         "evaluator": result.evaluator,
-        "outcome": result.outcome.value,
+        "outcome": result.outcome,
         "score": result.score,
         "explanation": result.explanation,
-        "reason": reason,
+        "reason": result.reason,
     }
 
 
 def _print_table(changes: Iterator[Change], comparison: Comparison, console: Console) -> None:
     flips: Counter[str] = Counter()
-    one_sided: Counter[tuple[ChangeKind, str, str]] = Counter()
+    one_sided: Counter[tuple[str, str]] = Counter()
     for change in changes:
+        result = change.any_result
         if change.old is None or change.new is None:
-            result = change.old or change.new
-            outcome = "" if result is None else result.outcome.value
-            one_sided[change.kind, change.evaluation, outcome] += 1
+            one_sided[f"{change.kind}: {result.name}", result.outcome] += 1
             continue
         if change.kind is ChangeKind.FLIP:
             flips[f"{change.old.outcome} → {change.new.outcome}"] += 1
-        line = Text(f"trace {change.run.trace_id.hex()}  {change.run.agent.name}  {change.evaluation}  ")
+        line = Text(f"trace {change.run.trace_id.hex()}  {change.run.agent.name}  {result.name}  ")
         line.append_text(_shown(change.old)).append(" → ").append_text(_shown(change.new))
         console.print(line)
-    for (kind, evaluation, outcome), count in one_sided.items():
-        console.print(Text(f"{kind}: {evaluation}  {count} {outcome}", style="dim"))
+    for (evaluation, outcome), count in one_sided.items():
+        console.print(Text(f"{evaluation}  {count} {outcome}", style="dim"))
     counts = comparison.changes
     directions = ", ".join(f"{count} {direction}" for direction, count in flips.items())
     parts = [f"{counts[ChangeKind.FLIP]} flips" + (f" ({directions})" if directions else "")]

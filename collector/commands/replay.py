@@ -71,15 +71,9 @@ def replay(
     progress: Progress = no_progress,
     before_trace: Callable[[FinishedTrace], None] | None = None,
 ) -> ReplaySummary:
-    """Grade the traffic in `stream` and print every agent run, traces in order of first arrival.
+    """Grade the traffic in `stream` and print every agent run to `output`, traces in order of first arrival.
 
-    Args:
-        stream: What was read.
-        criteria: What runs are graded by.
-        output_format: How runs are printed.
-        output: Where they are printed.
-        progress: Shows the progress of grading.
-        before_trace: Called with each trace before its runs are printed.
+    `before_trace` is called with each trace before its runs are printed.
     """
     summary = ReplaySummary()
     graded = _counted(stream.grade(criteria, progress, before_trace), summary)

@@ -35,6 +35,7 @@ from processors.model import JsonObject, encode_json
 
 _TIMEOUT_SECONDS = 15.0
 _MAX_RUNS = 1_000
+_FILTERS = ("agent", "evaluation", "outcome", "tool", "text")
 
 
 class _StoreFile:
@@ -134,14 +135,8 @@ def _agents(options: Namespace, store: _Store) -> int:
 
 
 def _runs(options: Namespace, store: _Store) -> int:
-    matching = RunFilter(
-        agent=options.agent or "",
-        evaluation=options.evaluation or "",
-        outcome=options.outcome or "",
-        tool=options.tool or "",
-        text=options.text or "",
-    )
-    runs: Sequence[Any] = store.find(matching, options.limit, options.since)
+    filters: dict[str, Any] = {name: getattr(options, name) or "" for name in _FILTERS}
+    runs: Sequence[Any] = store.find(RunFilter(**filters), options.limit, options.since)
     if options.json:
         for run in runs:
             for line in store.lines(run["trace_id"]):
