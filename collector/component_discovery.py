@@ -1,4 +1,4 @@
-"""Finds components: one for each module of a folder that exposes a `COMPONENT`."""
+"""Discovers components: one for each module of a folder that exposes a `COMPONENT`."""
 
 import importlib
 import pkgutil
@@ -13,7 +13,7 @@ def find_components(folder: ModuleType, kinds: tuple[type, ...]) -> Mapping[str,
     Raises:
         TypeError: a `COMPONENT` is none of `kinds`, or two modules claim one type name.
     """
-    found: dict[str, Any] = {}
+    components: dict[str, Any] = {}
     for module_name in sorted(module.name for module in pkgutil.iter_modules(folder.__path__)):
         module = importlib.import_module(f"{folder.__name__}.{module_name}")
         component: Any = getattr(module, "COMPONENT", None)
@@ -21,8 +21,8 @@ def find_components(folder: ModuleType, kinds: tuple[type, ...]) -> Mapping[str,
             continue
         if type(component) not in kinds:
             expected = folder.__name__.rpartition(".")[2].removesuffix("s")
-            raise TypeError(f"{module.__name__}.COMPONENT: expected an {expected} type, found {component!r}")
-        if component.type_name in found:
+            raise TypeError(f"{module.__name__}.COMPONENT: expected an {expected} type, got {component!r}")
+        if component.type_name in components:
             raise TypeError(f"{module.__name__}.COMPONENT: the type {component.type_name!r} is taken")
-        found[component.type_name] = component
-    return MappingProxyType(dict(sorted(found.items())))
+        components[component.type_name] = component
+    return MappingProxyType(dict(sorted(components.items())))

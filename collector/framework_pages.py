@@ -1,4 +1,4 @@
-"""What the pages beside dialects say of each framework that is read."""
+"""What the pages beside dialects state about each framework that is read."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Framework(NamedTuple):
 
 
 def supported_frameworks() -> Iterator[Framework]:
-    """What the page beside each carrier and each framework says is read.
+    """What the page beside each carrier and each framework states is read.
 
     Raises:
         ValueError: a page has a section that is not in the form of the others.
@@ -48,12 +48,12 @@ def supported_frameworks() -> Iterator[Framework]:
             raise ValueError(
                 f"{page}: a section lacks Versions, Evidence, Read, Switch on or Cannot be known"
             )
-        for told in sections:
+        for section in sections:
             yield Framework(
-                name=told["name"],
-                dialect=told["dialect"] or page.stem,
-                versions=told["versions"],
-                evidence=_KINDS[told["kind"]],
-                switch_on=told["switch_on"],
-                rest=told["rest"] + told["evidence"],
+                name=section["name"],
+                dialect=section["dialect"] or page.stem,
+                versions=section["versions"],
+                evidence=_KINDS[section["kind"]],
+                switch_on=section["switch_on"],
+                rest=section["rest"] + section["evidence"],
             )

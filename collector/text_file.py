@@ -29,11 +29,8 @@ def decoded_text(content: bytes, name: str) -> str:
 class KeptFile:
     """A criteria file as it was last good.
 
-    Attributes:
-        path: As the service named it.
-        pattern: The entry of `processors.evaluation.criteria` that the file was found by.
-        content: Its bytes.
-        kept_unix_nano: When it was kept.
+    `pattern` is the entry of `processors.evaluation.criteria` that matched it; `kept_unix_nano` is when it
+    was stored.
     """
 
     path: str

@@ -14,7 +14,8 @@ from processors.documents import Problem, ProblemsFound
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 HandleSignals: TypeAlias = Callable[[Callable[[], None], Callable[[], None]], None]
-"""Has the running loop call the first argument when the process is asked to stop, the second to reload."""
+"""Has the running loop call the first argument when the process is requested to stop, the second to
+reload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Command:
             return EXIT_UNUSABLE
         except KeyboardInterrupt:
             return EXIT_INTERRUPTED
-        except BrokenPipeError:  # the reader of our output is gone, for example `| head`
+        except BrokenPipeError:  # the reader closed the pipe, for example `| head`
             discard_stdout()
         except OSError as error:
             what = error.filename or "the output"

@@ -42,10 +42,10 @@ def _validate(options: Namespace, context: CommandContext) -> int:
                 store.cases, store.current, workers, store.refused, prices=offline.evaluation.price_table()
             )
         if not store.refused:
-            nobody = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]
+            messages = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]
             if is_all and not store.current.covers_every_agent:
-                nobody.append(UNCOVERED_AGENTS)
-            warnings += [Problem(subject, 0, "", message) for message in nobody]
+                messages.append(UNCOVERED_AGENTS)
+            warnings += [Problem(subject, 0, "", message) for message in messages]
         tests = f", {len(store.cases)} of {len(store.cases)} tests pass" if store.cases else ""
         checked.append(f"{subject}: valid, criteria for {store.current.describe()}{tests}")
     print_warnings(list(dict.fromkeys(warnings)))

@@ -123,15 +123,17 @@ def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentR
         path = load_configuration(options.config, context.environment).store.path
     if path is None:
         raise unusable("--store: the service file sets no store.path")
-    wanted = RunFilter(agent=options.agent or "", tenant=options.tenant or "", outcome=options.outcome or "")
+    matching = RunFilter(
+        agent=options.agent or "", tenant=options.tenant or "", outcome=options.outcome or ""
+    )
     try:
         queries = RunQueries(open_store_file(path))
-        while found := queries.find(wanted, MAX_FOUND):
-            for summary in found:
+        while page := queries.find(matching, MAX_FOUND):
+            for summary in page:
                 line = queries.line(summary.id)
-                if line is not None:  # else it was removed since
+                if line is not None:  # it may have been removed meanwhile
                     yield run_from_json(line, f"{path}:{summary.id}")
-            wanted = replace(wanted, before=found[-1].id)
+            matching = replace(matching, before=page[-1].id)
     except (StoreUnusable, sqlite3.Error) as error:
         raise unusable(str(error)) from error
 

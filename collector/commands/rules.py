@@ -37,7 +37,7 @@ from processors.documents import LocatedYaml, Problem, ProblemsFound
 
 _DESCRIPTION = """
 Write a Prometheus rule file from objectives, the scores of a release (`tracegrade baseline`) and the volume
-of results, so that no one has to edit PromQL. Without arguments it is the file that comes with tracegrade.
+of results, so that no one has to edit PromQL. Without arguments it is the file that tracegrade ships.
 Standard error lists the alerts that can never fire. Exit code 0: the rules were written; 2: unusable input.
 """
 

@@ -21,14 +21,14 @@ class ModelPriceConfig(StrictModel):
     """What a million tokens cost, in a currency of your choice: one for all models."""
 
     input: _Price = Field(description="For a million tokens that the model was given.")
-    output: _Price = Field(description="For a million tokens that the model made, reasoning included.")
+    output: _Price = Field(description="For a million tokens that the model produced, reasoning included.")
     cached_input: _Price | None = Field(
         default=None,
-        description="For a million tokens of input that came out of a cache. Left out: as other input.",
+        description="For a million tokens of input read from a cache. Left out: as other input.",
     )
     cache_write: _Price | None = Field(
         default=None,
-        description="For a million tokens of input that went into a cache. Left out: as other input.",
+        description="For a million tokens of input written to a cache. Left out: as other input.",
     )
 
 
@@ -39,7 +39,7 @@ ModelPricesConfig: TypeAlias = Mapping[
 
 
 class EvaluationConfig(WorkersConfig):
-    """What agents are graded by."""
+    """How agents are graded."""
 
     criteria: CriteriaSources = Field(
         default=(BUILTIN,),

@@ -1,4 +1,4 @@
-"""Traces in Jaeger's JSON, as its API and its UI give them out, to OTLP/JSON.
+"""Traces in Jaeger's JSON, from its API or its UI, to OTLP/JSON.
 
 The Collector's translation between the two (`pkg/translator/jaeger` of opentelemetry-collector-contrib)
 decides which tag stands for which field of a span.
@@ -67,9 +67,9 @@ _VALUES: Final[dict[str, tuple[str, Callable[[object], JsonValue]]]] = {
     "float64": ("doubleValue", str),
     "binary": ("bytesValue", str),
 }
-"""By the type of a tag: the member of an OTLP value, and what makes it of the tag's value."""
+"""By the type of a tag: the member of an OTLP value, and its conversion."""
 _TYPES: Final[dict[type, str]] = {bool: "bool", int: "int64", float: "float64"}
-"""The type of a tag that does not state its own, by that of its value; any other is a string."""
+"""The type of a tag without one, by the type of its value; any other is a string."""
 _SCOPE_NAMES: Final = ("otel.scope.name", "otel.library.name")
 _SCOPE_VERSIONS: Final = ("otel.scope.version", "otel.library.version")
 _NO_ATTRIBUTES: Final = frozenset(
@@ -89,13 +89,11 @@ def resource_spans_of_jaeger(trace: JsonValue) -> Iterator[JsonObject]:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise MalformedRequest(f"The document is no trace of Jaeger: {place}: {first['msg']}.") from error
+        raise MalformedRequest(f"The document is not a Jaeger trace: {place}: {first['msg']}.") from error
     for span in read.spans:
         process = span.process or read.processes.get(span.processID)
         if process is None:
-            raise MalformedRequest(
-                f"The document is no trace of Jaeger: there is no process {span.processID!r}."
-            )
+            raise MalformedRequest(f"The document is not a Jaeger trace: no process {span.processID!r}.")
         yield _resource_spans(span, process)
 
 

@@ -131,8 +131,8 @@ class RecordedStream:
                     graded = stage.grade_now(trace)
                 else:
                     graded = self.workers.run(stage.grade(trace))
-                for found in graded.runs:
-                    yield GradedRun(run=found.run, results=found.results)  # without time and place of grading
+                for item in graded.runs:
+                    yield GradedRun(run=item.run, results=item.results)  # without time and place of grading
             for run in self._runs.get(trace_id, ()):
                 yield GradedRun(run=run, results=self.evaluate(run, criteria))
 

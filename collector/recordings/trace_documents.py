@@ -1,4 +1,4 @@
-"""JSON documents that hold traces, in the forms that people have: out of each come export requests.
+"""JSON documents that contain traces, in the forms that people have, converted to export requests.
 
 An OTLP request, an array of them, or one ResourceSpans (as Java's logging exporter writes, opentelemetry-java
 #6749); what Tempo's API answers (`batches` of `/api/traces`, `trace` of `/api/v2/traces`) and Jaeger's
@@ -24,8 +24,8 @@ _HEX_ID = re.compile(r"(?:[0-9a-fA-F]{16}){1,2}")
 _BASE64_ID = re.compile(r"[A-Za-z0-9+/]{22}==")
 """A trace id in base64."""
 _RENAMED = {"instrumentationLibrarySpans": "scopeSpans", "instrumentationLibrary": "scope"}
-"""Keys of OTLP before 0.19, and what they are called now."""
-_TELLING_KEYS = frozenset({"traceId", "instrumentationLibrarySpans"})
+"""Keys of OTLP before 0.19, and their present names."""
+_FORM_KEYS = frozenset({"traceId", "instrumentationLibrarySpans"})
 """The first of these in a document shows how it is written."""
 _MAX_KEYS_SHOWN, _MAX_TEXT_SHOWN = 8, 200
 
@@ -42,15 +42,15 @@ _OTHER_FORMS: Sequence[tuple[frozenset[str], str]] = (
     (frozenset({"run_type"}), "a run of LangSmith's API"),
     (frozenset({"spans"}), "a list of spans without resources"),
 )
-"""Keys by which documents that cannot be read are named, the first that fit."""
+"""Keys that identify documents that cannot be read; the first match counts."""
 
 
 def requests_in_document(document: JsonValue) -> Iterator[bytes]:
-    """The serialised export requests that `document` holds, in order; none for an empty object.
+    """The serialised export requests in `document`, in order; none for an empty object.
 
     Raises:
-        MalformedRequest: `document` has none of the forms above, and what it looks like; or a known key has
-            a value that does not fit it.
+        MalformedRequest: `document` has none of the forms above (the message says what it looks like), or the
+            value of a known key does not fit it.
     """
     if isinstance(document, list):
         for item in document:
@@ -68,14 +68,14 @@ def requests_in_document(document: JsonValue) -> Iterator[bytes]:
     elif not document.keys().isdisjoint(("scopeSpans", "scope_spans", "instrumentationLibrarySpans")):
         yield _request({"resourceSpans": [document]})
     elif isinstance(traces := document.get("data", [document] if "processes" in document else None), list):
-        spans = [found for trace in traces for found in resource_spans_of_jaeger(trace)]
+        spans = [span for trace in traces for span in resource_spans_of_jaeger(trace)]
         yield object_to_request({"resourceSpans": [*spans]})
     else:
         raise MalformedRequest(f"not an OTLP request, this looks like {_name_of(document)}")
 
 
 def _request(request: JsonObject) -> bytes:
-    first = _first(request, _TELLING_KEYS)
+    first = _first(request, _FORM_KEYS)
     if first is None or (first[0] not in _RENAMED and not _BASE64_ID.fullmatch(str(first[1]))):
         return object_to_request(request)
     try:
@@ -91,9 +91,8 @@ def _first(value: JsonValue, keys: Collection[str]) -> tuple[str, JsonValue] | N
         for key in value.keys() & keys:
             return key, value[key]
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        found = _first(item, keys)
-        if found is not None:
-            return found
+        if (member := _first(item, keys)) is not None:
+            return member
     return None
 
 

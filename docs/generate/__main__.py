@@ -1,4 +1,4 @@
-"""`python -m docs.generate`: write every reference page that is made from the code."""
+"""`python -m docs.generate`: write every reference page that is generated from the code."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -25,7 +25,7 @@ _INTRODUCTION = """\
 # Evaluators
 
 This page is generated from `processors/evaluators/` by `make reference`.
-How evaluations are written down for agents is told in [criteria.md](criteria.md).
+[criteria.md](criteria.md) describes how evaluations are written for agents.
 
 - Every evaluator is a pure function of one agent run: no model, no clock, no network.
   The same run gets the same score everywhere: in the service, in `tracegrade replay` and in tests.
@@ -37,28 +37,28 @@ How evaluations are written down for agents is told in [criteria.md](criteria.md
 - A failed call counts as a call, unless `include_failed: false` leaves it out.
 - Where calls are compared with expected ones (`tool-call-*`, `trajectory-*`), an empty expectation scores 1
   without calls and 0 with calls; without calls every other expectation scores 0.
-- A call that a model asked for and that was never executed (the tool does not exist, somebody refused it, a
-  limit was reached) is a call that the agent made: every evaluator sees it, at its place among the others.
+- A call that a model requested and that was never executed (the tool does not exist, it was refused, a limit
+  was reached) is a call of the agent: every evaluator sees it, at its place among the others.
   It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.
   Printed runs mark it `not executed`; run lines have it in `requested_calls`, or in `tool_calls` with
   `executed: false` where all calls are read from messages.
-- A call that waits for a person or another process is `pending`, one that somebody refused is `denied`
+- A call that waits for a person or another process is `pending`, one that was refused is `denied`
   (`decision` in run lines, with the framework's word in `decision_source`; printed runs say
-  `pending (ApprovalRequired)`). It is a call that the agent made and was not executed, so the line above
+  `pending (ApprovalRequired)`). It is a call of the agent that was not executed, so the line above
   holds for it, with this difference: it is no failure (`tool-error-recovery`, `tool-response-handling`), and
-  as a guard it comes before nothing that was done (`tool-precedence`, `tool-constraints`). While a call is
+  as a guard it precedes nothing that was done (`tool-precedence`, `tool-constraints`). While a call is
   pending no answer is due: evaluators of the output are `not_evaluated`, `not_applicable`.
   Over a conversation a call that waited and the later call with its id and tool are one, and the later stays.
 - A call took effect unless it carries an error, its result reads like one (an `error` member, a `status_code`
   of 400 and more, a text that begins with "error", and their kin: `looks_failed` in
-  `processors.comparison.captured_value`) or it was never executed. All evaluators that ask for that mean the
+  `processors.comparison.captured_value`) or it was never executed. All evaluators that depend on it mean the
   same: `tool-constraints`, `tool-precedence`, `duplicate-side-effect`. `include_failed: false` does not look
   at results.
 - Each example below is a whole criteria file: `tracegrade validate FILE` runs the test in it.
   The result under it is what that run gets, as `tracegrade replay --format json` prints it, without what the
-  criteria say already (severity, threshold, versions).
+  criteria already specify (severity, threshold, versions).
 
-| Evaluator | What it tells | Criteria |
+| Evaluator | What it reports | Criteria |
 |---|---|---|
 """
 _AGENT = "my_agent"
@@ -73,9 +73,9 @@ def evaluators_reference() -> str:
     Raises:
         ProblemsFound: an example or a recipe is not valid.
     """
-    found = evaluator_types().values()
-    table = "".join(_row(evaluator) for evaluator in found)
-    sections = "".join(_section(evaluator) for evaluator in found)
+    evaluators = evaluator_types().values()
+    table = "".join(_row(evaluator) for evaluator in evaluators)
+    sections = "".join(_section(evaluator) for evaluator in evaluators)
     return _INTRODUCTION + table + _index(read_recipes()) + sections + _checks()
 
 
@@ -181,9 +181,9 @@ def _checks() -> str:
 def _linked(text: str) -> str:
     """`text` with the modules that it names as links to their sources; keys of the service file stay."""
 
-    def link(found: re.Match[str]) -> str:
-        source = f"processors/{found.group(1).replace('.', '/')}.py"
-        return f"[{found.group()}](../{source})" if (_SOURCE_TREE / source).exists() else found.group()
+    def link(module: re.Match[str]) -> str:
+        source = f"processors/{module.group(1).replace('.', '/')}.py"
+        return f"[{module.group()}](../{source})" if (_SOURCE_TREE / source).exists() else module.group()
 
     return _MODULE.sub(link, text)
 
@@ -194,8 +194,8 @@ def _settings(heading: str, model: type[BaseModel]) -> str:
     return rows and f"\n| {heading} | If left out | Meaning |\n|---|---|---|\n{rows}"
 
 
-def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str, told: set[int]) -> Iterator[str]:
-    """The rows of the settings in `schema`; those of an object that is in `told` already are left out."""
+def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str, seen: set[int]) -> Iterator[str]:
+    """The rows of the settings in `schema`; those of an object that is in `seen` are left out."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, dict):
         return
@@ -211,9 +211,9 @@ def _setting_rows(schema: JsonObject, definitions: JsonValue, prefix: str, told:
         key = prefix + name
         yield f"| `{key}` | {left_out} | {_cell(_meaning(entry, definitions))} |\n"
         for path, nested in _nested(entry, definitions):
-            if id(nested) not in told:
-                told.add(id(nested))
-                yield from _setting_rows(nested, definitions, f"{key}{path}.", told)
+            if id(nested) not in seen:
+                seen.add(id(nested))
+                yield from _setting_rows(nested, definitions, f"{key}{path}.", seen)
 
 
 def _meaning(entry: JsonObject, definitions: JsonValue) -> str:
@@ -250,9 +250,9 @@ def _cell(text: str) -> str:
 
 def _nested(entry: JsonObject, definitions: JsonValue, path: str = "") -> Iterator[tuple[str, JsonObject]]:
     """The objects with settings of their own that a setting holds, and where in it."""
-    found = _referenced(entry, definitions)
-    if isinstance(found, dict) and "properties" in found:
-        yield path, found
+    referenced = _referenced(entry, definitions)
+    if isinstance(referenced, dict) and "properties" in referenced:
+        yield path, referenced
     choices = entry.get("anyOf")
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, dict):

@@ -25,7 +25,7 @@ _INTRODUCTION = f"""\
 
 This page is generated from `collector/telemetry/metrics.py` by `make reference`.
 
-`/metrics` on `service.telemetry.endpoint` serves the Prometheus text format, and OpenMetrics if asked for.
+`/metrics` on `service.telemetry.endpoint` serves the Prometheus text format, and OpenMetrics on request.
 Exemplars, with the trace and span behind the last score in each bucket, are in OpenMetrics only.
 
 - Label values that come from telemetry are bounded.
@@ -33,8 +33,8 @@ Exemplars, with the trace and span behind the last score in each bucket, are in 
   Other agents get the first {MAX_AGENTS:,} names seen, and all others share `{OVERFLOW}`.
   Tools have {MAX_TOOLS_PER_AGENT} names for each agent, and {MAX_TOOLS:,} over all agents not named exactly.
   An agent has {MAX_VERSIONS} versions, a resource attribute {MAX_RESOURCE_VALUES} values.
-  Sets of agent, version and resource attributes are at most {MAX_LABEL_SETS:,}, beside those without either.
-  Evaluations tell {MAX_CLASSES} classes apart, of at most {MAX_CLASS_LENGTH} characters,
+  Sets of agent, version and resource attributes are at most {MAX_LABEL_SETS:,}, not counting those without.
+  Evaluations distinguish {MAX_CLASSES} classes, of at most {MAX_CLASS_LENGTH} characters,
   and all together {MAX_CLASS_SERIES:,} pairs of them.
 - Labels in brackets are left out of a series where their value is empty.
   `[resource attributes]` are those that `exporters.prometheus.resource_attributes` lists,

@@ -22,11 +22,11 @@ cut down to a test case; and a run can be written by hand:
 
 - Only the agent's name is required. `evaluations` are not read when a run is graded again.
 - A key that is not there was not captured (`absent`); one that is there, with null too, was.
-  `arguments_state` and its like say it otherwise: `present`, `absent`, `redacted`, `truncated` or
+  `arguments_state` and its like state it explicitly: `present`, `absent`, `redacted`, `truncated` or
   `unparsed`.
-- Ids that are left out are made from file and line.
+- Ids that are left out are derived from file and line.
 - The ending counts: in a folder `*.runs.jsonl` is read as runs and any other `*.jsonl` as OTLP requests. A
-  single file of another ending, or the standard input (`-`), is recognised by its content; traces may come
+  single file of another ending, or the standard input (`-`), is recognised by its content; traces may be
   [in other forms](#traces-in-other-forms) too.
 - `schema` numbers the form. Lines of all versions are read; a release may add keys, so pass over those that
   you do not know. [config/run.schema.json](../config/run.schema.json) is the schema for programs;
@@ -34,7 +34,7 @@ cut down to a test case; and a run can be written by hand:
 - The same objects stand as `run` in the tests of criteria files ([criteria.md](criteria.md)), and custom
   evaluators get them ([evaluators-custom.md](evaluators-custom.md)).
 
-Verdicts that went through `results.content` or `results.redact` lack content, and their states say so; only
+Verdicts that went through `results.content` or `results.redact` lack content, and their states show it; only
 those that it could not change are reached again.
 
 ```console
@@ -59,7 +59,7 @@ our `file` exporter, the Collector's |
 In a folder only `*.binpb`, `*.otlp.json`, `*.jsonl` and `*.runs.jsonl` are read, with `.gz` or `.zst`
 behind them too; a file that is named by itself may have any name.
 A file that ends within a message, because its writer was stopped, is graded without that message, and a
-warning says so.
+warning reports it.
 A file in none of these forms is refused with what it looks like.
 """
 

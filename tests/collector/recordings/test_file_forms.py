@@ -208,7 +208,7 @@ def test_a_last_message_that_is_cut_off_is_reported_and_the_rest_is_graded(tmp_p
         (b'{"id": 1, "value": 2}', "this looks like an object with the keys id, value"),
         (b"PAR1\0\0\0", "this looks like a Parquet file"),
         (b"trace_id,name\n1,a\n", "this looks like text"),
-        (b'{"data": [{"spans": [{"traceID": "1"}]}]}', "no trace of Jaeger: spans.0.spanID: Field required"),
+        (b'{"data": [{"spans": [{"traceID": "1"}]}]}', "not a Jaeger trace: spans.0.spanID: Field required"),
         (b'{"batches": [{"scopeSpans": 5}]}', "resourceSpans[0].scopeSpans: expected an array"),
         (b"{5", "The request is not valid JSON"),
     ],
