@@ -29,7 +29,7 @@ def run_command(arguments: Sequence[str]) -> int:
         command_parser = parsers.add_parser(name, help=help_text)
         if name == chosen:
             command = load_command(name)
-            command_parser.description = command.description
+            command_parser.description = command.description or f"{help_text[0].upper()}{help_text[1:]}."
             command.add_arguments(command_parser)
     options = parser.parse_args(arguments)  # exits unless a command was chosen
     return command.execute(options, os.environ, _handle_signals)

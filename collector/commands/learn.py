@@ -68,11 +68,15 @@ def _add_arguments(parser: ArgumentParser) -> None:
     outcome = "with --store, only runs with this outcome"
     add_argument(parser, "paths", traffic_argument, "PATH", f"good runs: {RECORDED_TRAFFIC}", nargs="*")
     add_argument(parser, "--store", path_argument, "FILE", store, nargs="?", const=_OF_SERVICE)
-    add_argument(parser, "--outcome", str, "OUTCOME", outcome, choices=[outcome.value for outcome in Outcome])
+    parser.add_argument("--outcome", choices=[str(outcome) for outcome in Outcome], help=outcome)
     add_argument(parser, "--agent", str, "NAME", only)
     add_argument(parser, "--tenant", str, "NAME", "only the runs of agents of this tenant")
     add_argument(
-        parser, "--since", duration_argument, "DURATION", "only runs that began within it, such as 7d or 12h"
+        parser,
+        "--since",
+        duration_argument,
+        "DURATION",
+        "only runs that began within this time, such as 7d or 12h",
     )
     add_output(parser, NEW_FILE)
     add_argument(parser, "--update", path_argument, "FILE", diff)
