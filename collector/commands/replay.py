@@ -7,9 +7,8 @@ import re
 import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TextIO
 from xml.etree import ElementTree
 
@@ -42,14 +41,6 @@ _XML_COUNTS = {"tests": "testcase", "failures": "failure", "errors": "error", "s
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Format(StrEnum):
-    """How results are printed."""
-
-    JSON = "json"
-    TABLE = "table"
-    JUNIT = "junit"
-
-
 @dataclass(slots=True)
 class ReplaySummary:
     """How a replay ended.
@@ -66,7 +57,7 @@ def replay(
     stream: RecordedStream,
     criteria: CriteriaSet,
     *,
-    output_format: Format,
+    output_format: str,
     output: TextIO,
     progress: Progress = no_progress,
     before_trace: Callable[[FinishedTrace], None] | None = None,
@@ -141,11 +132,12 @@ def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
     output.write("\n")
 
 
-_PRINTERS: dict[Format, Callable[[Iterable[GradedRun], TextIO], None]] = {
-    Format.JSON: _print_json,
-    Format.TABLE: _print_table,
-    Format.JUNIT: _print_junit,
+_PRINTERS: Mapping[str, Callable[[Iterable[GradedRun], TextIO], None]] = {
+    "json": _print_json,
+    "table": _print_table,
+    "junit": _print_junit,
 }
+"""By the word of `--format`."""
 
 
 def _xml_text(text: str) -> str:
@@ -178,7 +170,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "paths", traffic_argument, "PATH", traffic, nargs="+")
     add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", CRITERIA_TO_GRADE_BY)
     add_argument(parser, "--compare", path_text, ("OLD", "NEW"), two_sets, nargs=2)
-    parser.add_argument("--format", choices=[*map(str, Format)], default=Format.TABLE)
+    parser.add_argument("--format", choices=list(_PRINTERS), default="table")
     add_config(
         parser,
         "a service file: its dialects and model prices are used, and its criteria unless --criteria is given",
@@ -193,12 +185,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace, context: CommandContext) -> int:
-    output_format = Format(options.format)
     if options.compare:
         for name in ("criteria", "explain", "require_evaluated"):
             if getattr(options, name):
                 raise unusable(f"--compare cannot be used with --{name.replace('_', '-')}")
-        if output_format is Format.JUNIT:
+        if options.format == "junit":
             raise unusable("--compare prints json or table, not junit")
     offline = OfflineCriteria.from_file(options.config, context)
     sets = [offline.load([path]) for path in options.compare or ()] or [
@@ -209,11 +200,11 @@ def _run(options: Namespace, context: CommandContext) -> int:
         now = context.clock.unix_nano()
         stream = offline.read(options.paths, unix_nano=now, workers=workers, progress=progress)
         if options.compare:
-            prints_json = output_format is Format.JSON
+            prints_json = options.format == "json"
             comparison = compare(stream, *sets, prints_json=prints_json, output=sys.stdout, progress=progress)
             has_failed = bool(comparison.decisive)
         else:
-            console = OutputConsole(stderr=output_format is not Format.TABLE)
+            console = OutputConsole(stderr=options.format != "table")
             reader = span_reader(offline.evaluation.own_dialects())
 
             def explain(trace: FinishedTrace) -> None:
@@ -225,7 +216,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
             summary = replay(
                 stream,
                 *sets,
-                output_format=output_format,
+                output_format=options.format,
                 output=sys.stdout,
                 progress=progress,
                 before_trace=explain if options.explain else None,

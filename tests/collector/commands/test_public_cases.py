@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from collector.commands.replay import Format, replay
+from collector.commands.replay import replay
 from collector.config_fields import BUILTIN
 from collector.criteria.criteria_files import load_criteria
 from collector.recordings.recorded_stream import RecordedStream
@@ -23,7 +23,7 @@ def replayed(folder: Path) -> list[dict[str, Any]]:
     stream = RecordedStream()
     assert [] == stream.read(sorted(folder.glob("input*")))
     criteria = load_criteria([own_criteria if own_criteria.exists() else BUILTIN], environment={})
-    replay(stream, criteria, output_format=Format.JSON, output=output)
+    replay(stream, criteria, output_format="json", output=output)
     return [json.loads(line) for line in output.getvalue().splitlines()]
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from collector.cli import run_command
-from collector.commands.replay import Format, ReplaySummary, replay
+from collector.commands.replay import ReplaySummary, replay
 from collector.criteria.criteria_files import load_criteria
 from collector.otlp.codec import join_spans
 from collector.recordings.recorded_stream import RecordedStream
@@ -18,9 +18,7 @@ from tests.support.agent_spans import agent, tool
 MUTED_UNTIL = 1_769_817_600_000_000_000
 
 
-def graded(
-    folder: Path, output_format: Format, unix_nano: int = 0, **entry: Any
-) -> tuple[ReplaySummary, str]:
+def graded(folder: Path, output_format: str, unix_nano: int = 0, **entry: Any) -> tuple[ReplaySummary, str]:
     """The replay of one run that fails its only evaluation."""
     evaluation = {
         "evaluator": "tool-call-count",
@@ -47,7 +45,7 @@ def mute() -> dict[str, str]:
 
 
 def test_a_failure_counts(tmp_path: Path) -> None:
-    summary, text = graded(tmp_path, Format.JSON)
+    summary, text = graded(tmp_path, "json")
 
     assert (1, 1) == (summary.graded, summary.failed)
     (evaluation,) = json.loads(text)["evaluations"]
@@ -56,7 +54,7 @@ def test_a_failure_counts(tmp_path: Path) -> None:
 
 
 def test_what_is_in_shadow_neither_fails_nor_stands_for_a_verdict(tmp_path: Path) -> None:
-    summary, text = graded(tmp_path, Format.JSON, stage="shadow")
+    summary, text = graded(tmp_path, "json", stage="shadow")
 
     assert (0, 0) == (summary.graded, summary.failed)
     (evaluation,) = json.loads(text)["evaluations"]
@@ -64,8 +62,8 @@ def test_what_is_in_shadow_neither_fails_nor_stands_for_a_verdict(tmp_path: Path
 
 
 def test_what_is_muted_fails_again_once_the_mute_has_ended(tmp_path: Path) -> None:
-    before, text = graded(tmp_path, Format.JSON, MUTED_UNTIL - 1, mute=mute())
-    after, later_text = graded(tmp_path, Format.JSON, MUTED_UNTIL, mute=mute())
+    before, text = graded(tmp_path, "json", MUTED_UNTIL - 1, mute=mute())
+    after, later_text = graded(tmp_path, "json", MUTED_UNTIL, mute=mute())
 
     assert (1, 0) == (before.graded, before.failed)
     assert (1, 1) == (after.graded, after.failed)
@@ -78,7 +76,7 @@ def test_what_is_muted_fails_again_once_the_mute_has_ended(tmp_path: Path) -> No
     [({"stage": "shadow"}, "shadow"), ({"mute": mute()}, "muted"), ({"severity": "advisory"}, "advisory")],
 )
 def test_in_junit_what_decides_nothing_is_a_note(tmp_path: Path, entry: dict[str, Any], note: str) -> None:
-    _, text = graded(tmp_path, Format.JUNIT, **entry)
+    _, text = graded(tmp_path, "junit", **entry)
 
     root = ElementTree.fromstring(text)
     assert ("1", "0") == (root.get("tests"), root.get("failures"))
@@ -86,8 +84,8 @@ def test_in_junit_what_decides_nothing_is_a_note(tmp_path: Path, entry: dict[str
 
 
 def test_the_table_says_what_decides_nothing(tmp_path: Path) -> None:
-    _, shadow = graded(tmp_path, Format.TABLE, stage="shadow")
-    _, muted = graded(tmp_path, Format.TABLE, mute=mute())
+    _, shadow = graded(tmp_path, "table", stage="shadow")
+    _, muted = graded(tmp_path, "table", mute=mute())
 
     assert "fail never (shadow)" in shadow
     assert "evaluations: 1 shadow" in shadow
@@ -99,7 +97,7 @@ def test_the_table_says_what_decides_nothing(tmp_path: Path) -> None:
 def test_the_headline_of_a_run_and_the_exit_code_agree(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], severity: str, headline: str, code: int
 ) -> None:
-    graded(tmp_path, Format.JSON, severity=severity)
+    graded(tmp_path, "json", severity=severity)
 
     assert code == run_command(
         ["replay", "--criteria", str(tmp_path / "criteria.json"), str(tmp_path / "a.runs.jsonl")]
@@ -114,7 +112,7 @@ def test_the_headline_of_a_run_and_the_exit_code_agree(
 def test_shadow_decides_no_exit_code(
     tmp_path: Path, stage: str, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graded(tmp_path, Format.JSON, stage=stage)
+    graded(tmp_path, "json", stage=stage)
 
     assert code == run_command(
         ["replay", "--criteria", str(tmp_path / "criteria.json"), str(tmp_path / "a.runs.jsonl")]
@@ -125,7 +123,7 @@ def test_a_mute_is_judged_by_the_time_of_the_replay(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for until, code in (("2000-01-01", 1), ("2999-01-01", 0)):
-        graded(tmp_path, Format.JSON, mute=mute() | {"until": until})
+        graded(tmp_path, "json", mute=mute() | {"until": until})
 
         assert code == run_command(
             ["replay", "--criteria", str(tmp_path / "criteria.json"), str(tmp_path / "a.runs.jsonl")]
