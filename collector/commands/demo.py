@@ -23,7 +23,7 @@ from collector.commands.output import OutputConsole
 from collector.criteria import default_file
 from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.tools.demo import scripted_runs, send_scripted_runs
-from collector.tools.running_service import ask
+from collector.tools.http_client import query
 from processors.annotation import graded_run_from_json
 from processors.model import AgentRun, GradedRun, decode_json, encode_json
 
@@ -163,7 +163,7 @@ def _script_of(run: AgentRun) -> tuple[str, str, tuple[str, ...]]:
 
 
 def _print_metrics(console: Console, endpoint: str) -> None:
-    lines = ask(endpoint, "/metrics")[1].decode().splitlines()
+    lines = query(endpoint, "/metrics")[1].decode().splitlines()
     shown = [
         line
         for line in lines

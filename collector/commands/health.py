@@ -6,16 +6,15 @@ from http import HTTPStatus
 
 from collector.commands.arguments import add_argument, add_config, endpoint_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
+from collector.commands.service_file import load_service_file
 from collector.config_fields import reachable_address
-from collector.configuration import load_configuration
-from collector.tools.http_client import NoAnswerError
-from collector.tools.running_service import ask
+from collector.tools.http_client import NoAnswerError, query
 
 
 def ask_readiness(endpoint: str) -> tuple[bool, str]:
     """Whether the service at `endpoint`, as configuration writes it, is ready; its answer or the error."""
     try:
-        status, answer = ask(reachable_address(endpoint), "/readyz")
+        status, answer = query(reachable_address(endpoint), "/readyz")
     except NoAnswerError as error:
         return False, str(error)
     return status == HTTPStatus.OK, answer.decode(errors="replace").strip()
@@ -28,9 +27,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace, context: CommandContext) -> int:
-    endpoint = (
-        options.endpoint or load_configuration(options.config, context.environment).telemetry_endpoint()
-    )
+    endpoint = options.endpoint or load_service_file(options.config, context).telemetry_endpoint()
     is_ready, answer = ask_readiness(endpoint)
     print(answer, file=sys.stdout if is_ready else sys.stderr)
     return EXIT_OK if is_ready else EXIT_FAILED

@@ -25,11 +25,11 @@ from collector.commands.arguments import (
 )
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
 from collector.commands.output import OutputConsole, print_table
+from collector.commands.service_file import load_service_file
 from collector.config_fields import format_duration, reachable_address
-from collector.configuration import load_configuration
 from collector.printing import RunPrintout
 from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
-from collector.tools.running_service import ask
+from collector.tools.http_client import query
 from processors.annotation import graded_run_from_json
 from processors.model import JsonObject, encode_json
 
@@ -70,17 +70,19 @@ class _StoreOfService:
 
     def find(self, matching: RunFilter, limit: int, since_seconds: float) -> list[JsonObject]:
         """Summaries of runs, newest first; 0 seconds are all of them, else those graded since then."""
-        query = {key: value for key, value in asdict(matching).items() if value}
+        parameters = {key: value for key, value in asdict(matching).items() if value}
         if since_seconds:
-            query["since"] = format_duration(since_seconds)
-        return list(self._get(f"/api/runs?{urlencode({**query, 'limit': limit})}")["runs"])
+            parameters["since"] = format_duration(since_seconds)
+        return list(self._get(f"/api/runs?{urlencode({**parameters, 'limit': limit})}")["runs"])
 
     def lines(self, trace_id: str) -> list[JsonObject]:
         return list(self._get(f"/api/run/{quote(trace_id, safe='')}")["runs"])
 
     def _get(self, path: str) -> Any:
         try:
-            status, answer = ask(self._address, path, headers=self._headers, timeout_seconds=_TIMEOUT_SECONDS)
+            status, answer = query(
+                self._address, path, headers=self._headers, timeout_seconds=_TIMEOUT_SECONDS
+            )
             if status == HTTPStatus.OK:
                 return json.loads(answer)
         except ValueError as error:
@@ -96,7 +98,7 @@ def _store(options: Namespace, context: CommandContext) -> _Store:
     if options.endpoint is not None:
         token = options.token_file.read_text().split("\n")[0].strip() if options.token_file else ""
         return _StoreOfService(reachable_address(options.endpoint), token)
-    path = options.store or load_configuration(options.config, context.environment).store.path
+    path = options.store or load_service_file(options.config, context).store.path
     if path is None:
         raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
     return _StoreFile(path, context.clock)

@@ -47,3 +47,19 @@ def send_request(
     if len(answer) > max_bytes:
         raise NoAnswerError(f"the answer has more than {max_bytes} bytes")
     return response.status, answer
+
+
+def query(
+    address: str,
+    path: str,
+    *,
+    method: str = "GET",
+    headers: Mapping[str, str] | None = None,
+    timeout_seconds: float = TIMEOUT_SECONDS,
+) -> tuple[int, bytes]:
+    """Status and body of the answer of `address`, a `host:port`; raises `NoAnswerError`."""
+    url = f"http://{address}{path}"
+    try:
+        return send_request(url, method=method, headers=headers, timeout_seconds=timeout_seconds)
+    except NoAnswerError as error:
+        raise NoAnswerError(f"no answer from {url}: {error}") from error

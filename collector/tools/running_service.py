@@ -8,27 +8,11 @@ import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.config_fields import parse_endpoint, reachable_address
-from collector.tools.http_client import TIMEOUT_SECONDS, NoAnswerError, send_request
+from collector.tools.http_client import NoAnswerError, query
 from processors.model import JsonObject
 
 Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
 """By name: labels and value of each series."""
-
-
-def ask(
-    address: str,
-    path: str,
-    *,
-    method: str = "GET",
-    headers: Mapping[str, str] | None = None,
-    timeout_seconds: float = TIMEOUT_SECONDS,
-) -> tuple[int, bytes]:
-    """Status and body of the answer of `address`, a `host:port`; raises `NoAnswerError`."""
-    url = f"http://{address}{path}"
-    try:
-        return send_request(url, method=method, headers=headers, timeout_seconds=timeout_seconds)
-    except NoAnswerError as error:
-        raise NoAnswerError(f"no answer from {url}: {error}") from error
 
 
 class RunningService:
@@ -40,7 +24,7 @@ class RunningService:
 
     def problems_with_readiness(self) -> str:
         """Which conditions of readiness do not hold, empty for none; raises `NoAnswerError`."""
-        status, answer = ask(self.address, "/readyz")
+        status, answer = query(self.address, "/readyz")
         return "" if status == HTTPStatus.OK else " ".join(answer.decode(errors="replace").split())
 
     def expect_probe(self) -> JsonObject:
@@ -53,7 +37,7 @@ class RunningService:
 
     def samples(self) -> Samples:
         """All series of a scrape; raises `NoAnswerError`."""
-        _, answer = ask(self.address, "/metrics")
+        _, answer = query(self.address, "/metrics")
         samples: dict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
         try:
             for family in text_string_to_metric_families(answer.decode(errors="replace")):
@@ -64,7 +48,7 @@ class RunningService:
         return samples
 
     def _self_check(self, method: str) -> JsonObject:
-        status, answer = ask(self.address, "/self-check", method=method)
+        status, answer = query(self.address, "/self-check", method=method)
         try:
             content = orjson.loads(answer)
         except ValueError:

@@ -18,13 +18,13 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 
 
-def loaded_by(*arguments: str) -> set[str]:
-    """The modules that a successful command has loaded at its end."""
+def loaded_by(*arguments: str, code: int = 0) -> set[str]:
+    """The modules that a command has loaded when it ends with `code`."""
     finished = subprocess.run(
         [sys.executable, "-c", _PROGRAM, json.dumps(arguments)], capture_output=True, text=True, check=True
     )
-    code, modules = json.loads(finished.stderr.splitlines()[-1])
-    assert code in (0, None)
+    ended, modules = json.loads(finished.stderr.splitlines()[-1])
+    assert code == (ended or 0)
     return set(modules)
 
 
@@ -38,6 +38,29 @@ def test_the_help_loads_no_command(option: str) -> None:
     assert {"google", "grpc", "opentelemetry", "orjson", "pydantic", "rich", "yaml"}.isdisjoint(modules)
 
 
+OF_THE_SERVICE = {
+    "aiohttp",
+    "collector.configuration",
+    "collector.exporters",
+    "collector.journal",
+    "collector.monitoring",
+    "collector.page",
+    "collector.receivers",
+    "collector.service",
+    "collector.store",
+    "dns",
+    "grpc",
+    "jinja2",
+    "lmdb",
+    "opentelemetry.sdk",
+    "prometheus_client",
+    "sqlite3",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+}
+
+
 def test_replay_loads_no_library_of_a_listener_a_backend_or_a_store(tmp_path: Path) -> None:
     runs = tmp_path / "a.runs.jsonl"
     runs.write_text(json.dumps({"agent": {"name": "a"}, "tool_calls": [{"name": "x", "arguments": {}}]}))
@@ -45,24 +68,11 @@ def test_replay_loads_no_library_of_a_listener_a_backend_or_a_store(tmp_path: Pa
     modules = loaded_by("replay", str(runs), "--format", "json")
 
     assert "collector.grading" in modules
-    assert set() == modules & {
-        "aiohttp",
-        "collector.configuration",
-        "collector.exporters",
-        "collector.journal",
-        "collector.monitoring",
-        "collector.page",
-        "collector.receivers",
-        "collector.service",
-        "collector.store",
-        "dns",
-        "grpc",
-        "jinja2",
-        "lmdb",
-        "opentelemetry.sdk",
-        "prometheus_client",
-        "sqlite3",
-        "starlette",
-        "uvicorn",
-        "uvloop",
-    }
+    assert set() == modules & OF_THE_SERVICE
+
+
+def test_a_probe_of_a_container_loads_nothing_of_the_service_that_it_probes() -> None:
+    modules = loaded_by("health", "--endpoint", "127.0.0.1:1", code=1)
+
+    assert "collector.commands.health" in modules
+    assert set() == modules & {*OF_THE_SERVICE, "collector.grading", "rich"}
