@@ -33,9 +33,9 @@ def send_request(
     Raises:
         NoAnswerError: there is no answer, or it has more than `max_bytes`; the message is the reason alone.
     """
-    request = urllib.request.Request(url, body, dict(headers or {}), method=method)
     opener = urllib.request.build_opener(*([] if uses_proxy else [urllib.request.ProxyHandler({})]))
     try:
+        request = urllib.request.Request(url, body, dict(headers or {}), method=method)
         try:
             response = opener.open(request, timeout=timeout_seconds)
         except urllib.error.HTTPError as error:
