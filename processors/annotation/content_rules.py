@@ -285,7 +285,7 @@ class _Secrets:
         for text in self._texts():
             for pattern in self._patterns:
                 for match in pattern.matches(text):
-                    found.add(match.texts[0] or "")
+                    found.add(match[0] or "")
                     if len(found) > _MAX_SECRETS:
                         return None
         return frozenset(found)

@@ -246,13 +246,13 @@ def _pattern(config: ExtractorConfig) -> Extract:
             if not config.search_all:
                 found = pattern.search(text)
                 if found is not None:
-                    return found.texts[number] or ""
+                    return found[number] or ""
                 continue
             hits = pattern.all_matches(text)
             if hits is None:
                 return NotEvaluated.over_limit("a message has too many matches of the pattern")
             if hits:
-                return " ".join([hit.texts[number] or "" for hit in hits])
+                return " ".join([hit[number] or "" for hit in hits])
         return ""
 
     return _over_answers(text_of)

@@ -1,8 +1,8 @@
 """Regular expressions in time linear in the text, whatever text and pattern: Python's language on RE2."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
+from typing import TypeAlias
 
 import re2
 
@@ -12,14 +12,8 @@ from processors.texts.regex_translation import shown, translate
 _MAX_MASKS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class LinearMatch:
-    """One place where a pattern fits.
-
-    `texts` holds the text of the whole match, then those of the groups; None for a group that took no part.
-    """
-
-    texts: tuple[str | None, ...]
+Match: TypeAlias = tuple[str | None, ...]
+"""The text of a match, then those of its groups; None for a group that took no part."""
 
 
 class LinearPattern:
@@ -56,7 +50,7 @@ class LinearPattern:
         """The number of capturing groups."""
         return len(self._groups) - 1
 
-    def search(self, text: str) -> LinearMatch | None:
+    def search(self, text: str) -> Match | None:
         """The first match anywhere in `text`, or None."""
         return next(self.matches(text), None)
 
@@ -81,23 +75,21 @@ class LinearPattern:
                 return True
         return None
 
-    def all_matches(self, text: str) -> list[LinearMatch] | None:
+    def all_matches(self, text: str) -> list[Match] | None:
         """All matches, or None where finding them could take too long (`MAX_SEARCH_STEPS`)."""
         most = MAX_SEARCH_STEPS // (len(text) + 1)
         found = list(islice(self.matches(text), most + 1))
         return found if len(found) <= most else None
 
-    def matches(self, text: str) -> Iterator[LinearMatch]:
+    def matches(self, text: str) -> Iterator[Match]:
         """The matches from left to right, without overlap, each located when it is requested.
 
         Finding one takes time linear in what is left of the text; finding all can take its square.
         """
         data = text.encode(errors="replace")
         for spans in self._places(data):
-            yield LinearMatch(
-                tuple(
-                    None if first < 0 else data[first:last].decode(errors="replace") for first, last in spans
-                )
+            yield tuple(
+                None if first < 0 else data[first:last].decode(errors="replace") for first, last in spans
             )
 
     def replaced(self, text: str, replacement: str, max_steps: int = MAX_SEARCH_STEPS) -> str | None:
