@@ -53,10 +53,12 @@ def _config_schema() -> JsonSchema:
 
 def _criteria_schema(custom_evaluators: Iterable[str]) -> JsonSchema:
     evaluators = evaluator_types()
-    models: dict[str, type[BaseModel]] = {f"{name}.config": kind.Config for name, kind in evaluators.items()}
-    for name, kind in evaluators.items():
-        if kind.Criteria is not None:
-            models[f"{name}.criteria"] = kind.Criteria
+    models = {
+        f"{name}.{part}": model
+        for name, kind in evaluators.items()
+        for part, model in (("config", kind.Config), ("criteria", kind.Criteria))
+        if model is not None
+    }
     schema, references = _schemas(CriteriaFile, models)
     definitions = schema["$defs"]
     for definition in definitions.values():
@@ -64,9 +66,8 @@ def _criteria_schema(custom_evaluators: Iterable[str]) -> JsonSchema:
     schema["properties"][SCHEMA_KEY] = {"type": "string", "description": "The schema that editors check by."}
     definitions["ExpectedJson"] = _expected("ExpectedJson", MATCHER_ARGUMENTS)
     definitions["ExpectedObject"] = {"type": "object", "$ref": "#/$defs/ExpectedJson"}
-    if "Condition" in definitions:
-        conditions = {key: schema for key, schema in MATCHER_ARGUMENTS.items() if key != INPUT}
-        definitions["Condition"] = _expected("Condition", conditions)
+    conditions = {key: schema for key, schema in MATCHER_ARGUMENTS.items() if key != INPUT}
+    definitions["Condition"] = _expected("Condition", conditions)
     entry = definitions["EvaluationEntry"]
     known = [*evaluators, *custom_evaluators]
     spellings = "|".join(name.replace("-", "[-_]") for name in known)
