@@ -58,7 +58,7 @@ async def test_every_hop_works_and_the_probe_is_in_no_series_and_no_file(tmp_pat
         "store": {"path": "runs.db"},
     }
     auth: JsonObject = {"auth": {"bearer_token_file": str(tmp_path / "tokens")}}
-    setup = SetUp(tmp_path, settings, grpc={**auth, **tls("wildcard")}, http=auth)
+    setup = SetUp(tmp_path, settings, grpc={**auth, **tls("wildcard")}, http={**auth, **tls("server")})
     async with setup.running():
         hops = await setup.diagnose()
         found = await samples(setup)

@@ -117,7 +117,7 @@ class ListenerTrial:
             settings = self._settings(target)
             async with open_exporter(target.kind, settings, self._clock) as exporter:
                 sending = exporter.export(request, 1)
-                return await sent(target.where, exporter.endpoint, settings, sending)
+                return await sent(target.where, exporter.endpoints["traces"], settings, sending)
         except NotAcceptedError as error:
             advice = "Write a token that the listener accepts into the file."
             return broken(target.where, str(error), "a token to send", advice)
