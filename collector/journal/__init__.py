@@ -1,4 +1,4 @@
-"""What is acknowledged is on disk, and a restart goes on with it."""
+"""What is acknowledged is on disk, and a restart continues with it."""
 
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig

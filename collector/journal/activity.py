@@ -1,4 +1,4 @@
-"""What the process is at, for the one after it: when it last lived, and which trace it was grading.
+"""What the process is doing, for the next one: when it was last alive, and which trace it was grading.
 
 A page of memory that is mapped to a file: writing it costs nothing, and it outlives a crash of the process,
 though not a power cut, after which the time is too early and the trace may be missing.
@@ -9,7 +9,6 @@ import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 _FILE = "activity"
@@ -17,12 +16,12 @@ _SIZE = 4096
 _TIME = struct.Struct("<Q")
 _LENGTH = struct.Struct("<H")
 _PLACES = (_TIME.size, _SIZE // 2)
-"""Where the key of the trace stands that the loop works on, and of the one that is graded beside it."""
+"""Of the key of the trace that is graded in the loop, and of the one that is graded aside of it."""
 _LONGEST_KEY = _SIZE // 2 - _TIME.size - _LENGTH.size
 
 
 class LastActivity(NamedTuple):
-    """What the process before was at. `in_work` are the keys of traces."""
+    """What the previous process was doing. `in_work` are the keys of traces that it graded."""
 
     alive_unix_nano: int
     in_work: Sequence[bytes]
@@ -36,7 +35,7 @@ class Activity:
         self._page: mmap.mmap | None = None
 
     def open(self) -> LastActivity:
-        """Map the page; what stood in it. Raises OSError."""
+        """Map the page and return what it held. Raises OSError."""
         file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.ftruncate(file, _SIZE)
@@ -52,31 +51,23 @@ class Activity:
         return LastActivity(alive, in_work)
 
     def note_alive(self, unix_nano: int) -> None:
-        """The process lives."""
+        """The process is alive."""
         if self._page is not None:
             self._page[:8] = unix_nano.to_bytes(8, "little")
 
     def begin(self, key: bytes, *, aside: bool = False) -> None:
-        """The trace of that key is in work: in the loop, or `aside` of it."""
+        """The trace of that key is being graded: in the loop, or `aside` of it."""
         if self._page is not None and len(key) <= _LONGEST_KEY:
             written = len(key).to_bytes(_LENGTH.size, "little") + key
             self._page[_PLACES[aside] : _PLACES[aside] + len(written)] = written
 
     def end(self, *, aside: bool = False) -> None:
-        """No trace is in work there."""
+        """No trace is being graded there."""
         if self._page is not None:
             _LENGTH.pack_into(self._page, _PLACES[aside], 0)
 
     def close(self) -> None:
-        """Let go of the page; safe twice."""
+        """Unmap the page. May be called twice."""
         page, self._page = self._page, None
         if page is not None:
             page.close()
-
-    def __enter__(self) -> "Activity":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

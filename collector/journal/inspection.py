@@ -7,6 +7,7 @@ exits 0 if every record is what was written, 3 if not, or as the damage ends it.
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -65,7 +66,7 @@ def inspect(directory: Path, salvaged: BinaryIO | None = None) -> JournalContent
         lmdb.Error: the file is none of LMDB's, or is not there.
     """
     content = JournalContent()
-    with ReadOnlyJournal(directory) as journal:
+    with closing(ReadOnlyJournal(directory)) as journal:
         try:
             if journal.version() not in (None, *READABLE_VERSIONS):
                 return content

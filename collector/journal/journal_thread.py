@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from threading import Thread
 from typing import ParamSpec, TypeVar
@@ -12,10 +13,10 @@ T = TypeVar("T")
 
 
 class JournalThread:
-    """Does one piece of blocking work after the other, for the event loop that asks.
+    """Does blocking work for the event loop, one piece after the other.
 
-    The executors of the standard library need locks and two futures for each piece, which costs as much as
-    many a transaction. A process that ends does not wait for this thread: the file is safe at any moment.
+    The executors of the standard library need locks and two futures for each piece, which costs as much as a
+    small transaction. The process does not wait for this thread to end: the file is safe at any moment.
     """
 
     def __init__(self) -> None:
@@ -23,18 +24,17 @@ class JournalThread:
         self._thread: Thread | None = None
 
     def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
-        """Call `function` when all that was asked for before is done; its result or its error."""
+        """Call `function` after all that was requested before; its result or its error."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
 
         def work() -> None:
-            with suppress(RuntimeError):  # the loop is closed: nobody waits
-                try:
-                    result = function(*args, **kwargs)
-                except BaseException as error:
-                    loop.call_soon_threadsafe(_fail, future, error)
-                else:
-                    loop.call_soon_threadsafe(_settle, future, result)
+            try:
+                settle = partial(future.set_result, function(*args, **kwargs))
+            except BaseException as error:
+                settle = partial(future.set_exception, error)
+            with suppress(RuntimeError):  # the loop is closed: nothing waits
+                loop.call_soon_threadsafe(lambda: future.done() or settle())
 
         if self._thread is None:
             self._thread = Thread(target=self._run, name="journal", daemon=True)
@@ -43,7 +43,7 @@ class JournalThread:
         return future
 
     def close(self) -> None:
-        """Let the thread end after what was asked for; safe twice, and it may be asked again."""
+        """End the thread after what was requested. May be called twice, and more may be run after it."""
         if self._thread is not None:
             self._thread = None
             self._work.put(None)
@@ -51,14 +51,4 @@ class JournalThread:
     def _run(self) -> None:
         while (work := self._work.get()) is not None:
             work()
-            del work  # what was written must not be held while waiting for the next
-
-
-def _settle(future: asyncio.Future[T], result: T) -> None:
-    if not future.done():
-        future.set_result(result)
-
-
-def _fail(future: asyncio.Future[T], error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)
+            del work  # what was written must not be held while waiting

@@ -1,10 +1,11 @@
-"""The last good version of each criteria file, kept over restarts.
+"""The last good version of each criteria file, stored over restarts.
 
 A record stands under the SHA-256 of the file's path, since LMDB's keys are short. It is JSON with the path,
 the pattern that named it and the time, then a line feed and the file's bytes.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -21,25 +22,25 @@ MAX_KEPT_BYTES = 8 * 1024 * 1024
 
 
 def kept_files(directory: Path) -> list[KeptFile]:
-    """What a process before kept in a journal that is not open; nothing where it cannot be read. Blocks."""
+    """What a previous process stored in a journal that is not open; none if it cannot be read. Blocks."""
     if not has_file(directory) or inspect_apart(directory).damage:
-        return []  # opening the journal says what is wrong with it
+        return []  # opening the journal reports what is wrong with it
     try:
-        with ReadOnlyJournal(directory) as journal:
+        with closing(ReadOnlyJournal(directory)) as journal:
             return [_decode(content) for _, content in journal.records(Table.CRITERIA)]
     except (lmdb.Error, DamagedRecord):
         return []
 
 
 def digests_of_kept(store: JournalStore) -> dict[bytes, bytes]:
-    """What an open journal holds: digests by the keys of the records."""
+    """The digests of what an open journal holds, by the keys of the records."""
     return {key: _digest(_decode(content)) for key, content in store.records(Table.CRITERIA)}
 
 
 def keep(files: Sequence[KeptFile], digests: dict[bytes, bytes]) -> list[Change]:
-    """What is to be written so that exactly `files` are kept; `digests` follows.
+    """The changes after which exactly `files` are stored; `digests` follows.
 
-    Files that together take more than `MAX_KEPT_BYTES` are not kept, none of them.
+    If together they take more than `MAX_KEPT_BYTES`, none of them is.
     """
     if sum(len(file.content) for file in files) > MAX_KEPT_BYTES:
         files = ()

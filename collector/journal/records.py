@@ -1,8 +1,8 @@
-"""What stands in the journal: requests as they came, what was said of traces, and a checksum before each.
+"""The records of the journal: requests as they arrived, verdicts and notes on traces, each with a checksum.
 
 A record is the CRC-32 of its place (table and key) and its content (four bytes, little-endian), and its
 content: LMDB has no checksums of its own. A record holds all that was gathered for one transaction, since
-every call of LMDB gives up the interpreter.
+every call of LMDB releases the interpreter.
 """
 
 import struct
@@ -33,7 +33,7 @@ _PLACES = struct.Struct("<II")
 _PLACE = struct.Struct("<QI")
 _LENGTH = struct.Struct("<I")
 _END_BYTES, _END_MARK = 8, b"\x01"
-"""A latest end behind span ids, and what says that it is there."""
+"""A latest end after span ids, and the mark that it is there."""
 
 
 class BatchKind(IntEnum):
@@ -44,7 +44,7 @@ class BatchKind(IntEnum):
     STREAMED = 1
     """Nothing, and a copy of them for the verdict."""
     LATE = 2
-    """Nothing: their trace was finished before they came."""
+    """Nothing: their trace was finished before they arrived."""
 
 
 class DamagedRecord(ValueError):
@@ -54,7 +54,7 @@ class DamagedRecord(ValueError):
 Parts = tuple[bytes, bytes, bytes, bytes]
 
 Place = tuple[int, int]
-"""Where a batch stands: the number of its segment, and its index in that."""
+"""Of a batch: the number of its segment, and its index in that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class JournalledBatch:
 
 @dataclass(slots=True, kw_only=True)
 class Notes:
-    """What became of batches and traces: which are no longer needed, which have left, who has got a trace."""
+    """Which batches are no longer needed, which have left, and which exporters have received a trace."""
 
     gone: list[Place] = field(default_factory=list)
     left: list[Place] = field(default_factory=list)
@@ -76,9 +76,9 @@ class Notes:
 
 
 def seal(place: bytes, parts: Sequence[bytes]) -> bytearray:
-    """The record at `place` whose content is all `parts`, one behind the other."""
+    """The record at `place` whose content is all `parts`, joined."""
     record = bytearray().join((bytes(_CHECKSUM.size), *parts))
-    # One call for all: each may have to wait until another thread gives up the interpreter.
+    # One call for all: each may have to wait until another thread releases the interpreter.
     _CHECKSUM.pack_into(record, 0, crc32(memoryview(record)[_CHECKSUM.size :], crc32(place)))
     return record
 
@@ -101,12 +101,12 @@ def number_key(number: int) -> bytes:
 
 
 def trace_key(trace_id: bytes, tenant: str) -> bytes:
-    """What a trace is known by: its id, and its tenant if it has one."""
+    """The key of a trace: its id, and its tenant if it has one."""
     return trace_id + tenant.encode() if tenant else trace_id
 
 
 def request_of(batches: Iterable[SpanBatch]) -> bytes:
-    """A request with these spans whose batches, split again, are the same and stand in their order."""
+    """A request with these spans; split again it gives the same batches in the same order."""
     return b"".join(
         join_spans(group) for batch in batches for _, group in groupby(batch.spans, key=itemgetter(2))
     )
@@ -151,7 +151,7 @@ def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tupl
 
 
 def segment_without(content: bytes, gone: Collection[int]) -> list[bytes]:
-    """The parts of a segment that has all batches of another but some, under the same indexes.
+    """The parts of a segment without the batches that are `gone`; the others keep their indexes.
 
     Raises:
         DamagedRecord: the content is not of that form.
@@ -170,7 +170,7 @@ def segment_without(content: bytes, gone: Collection[int]) -> list[bytes]:
 
 
 def encode_pair(one: bytes, other: bytes, _pack: Callable[[int], bytes] = _LENGTH.pack) -> Parts:
-    """The parts of one pair, each with its length before it."""
+    """The parts of one pair, each after its length."""
     return _pack(len(one)), one, _pack(len(other)), other
 
 
@@ -203,11 +203,9 @@ def decode_pairs(content: bytes, position: int = 0) -> list[tuple[bytes, bytes]]
 
 
 def encode_verdict_group(bound: int, pairs: Iterable[bytes]) -> list[bytes]:
-    """The parts of a record of what was said of traces, by key, whose segments have numbers below `bound`.
+    """The parts of a record of verdicts, from the parts of pairs of key and content.
 
-    Args:
-        bound: More than the numbers of their segments.
-        pairs: The parts of pairs of key and content.
+    `bound` is more than the numbers of the segments of their traces.
     """
     return [_BOUND.pack(bound), *pairs]
 
@@ -251,7 +249,7 @@ def decode_notes(content: bytes) -> Notes:
 
 
 def finished_record(span_ids: Collection[bytes], latest_end: int) -> bytes:
-    """What is kept of a finished trace: its span ids and, if it can go on, when its last span ended."""
+    """What is stored of a finished trace: its span ids and, if it can go on, when its last span ended."""
     ids = b"".join(span_ids)
     return ids + latest_end.to_bytes(_END_BYTES) + _END_MARK if latest_end else ids
 

@@ -1,8 +1,8 @@
-"""What the process before left in the journal, read and put in order.
+"""What the previous process left in the journal, read and put in order.
 
-A damaged LMDB file can kill the process that maps it. So all of it is read once in a child process first,
-whose death, like any wrong checksum, means that the journal is damaged. That process copies what it read to a
-new file, with which this one goes on.
+A damaged LMDB file can kill the process that maps it. So a child process reads all of it first: its death,
+like any wrong checksum, means that the journal is damaged. It copies what it read to a new file, which this
+process then uses.
 """
 
 import logging
@@ -36,10 +36,10 @@ from collector.otlp import EnvelopeRegistry
 from collector.trace_forms import Additions
 
 CRASHES_UNTIL_QUARANTINE = 2
-"""In how many crashes a trace may have been in work before it is no longer graded."""
+"""A trace that was being graded in so many crashes is no longer graded."""
 
 COPY = "--copy"
-"""Lets the process that looks at a journal copy it."""
+"""Makes the process that inspects a journal copy it."""
 
 _SEGMENTS_BETWEEN_WORDS = 1_000
 
@@ -51,18 +51,18 @@ class Recovered:
     """What was in the journal.
 
     Attributes:
-        alive_unix_nano: When the process before was last alive; 0 if that is not known.
-        batches: Spans that were admitted and not delivered to everybody, by place, in order of admission.
-        left: The places of streamed batches that everybody has got; they only wait for a verdict.
-        verdicts: How traces were graded that were not delivered to everybody, by key.
-        deliveries: Who has got them, by key.
-        finished: The keys of finished traces and their span ids, in their order.
+        alive_unix_nano: When the previous process was last alive; 0 if unknown.
+        batches: Spans that not every exporter has received, by place, in order of admission.
+        left: The places of streamed batches that every exporter has received; they only wait for a verdict.
+        verdicts: How traces were graded that not every exporter has received, by key.
+        deliveries: The exporters that have received them, by key.
+        finished: The keys of finished traces and their span ids, in order.
         quarantined: Keys of traces that were being graded in two crashes.
         segments: The bytes of each segment, by number.
         verdict_groups: The bytes of each record of verdicts and the keys of its traces, by number.
-        notes: What stands in each record of notes, by number.
+        notes: Each record of notes, by number.
         finished_groups: The numbers of the records of finished traces, and how many are in each.
-        next_number: More than the number of any record, be it only named by another.
+        next_number: More than the number of any record, even if only another record names it.
         changes: What is to be written now.
     """
 
@@ -96,7 +96,7 @@ def read_journal(
 
 
 def require_whole(directory: Path) -> None:
-    """Let a child process read a journal that is not open yet, if there is one, and go on with its copy.
+    """Have a child process read a journal that is not open yet, if there is one, and use its copy.
 
     Raises:
         StartupError: it is damaged.
@@ -110,27 +110,24 @@ def require_whole(directory: Path) -> None:
 
 
 def _damaged(directory: Path, what: str) -> StartupError:
-    """The journal cannot be relied on."""
+    """The error that says what to do with a damaged journal."""
     return StartupError(
         f"journal.directory: {directory} is damaged ({what}): save what can be read with `tracegrade journal "
-        f"--salvage {directory} FILE.jsonl`, which `tracegrade replay` reads, then move the directory aside"
+        f"--salvage {directory} FILE.jsonl`, which `tracegrade replay` reads, then move the directory away"
     )
 
 
 class Inspected(NamedTuple):
-    """What a process of its own found in a journal, and what is wrong; empty: nothing."""
+    """What a child process read in a journal, and what is damaged; empty: nothing."""
 
     content: dict[str, object]
     damage: str
 
 
 def inspect_apart(directory: Path, salvaged: Path | None = None, *, copies: bool = False) -> Inspected:
-    """Look at a journal in a child process.
+    """Read a journal in a child process, which writes its spans to the new file `salvaged`, if given.
 
-    Args:
-        directory: Of the journal.
-        salvaged: A new file for its spans.
-        copies: Whether a whole journal is copied (`copy_journal`).
+    `copies`: whether a whole journal is copied (`copy_journal`).
     """
     command = [sys.executable, "-m", "collector.journal.inspection", str(directory)]
     if copies:
@@ -141,8 +138,8 @@ def inspect_apart(directory: Path, salvaged: Path | None = None, *, copies: bool
     try:
         content = orjson.loads(ended.stdout)
     except ValueError:
-        said = ended.stderr.decode(errors="replace").strip().splitlines()
-        how = f"signal {-ended.returncode}" if ended.returncode < 0 else (said or ["no output"])[-1]
+        reported = ended.stderr.decode(errors="replace").strip().splitlines()
+        how = f"signal {-ended.returncode}" if ended.returncode < 0 else (reported or ["no output"])[-1]
         return Inspected({}, f"reading it ended with {how}")
     if not content["damaged_records"]:
         return Inspected(content, "")
@@ -175,10 +172,10 @@ def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) 
     for number_key, content in store.records(Table.VERDICTS):
         bound, graded = decode_verdict_group(content)
         named.append(bound)
-        # Of another trace under the same key nothing was said.
-        graded = [(key, said) for key, said in graded if newest.get(key, bound) < bound]
+        # Another trace under the same key was not graded.
+        graded = [(key, written) for key, written in graded if newest.get(key, bound) < bound]
         verdict_groups[_number(number_key)] = len(content), [key for key, _ in graded]
-        verdicts.update((key, decode_graded(said, envelopes.envelope)) for key, said in graded)
+        verdicts.update((key, decode_graded(written, envelopes.envelope)) for key, written in graded)
     finished: list[tuple[bytes, bytes]] = []
     finished_groups: list[tuple[int, int]] = []
     for number_key, content in store.records(Table.FINISHED):
@@ -214,7 +211,7 @@ _ATTEMPTS_KEY = b"attempts"
 def _attempts(
     store: JournalStore, in_work: Sequence[bytes], held: Mapping[bytes, int]
 ) -> tuple[frozenset[bytes], list[Change]]:
-    """The traces not to be graded any more, and what to write down of the crashes."""
+    """The traces that are no longer graded, and what to record of the crashes."""
     attempts: dict[bytes, int] = {}
     for _, content in store.records(Table.ATTEMPTS):
         attempts.update((key, int.from_bytes(count, "big")) for key, count in decode_pairs(content))

@@ -9,9 +9,9 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, TypeAlias
 
 import lmdb
@@ -23,7 +23,7 @@ _FILE, _LOCK_FILE = "data.mdb", "lock"
 _COPY = "data.mdb.new"
 _ROOM_BYTES = 64 * 1024 * 1024
 FORMAT_KEY = b"format"
-"""Under which the version of the format stands, in the table `ABOUT`."""
+"""Of the version of the format, in the table `ABOUT`."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's `mallopt`."""
 _NETWORK_FILE_SYSTEMS = frozenset(
@@ -33,18 +33,18 @@ _NETWORK_FILE_SYSTEMS = frozenset(
 
 
 class Table(Enum):
-    """What the journal keeps apart."""
+    """The tables of the journal."""
 
     SEGMENTS = b"segments"
     """The requests of one transaction, numbered in the order of admission, until all is delivered."""
     VERDICTS = b"verdicts"
     """How the traces of one transaction were graded, until they are delivered."""
     NOTES = b"notes"
-    """Who has got a trace; which batches have left, or are no longer needed though their segment is."""
+    """Which exporters have received a trace; which batches have left, or are no longer needed."""
     FINISHED = b"finished"
     """Finished traces with their span ids, those of one transaction together."""
     ATTEMPTS = b"attempts"
-    """In how many crashes traces were being worked on."""
+    """In how many crashes traces were being graded."""
     CRITERIA = b"criteria"
     """The last good text of each criteria file, by its path."""
     ABOUT = b"about"
@@ -52,7 +52,7 @@ class Table(Enum):
 
 
 def place_of(table: Table, key: bytes) -> bytes:
-    """What a record's checksum covers beside the content; nothing in `ABOUT`, which every version reads."""
+    """What a record's checksum covers besides the content: nothing in `ABOUT`, which all versions read."""
     return b"" if table is Table.ABOUT else table.value + key
 
 
@@ -69,11 +69,11 @@ Record: TypeAlias = tuple[bytes, bytes]
 
 
 class JournalFailed(Exception):
-    """The disk did not keep what was written; the store has to be opened anew."""
+    """The disk did not store what was written; the journal has to be reopened."""
 
 
 class JournalFull(JournalFailed):
-    """There is no room for more; what is deleted makes room."""
+    """There is no room for more until something is deleted."""
 
 
 def has_file(directory: Path) -> bool:
@@ -160,7 +160,7 @@ class _Journal:
 
 
 class ReadOnlyJournal(_Journal):
-    """A journal that nobody writes to, or as it was when it was opened. Nothing is checked before it is read.
+    """A journal that no process writes to. Nothing is checked before it is read.
 
     Raises:
         lmdb.Error: the file is none of LMDB's, or is not there.
@@ -178,27 +178,23 @@ class ReadOnlyJournal(_Journal):
 
     @property
     def lost_tables(self) -> int:
-        """How many tables of the file cannot be found by their names; those of another version among them."""
+        """How many tables of the file have unknown names; those of another version among them."""
         assert self._environment is not None
         entries: int = self._environment.stat()["entries"]
         return entries - len(self._tables)
 
-    def __enter__(self) -> "ReadOnlyJournal":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self._close_environment()
 
 
 def copy_journal(directory: Path) -> None:
-    """Copy the records of a journal that is not in use to a new file beside it, which the disk has then.
+    """Copy the records of a journal that is not in use to a new file next to it, and sync it.
 
-    What LMDB notes of free pages has no checksum, and nothing reads it before a record is written: damaged,
-    it kills the process that writes, or lets it write over records. The copy is laid out anew.
+    LMDB's list of free pages has no checksum, and nothing reads it before a record is written: damaged, it
+    kills the process that writes, or lets it overwrite records. The copy is laid out anew.
 
-    Where there is no room for it, or the journal is of another version, there is no such file afterwards.
+    There is no copy where there is no room for it, or the journal is of another version.
 
     Raises:
         DamagedRecord: a record cannot be read.
@@ -206,7 +202,7 @@ def copy_journal(directory: Path) -> None:
     copy = directory / _COPY
     copy.unlink(missing_ok=True)
     room = (directory / _FILE).stat().st_size * 2 + _ROOM_BYTES
-    with ReadOnlyJournal(directory) as journal:
+    with closing(ReadOnlyJournal(directory)) as journal:
         if journal.version() not in READABLE_VERSIONS:
             return
         try:
@@ -224,7 +220,7 @@ def copy_journal(directory: Path) -> None:
 
 
 def take_copy(directory: Path) -> bool:
-    """Let the copy be the journal, if there is one; a power cut leaves either."""
+    """Replace the journal by its copy, if there is one; a power cut leaves either."""
     copy = directory / _COPY
     if not copy.exists():
         return False
@@ -241,9 +237,9 @@ class JournalStore(_Journal):
     """The tables of one directory. One process at a time, one thread at a time.
 
     Args:
-        directory: Made if it is not there.
-        max_bytes: What records may take; the file may be half as large again, so that there is always room
-            for the transaction that deletes.
+        directory: Created if it does not exist.
+        max_bytes: Limit for records; the file may be half as large again, so that there is always room for a
+            transaction that deletes.
         syncs: Whether `write` returns only when the disk has it.
     """
 
@@ -255,10 +251,10 @@ class JournalStore(_Journal):
         self._lock = -1
 
     def open(self, check: Callable[[], None] | None = None) -> None:
-        """Open the directory for this process alone; again after a failure.
+        """Open the directory for this process alone; also after a failure.
 
         Args:
-            check: Called when nobody else has the directory, before the file is mapped.
+            check: Called when no other process has the directory, before the file is mapped.
 
         Raises:
             StartupError: it cannot be used; the message says why and what to do.
@@ -270,7 +266,7 @@ class JournalStore(_Journal):
             if owner != os.geteuid():
                 raise StartupError(
                     f"journal.directory: {directory} belongs to user {owner}, not to user {os.geteuid()} "
-                    "of this process: expected a folder of its own, which it makes itself"
+                    "of this process: expected a folder of its own, which it creates itself"
                 )
             file_system = file_system_of(directory)
             if file_system in _NETWORK_FILE_SYSTEMS:
@@ -315,7 +311,7 @@ class JournalStore(_Journal):
             raise JournalFailed(str(error)) from error
 
     def sync(self) -> None:
-        """Let the disk keep what was written.
+        """Sync what was written.
 
         Raises:
             JournalFailed: it refused.
@@ -328,7 +324,7 @@ class JournalStore(_Journal):
             raise JournalFailed(str(error)) from error
 
     def close(self, *, keep_lock: bool = False) -> None:
-        """Close the file; safe twice. The directory stays with this process if its lock is kept."""
+        """Close the file. May be called twice. With `keep_lock` the directory stays with this process."""
         self._close_environment()
         if self._lock >= 0 and not keep_lock:
             os.close(self._lock)
@@ -382,16 +378,16 @@ class JournalStore(_Journal):
 
     def _unusable(self, what: str) -> StartupError:
         return StartupError(
-            f"journal.directory: {self._directory} {what}: look at it with `tracegrade journal --inspect "
-            f"{self._directory}`, save what can be read with `--salvage`, then move it aside"
+            f"journal.directory: {self._directory} {what}: inspect it with `tracegrade journal --inspect "
+            f"{self._directory}`, save what can be read with `--salvage`, then move it away"
         )
 
 
 def _keep_freed_memory() -> None:
-    """Let the allocator keep what the next transaction takes again, some megabytes at once.
+    """Have the allocator retain the megabytes that the next transaction takes again.
 
-    Else glibc gives it back to the kernel with every transaction, and each page is faulted in anew, which
-    costs more than writing it. Other allocators have no such setting.
+    Otherwise glibc returns them to the kernel with every transaction, and faulting each page in anew costs
+    more than writing it. Other allocators have no such setting.
     """
     set_parameter = getattr(ctypes.CDLL(None), "mallopt", None)
     if set_parameter is not None:
@@ -400,7 +396,7 @@ def _keep_freed_memory() -> None:
 
 
 def file_system_of(directory: Path) -> str:
-    """The type of the file system that a directory is on; empty where the system does not tell."""
+    """The type of the file system that a directory is on; empty if unknown."""
     found, longest = "", -1
     path = str(directory.resolve())
     try:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ async def test_a_trace_over_which_the_process_crashes_twice_leaves_with_errors(t
 
 
 def _is_in_work(journal: Path) -> bool:
-    with suppress(FileNotFoundError), Activity(journal) as activity:
+    with suppress(FileNotFoundError), closing(Activity(journal)) as activity:
         return bool(activity.open().in_work)
     return False
 
