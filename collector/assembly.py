@@ -72,8 +72,6 @@ class Parts:
     """The parts of a service; what the configuration does not name is None."""
 
     metrics: Metrics
-    limiter: MemoryLimiter
-    envelopes: EnvelopeRegistry
     readiness: Readiness
     telemetry: TelemetryServer
     watchdog: Watchdog
@@ -86,7 +84,7 @@ class Parts:
     contradictions: Contradictions | None
     peers: PeerWatch | None
     journal: Journal | None
-    resumption: Resumption
+    resumption: Resumption | None
     page: PageServer | None
     receivers: Mapping[str, SpanSource]
     intake: Intake
@@ -304,8 +302,6 @@ def assemble(
     publish_accounting_errors(metrics, [queue.name for queue in fan_out.queues])
     return Parts(
         metrics=metrics,
-        limiter=limiter,
-        envelopes=envelopes,
         readiness=readiness,
         telemetry=telemetry_server,
         watchdog=Watchdog(telemetry_server.heartbeat, WATCHED),
@@ -326,13 +322,17 @@ def assemble(
         peers=peers,
         journal=journal,
         resumption=Resumption(
+            journal=journal,
+            envelopes=envelopes,
             buffer=buffer,
             grading=grading,
             fan_out=fan_out,
             limiter=limiter,
             metrics=metrics,
             on_runs=count_runs,
-        ),
+        )
+        if journal
+        else None,
         page=PageServer(
             config.page,
             queries=None if store is None else store.queries,

@@ -15,13 +15,13 @@ from collector.journal import (
     Journal,
     JournalledBatch,
     Place,
-    Recovered,
     StoredVerdicts,
     opened_record,
     trace_key,
 )
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp import join_spans
+from collector.otlp import EnvelopeRegistry, join_spans
+from collector.task_supervisor import TaskOwner
 from collector.telemetry import BEFORE_FAN_OUT, Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from collector.trace_forms import Additions
@@ -44,6 +44,8 @@ class Resumption:
     `on_runs` is called with every trace that gets verdicts here, before it leaves.
     """
 
+    journal: Journal
+    envelopes: EnvelopeRegistry
     buffer: TraceBuffer
     grading: GradingStage
     fan_out: FanOut
@@ -51,11 +53,20 @@ class Resumption:
     metrics: Metrics
     on_runs: Callable[[GradedTrace], None]
 
-    async def resume(self, recovered: Recovered, journal: Journal) -> None:
-        """Go on with what was `recovered` from `journal`; before any request is taken, exporters running.
+    async def resume(self, tasks: TaskOwner) -> int:
+        """Open the journal and go on with what it holds; before any request is taken, exporters running.
 
         However much that is, the loop turns meanwhile: exporters send, and the process shows that it lives.
+
+        Returns:
+            Until when the process before lived, in Unix nanoseconds; 0 where none did.
+
+        Raises:
+            StartupError: the journal cannot be opened.
         """
+        journal = self.journal
+        recovered = await asyncio.to_thread(journal.open, self.envelopes)
+        journal.start(tasks)
         self.metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
         for queue in self.fan_out.queues:
             self.metrics.spans_sent_again.add(0, queue.name)
@@ -68,7 +79,7 @@ class Resumption:
             batch = journalled.batch
             key = trace_key(batch.trace_id, batch.tenant)
             if journalled.kind is not BatchKind.HELD and place not in recovered.left:
-                self._forward(journal, place, journalled)
+                self._forward(place, journalled)
             if journalled.kind is BatchKind.LATE:
                 continue
             if key in recovered.verdicts or key in recovered.quarantined:
@@ -81,9 +92,9 @@ class Resumption:
             await asyncio.sleep(0)
             verdicts = recovered.verdicts.get(key)
             if verdicts is None:
-                await self._quarantine(journal, batches)
+                await self._quarantine(batches)
             else:
-                await self._deliver(journal, batches, verdicts, recovered.deliveries.get(key, frozenset()))
+                await self._deliver(batches, verdicts, recovered.deliveries.get(key, frozenset()))
         if recovered.batches:
             _logger.info(
                 "Going on with what the journal held.",
@@ -93,8 +104,9 @@ class Resumption:
                     "quarantined_traces": len(recovered.quarantined),
                 },
             )
+        return recovered.alive_unix_nano
 
-    def _forward(self, journal: Journal, place: Place, journalled: JournalledBatch) -> None:
+    def _forward(self, place: Place, journalled: JournalledBatch) -> None:
         """Spans that left at once, and that some exporter has not received."""
         spans = journalled.batch.spans
         self.metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
@@ -102,11 +114,10 @@ class Resumption:
             self.metrics.spans_sent_again.add(len(spans), queue.name)
         held = held_bytes(spans)
         self.limiter.take(held)
-        self.fan_out.forward(spans, held, journal.leaving_receipt(place))
+        self.fan_out.forward(spans, held, self.journal.leaving_receipt(place))
 
     async def _deliver(
         self,
-        journal: Journal,
         batches: Sequence[SpanBatch],
         stored: StoredVerdicts | Additions,
         already: frozenset[str],
@@ -130,13 +141,13 @@ class Resumption:
                 quarantined=stored.quarantined,
             )
             graded = await self.grading.restore(trace, stored)
-        self._export(journal, trace, graded, already)
+        self._export(trace, graded, already)
 
-    async def _quarantine(self, journal: Journal, batches: Sequence[SpanBatch]) -> None:
+    async def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
         """A trace that was being graded in two crashes: it is not graded any more, and a copy stays."""
         trace_id, tenant = batches[0].trace_id, batches[0].tenant
         spans = settled_spans(batches)
-        folder = journal.config.directory / "quarantine"
+        folder = self.journal.config.directory / "quarantine"
         try:
             _keep(folder, trace_id, spans)
         except OSError as error:
@@ -152,12 +163,10 @@ class Resumption:
         graded = await self.grading.grade(trace)
         self.on_runs(graded)
         self.buffer.remember_finished(trace_key(trace_id, tenant), [span[0] for span in spans])
-        journal.add_verdicts(trace, graded, lambda: None)
-        self._export(journal, trace, graded, frozenset())
+        self.journal.add_verdicts(trace, graded, lambda: None)
+        self._export(trace, graded, frozenset())
 
-    def _export(
-        self, journal: Journal, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]
-    ) -> None:
+    def _export(self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]) -> None:
         """Send a trace that was taken out of the buffer, counted for the exporters that are to get it."""
         count = len(trace.spans)
         missing = [queue.name for queue in self.fan_out.queues if queue.name not in already]
@@ -168,7 +177,7 @@ class Resumption:
                 self.metrics.spans_recovered.add(count, name)
         held = held_bytes(trace.spans)
         self.limiter.take(held)
-        self.fan_out.export(graded, held, journal.receipt(trace.trace_id, trace.tenant, already))
+        self.fan_out.export(graded, held, self.journal.receipt(trace.trace_id, trace.tenant, already))
 
 
 def _keep(folder: Path, trace_id: bytes, spans: Sequence[RawSpan]) -> None:

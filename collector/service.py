@@ -93,12 +93,7 @@ class Service:
         parts.watchdog.start()
         await parts.fan_out.start(tasks)
         parts.grading.start(tasks)
-        resumed_unix_nano = 0
-        if parts.journal is not None:
-            recovered = await asyncio.to_thread(parts.journal.open, parts.envelopes)
-            parts.journal.start(tasks)
-            await parts.resumption.resume(recovered, parts.journal)
-            resumed_unix_nano = recovered.alive_unix_nano
+        resumed_unix_nano = 0 if parts.resumption is None else await parts.resumption.resume(tasks)
         if parts.page is not None:
             await parts.page.start()
         for receiver in parts.receivers.values():

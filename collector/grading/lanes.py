@@ -12,9 +12,9 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeAlias, TypeVar
 
 from collector.errors import GradingCutShort
 from collector.grading.grader import Graded, Grader, Needed, Steps, Supplied, advance
@@ -59,69 +59,60 @@ class LoopLane:
 
     grader: Grader
     journal: "Journal | None"
+    _aside: ClassVar[bool] = False
 
     async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
-        """See `Lane`; waits only where `supply` does."""
+        """See `Lane`; in the loop it waits only where `supply` does."""
         steps = self.grader.steps(trace)
-        found = self._advanced(trace, steps)
+        found = await self._run(partial(self._advanced, trace, steps, None))
         while isinstance(found, Needed):
-            found = self._advanced(trace, steps, await supply(found))
+            found = await self._run(partial(self._advanced, trace, steps, await supply(found)))
         return found
 
-    def _advanced(
-        self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None = None
-    ) -> Needed | Graded:
-        if self.journal is None:
-            return advance(steps, supplied)
-        self.journal.begin(trace)
-        found = advance(steps, supplied)
-        self.journal.end()
-        return found
+    async def _run(self, work: Callable[[], _ResultT]) -> _ResultT:
+        return work()
+
+    def _advanced(self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None) -> Needed | Graded:
+        if self.journal is not None:
+            self.journal.begin(trace, aside=self._aside)
+        try:
+            found = advance(steps, supplied)
+            return found if isinstance(found, Needed) else self._left(trace, found)
+        finally:
+            if self.journal is not None:
+                self.journal.end(aside=self._aside)
+
+    def _left(self, trace: FinishedTrace, graded: Graded) -> Graded:
+        """What is returned of a graded trace."""
+        return graded
 
 
 @dataclass
-class ThreadLane:
+class ThreadLane(LoopLane):
     """Grades one trace after the other in a thread, and returns nothing that holds what it was read from.
 
     `grader` is used nowhere else. `form` is what is left of runs, whose lines `read_run` reads.
     """
 
-    grader: Grader
-    journal: "Journal | None"
     form: Form
     read_run: Callable[[bytes], AgentRun]
-    _envelopes: EnvelopeRegistry = field(default_factory=EnvelopeRegistry, init=False)
+    _aside: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        self._envelopes = EnvelopeRegistry()
         self._thread = GradingThread()
         self.close = self._thread.close
 
-    async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
-        """See `Lane`."""
-        steps = self.grader.steps(trace)
-        found = await self._thread.run(partial(self._advanced, trace, steps))
-        while isinstance(found, Needed):
-            found = await self._thread.run(partial(self._advanced, trace, steps, await supply(found)))
-        return found
+    async def _run(self, work: Callable[[], _ResultT]) -> _ResultT:
+        return await self._thread.run(work)
 
-    def _advanced(
-        self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None = None
-    ) -> Needed | Graded:
-        if self.journal is not None:
-            self.journal.begin(trace, aside=True)
-        try:
-            found = advance(steps, supplied)
-            if isinstance(found, Needed):
-                return found
-            compacted = compact(trace, found.trace, self.form, self._envelopes, self.read_run)
-            runs = list(found.trace.graded_runs)
-            found = Graded(compacted, found.tally, found.runs)
-            while runs:  # all at once they would go in one step, which no other thread can interrupt
-                runs.pop()
-            return found
-        finally:
-            if self.journal is not None:
-                self.journal.end(aside=True)
+    def _left(self, trace: FinishedTrace, graded: Graded) -> Graded:
+        compacted = compact(trace, graded.trace, self.form, self._envelopes, self.read_run)
+        runs = list(graded.trace.graded_runs)
+        graded = Graded(compacted, graded.tally, graded.runs)
+        while runs:  # all at once they would be released in one step, which no other thread can interrupt
+            runs.pop()
+        return graded
 
 
 class GradingThread:

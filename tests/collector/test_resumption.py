@@ -60,13 +60,13 @@ async def test_the_loop_turns_between_any_two_graded_traces_and_among_the_unfini
 
     metrics = Metrics()
     journal = Journal(JournalConfig(directory=tmp_path), metrics=metrics, clock=clock)
-    recovered = journal.open(EnvelopeRegistry())
-    journal.start(tasks)
     limiter = MemoryLimiter(1 << 30)
     buffer = TraceBuffer(config=GroupByTraceConfig(), limiter=limiter, metrics=metrics, clock=clock)
     queue = _WatchingQueue(metrics)
     criteria = CriteriaSet([])
     resumption = Resumption(
+        journal=journal,
+        envelopes=EnvelopeRegistry(),
         buffer=buffer,
         grading=GradingStage(
             grader=Grader(criteria=lambda: criteria, clock=clock, instance="test"),
@@ -79,7 +79,7 @@ async def test_the_loop_turns_between_any_two_graded_traces_and_among_the_unfini
         on_runs=lambda graded: None,
     )
     watching = asyncio.create_task(queue.watch())
-    await resumption.resume(recovered, journal)
+    await resumption.resume(tasks)
     watching.cancel()
     await journal.shutdown()
     await tasks.cancel()
@@ -87,6 +87,6 @@ async def test_the_loop_turns_between_any_two_graded_traces_and_among_the_unfini
     turns = list(queue.turns_at.values())
     assert [_batch(trace).spans[0][0] for trace in graded] == list(queue.turns_at)
     assert len(graded) == len(set(turns))
-    assert turns[0] > len(recovered.batches) // 1000
+    assert turns[0] > len([*graded, *unfinished]) // 1000
     assert 2 * len(unfinished) == buffer.spans_held
     assert not tasks.failures

@@ -229,7 +229,7 @@ async def test_what_has_no_room_waits_in_order_and_is_taken_when_there_is_some(
     service: ServiceInLoop,
 ) -> None:
     reading = Reading(service, Progress(0))
-    limiter = service.service.parts.limiter
+    limiter = service.service.parts.finisher.delivery.limiter
     taken = limiter.limit - limiter.used
     limiter.take(taken)
 
