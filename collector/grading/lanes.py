@@ -108,11 +108,11 @@ class ThreadLane(LoopLane):
 
     def _left(self, trace: FinishedTrace, graded: Graded) -> Graded:
         compacted = compact(trace, graded.trace, self.form, self._envelopes, self.read_run)
-        runs = list(graded.trace.graded_runs)
-        graded = Graded(compacted, graded.tally, graded.runs)
-        while runs:  # all at once they would be released in one step, which no other thread can interrupt
-            runs.pop()
-        return graded
+        for runs in (graded.trace.runs, graded.trace.hidden_runs):
+            # All at once they would be released in one step, which no other thread can interrupt.
+            while isinstance(runs, list) and runs:
+                runs.pop()
+        return Graded(compacted, graded.tally, graded.runs)
 
 
 class GradingThread:
