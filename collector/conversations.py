@@ -46,7 +46,7 @@ class ConversationsConfig(BaseModel):
         ge=1,
         le=64 * 1024,
         description="What the calls of all of them may take in memory; the longest quiet ones go first. It "
-        "comes on top of `limit_mib`.",
+        "is in addition to `limit_mib`.",
         examples=[64],
     )
 

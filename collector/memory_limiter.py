@@ -12,7 +12,7 @@ from processors.documents import StrictModel
 
 
 class MemoryLimiterConfig(StrictModel):
-    """`processors.memory_limiter`: how much may be held before senders are told to come back."""
+    """`processors.memory_limiter`: how much may be held before requests are refused retryably."""
 
     limit_mib: int = Field(default=2048, ge=1)
     """Mebibytes of held spans, queues included."""

@@ -91,7 +91,7 @@ class RecordSource(Protocol):
         ...
 
     def has_all(self, trace_id: bytes) -> bool:
-        """Whether all records of the trace come from here."""
+        """Whether all records of the trace are from here."""
         ...
 
 

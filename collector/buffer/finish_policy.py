@@ -5,7 +5,7 @@ is not the last span of its trace even within one request.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,7 +17,6 @@ from processors.model import FinishReason
 SETTLED_SECONDS = 1.0
 """Quiet time of a trace that is evidently over. Exporters that wait for 512 spans send about as often under
 load (`tests/data/root_gaps.json`), and a retry or a second connection changes the order by less."""
-_QUIET_TIMES = ("root_grace", "multi_service_grace", "incomplete_grace", "idle_timeout")
 
 
 class ServiceFinishConfig(BaseModel):
@@ -41,8 +40,8 @@ class GroupByTraceConfig(BaseModel):
     """Quiet time after which a trace with its root, and no span whose parent is missing, is finished.
     `evidence`: 1 s where the trace shows that its runs are over (every call that a model requested has its
     span, and the last turn answers), else `multi_service_grace`, in which a span that ended after the root
-    comes. `auto` learns it for each service from how long after roots spans came: 200 ms to 6 s, and 2 s to
-    begin with. A duration counts whatever the trace shows."""
+    arrives. `auto` learns it for each service from how long after roots spans arrived: 200 ms to 6 s, and
+    2 s to begin with. A duration counts whatever the trace shows."""
     multi_service_grace: Duration = 6.0
     """Instead of `root_grace` where several processes report: more than one `service.name`, or a SERVER,
     CONSUMER or MCP client span; and where there is no evidence. The SDKs send every 5 s."""
@@ -52,12 +51,12 @@ class GroupByTraceConfig(BaseModel):
     idle_timeout: Duration = 300.0
     """Quiet time for a trace without any root. It should be longer than the longest tool call."""
     max_trace_age: PositiveDuration = 3600.0
-    """Time from the first span after which a trace is finished whatever comes."""
+    """Time from the first span after which a trace is finished whatever arrives."""
     max_lateness: Duration = 900.0
-    """A trace whose last end lies longer than this before its last span came is backfill."""
+    """A trace whose last end lies longer than this before its last span arrived is backfill."""
     max_spans_per_trace: int = Field(default=50_000, ge=1)
     max_bytes_per_trace: int = Field(default=64 * 1024 * 1024, ge=1)
-    """Bytes of held spans, with 256 for each span beside its own."""
+    """Bytes of held spans, with 256 for each span in addition to its own."""
     missing_parents: Literal["grade", "not_evaluated"] = "grade"
     """What becomes of runs of a trace that finished as `root_incomplete`."""
     services: Mapping[str, ServiceFinishConfig] = {}
@@ -69,21 +68,6 @@ class GroupByTraceConfig(BaseModel):
         if self.root_grace == EVIDENCE:
             return self.multi_service_grace
         return DEFAULT_WAIT_SECONDS if self.root_grace == AUTO else self.root_grace
-
-    def with_longer_quiet(self, seconds: float) -> Self:
-        """These settings with every quiet time `seconds` longer."""
-
-        def longer(waits: Self | ServiceFinishConfig) -> dict[str, float]:
-            return {
-                name: quiet + seconds
-                for name in _QUIET_TIMES
-                if isinstance(quiet := getattr(waits, name), float)
-            }
-
-        services = {
-            service: waits.model_copy(update=longer(waits)) for service, waits in self.services.items()
-        }
-        return self.model_copy(update={**longer(self), "services": services})
 
 
 class _Waits(NamedTuple):
@@ -109,39 +93,39 @@ class FinishPolicy:
 
         Args:
             config: The waiting times.
-            learned: What stands for `root_grace` where that is `auto`; all but services with their own.
-            verdict_delay: By how much every wait of `config` is longer already, and learned ones are to be.
+            learned: What stands for `root_grace` where that is `auto`; not for services with their own.
+            verdict_delay: By how much every quiet time is longer.
         """
-        values = {name: getattr(config, name) for name in _Waits._fields}
-        if config.root_grace == AUTO:
-            values["root_grace"] = config.fixed_root_grace + verdict_delay
-        elif config.root_grace == EVIDENCE:  # whose longer wait is longer already
-            values["root_grace"] = config.multi_service_grace
+
+        def waits_of(waits: GroupByTraceConfig | ServiceFinishConfig) -> dict[str, float]:
+            return {
+                name: seconds + (0.0 if name == "max_trace_age" else verdict_delay)
+                for name in _Waits._fields
+                if isinstance(seconds := getattr(waits, name), float)
+            }
+
         self._by_evidence = config.root_grace == EVIDENCE
         self._learned = learned
         self._delay = verdict_delay
         self._own_grace = {
             service for service, waits in config.services.items() if waits.root_grace is not None
         }
-        self._default = _Waits(**values)
-        self._by_service: dict[str, _Waits] = {}
-        for service, overrides in config.services.items():
-            values = {
-                name: value for name in _Waits._fields if (value := getattr(overrides, name)) is not None
-            }
-            self._by_service[service] = self._default._replace(**values)
+        fixed = {"root_grace": config.fixed_root_grace + verdict_delay}
+        self._default = _Waits(**{**fixed, **waits_of(config)})
+        self._by_service = {
+            service: self._default._replace(**waits_of(waits)) for service, waits in config.services.items()
+        }
         every = [self._default, *self._by_service.values()]
-        self.shortest_quiet = min(
-            min(waits.root_grace, waits.multi_service_grace, waits.idle_timeout) for waits in every
-        )
+        shortest = [min(each.root_grace, each.multi_service_grace, each.idle_timeout) for each in every]
         if learned is not None:
-            self.shortest_quiet = min(self.shortest_quiet, MIN_WAIT_SECONDS + verdict_delay)
+            shortest.append(MIN_WAIT_SECONDS + verdict_delay)
         if self._by_evidence:
-            self.shortest_quiet = min(self.shortest_quiet, SETTLED_SECONDS + verdict_delay)
-        self.shortest_age = min(waits.max_trace_age for waits in every)
+            shortest.append(SETTLED_SECONDS + verdict_delay)
+        self.shortest_quiet = min(shortest)
+        self.shortest_age = min(each.max_trace_age for each in every)
 
     def deadline(self, trace: HeldTrace) -> tuple[float, FinishReason]:
-        """When `trace` is finished if no further span comes, and for what reason."""
+        """When `trace` is finished if no further span arrives, and for what reason."""
         waits = self._waits(trace.services)
         reason = self.settled_reason(trace)
         quiet = waits.idle_timeout if reason is FinishReason.IDLE else self.grace(trace)
@@ -150,7 +134,7 @@ class FinishPolicy:
         return (due, reason) if due <= oldest else (oldest, FinishReason.MAX_AGE)
 
     def evidence_due(self, trace: HeldTrace) -> float | None:
-        """When to look whether `trace` is settled, if that decides and no further span comes; else None."""
+        """When to look whether `trace` is settled, if that decides and no further span arrives; else None."""
         decides = (
             self._by_evidence
             and trace.has_root
@@ -187,7 +171,7 @@ class FinishPolicy:
         """The reason that unlimited quiet would give.
 
         A span whose parent is remote and absent stands for the root (`root`): the parent may report
-        elsewhere. Beside a root of the trace itself it shows a hole in the trace (`root_incomplete`).
+        elsewhere. Next to a root of the trace itself it shows a hole in the trace (`root_incomplete`).
         """
         if trace.has_root:
             if trace.is_missing_parents or trace.has_remote_root:

@@ -1,7 +1,7 @@
 """Which traces were finished, and which spans they had: so that late spans are known as late.
 
-Compact on purpose, as a hundred thousand traces are kept: a trace is one `bytes`, its latest end and the ids
-of its spans, sorted.
+Compact on purpose, since there are a hundred thousand: a trace is one `bytes`, its latest end and the ids of
+its spans, sorted.
 """
 
 from bisect import bisect_left
@@ -26,8 +26,6 @@ class FinishedTraces:
     trace is still known, so its late spans are still late, but a repeat among them is not recognised.
     `id_bytes` is about what the ids take.
     """
-
-    __slots__ = ("_ids", "_late_ids", "_max_id_bytes", "_max_traces", "_order", "_order_of_ids", "id_bytes")
 
     def __init__(self, max_traces: int = MAX_TRACES, max_id_bytes: int = MAX_ID_BYTES) -> None:
         self._max_traces = max_traces
@@ -88,7 +86,7 @@ class FinishedTraces:
         return 0 < end < read_span_head(span[1])[2]
 
     def add_late_span(self, trace: bytes, span_id: bytes) -> bool:
-        """Remember a span that came after its remembered trace; False if that span was there already."""
+        """Remember a span that is late for its remembered trace; False if that span was there already."""
         if self._ids[trace] is None:
             return True
         if self.had(trace, span_id):

@@ -1,6 +1,6 @@
 """One trace while it is held: its spans by id, and what they show of its shape.
 
-Heads of spans are read when the trace is looked at, each once, not when a span comes: most traces are
+Heads of spans are read when the trace is looked at, each once, not when a span arrives: most traces are
 looked at only once, after they fell quiet.
 """
 
@@ -85,8 +85,8 @@ class HeldTrace:
     def has_root(self) -> bool:
         """Whether a span without a parent is there.
 
-        Where the trace goes on, a span right below the graded part is one as well; but others can come before
-        the run's own, and so there is none as long as the parent of any span is missing.
+        Where the trace goes on, a span right below the graded part is one as well; but others can arrive
+        before the run's own, and so there is none as long as the parent of any span is missing.
         """
         return self._has_root and (self.was_graded is None or not self._missing_parents)
 
@@ -105,7 +105,7 @@ class HeldTrace:
 
         `duplicate` where the bytes of the spans are equal, else `conflict`. The span with the later end
         is kept, then the longer, then the one whose bytes compare greater, then its resource and scope
-        likewise; so the one kept does not depend on which came first.
+        likewise; so which is kept does not depend on their order.
         """
         if held[1] == arrived[1]:
             reason = "duplicate"
@@ -120,7 +120,7 @@ class HeldTrace:
         return held, reason
 
     def root_arrival(self) -> float | None:
-        """When its first root came; None where arrivals are not kept or there is no root."""
+        """When its first root arrived; None where arrivals are not kept or there is no root."""
         if self.arrivals is None:
             return None
         for place, (_, payload, _) in enumerate(self.spans.values()):

@@ -1,7 +1,7 @@
 """The trace buffer: spans in by request, finished traces out.
 
-It groups spans by trace, drops repeats, bounds what it holds, and asks the finish policy when a trace is
-done. All calls happen on the event loop's thread.
+It groups spans by trace, drops repeats, bounds what it holds, and finishes traces by the finish policy. All
+calls happen on the event loop's thread.
 """
 
 from collections import OrderedDict
@@ -49,9 +49,9 @@ HEADS_AT_ONCE = 10_000
 JUDGED_SPANS, JUDGED_BYTES = 1000, 1 << 20
 """A trace with more waits the longer grace: to read it would hold up the loop."""
 TIMES_JUDGED = 4
-"""So often it is looked whether a trace is settled, while span after span comes late."""
+"""How often it is checked whether a trace is settled, while span after span is late."""
 JUDGED_A_SECOND = 100
-"""So many traces of one buffer are read for that: some 7 % of a core. Under more load others wait longer."""
+"""Traces of one buffer that are read for that: some 7 % of a core. Under more load others wait longer."""
 
 _STORED_NANO = 900_000_000_000
 _CAN_GO_ON = frozenset(
@@ -84,7 +84,7 @@ _NOTHING_LEAVES = Admission()
 class TraceBuffer:
     """Holds spans by trace until each trace is finished.
 
-    Every admitted span comes out once, in a `FinishedTrace` or as late, or is dropped and counted as
+    Every admitted span leaves once, in a `FinishedTrace` or as late, or is dropped and counted as
     `duplicate` or `conflict`. A finished trace can go on: spans of it that began after everything that was
     graded are held and finish again, as a trace of their own under the same id; all other spans that arrive
     for a finished trace are late.
@@ -100,7 +100,7 @@ class TraceBuffer:
             before that can become known.
         group: The buffers that share the memory limit; by default a new one.
         source: Where spans are read from in records; these are held there as well, until their trace was
-            delivered, or until the buffer is told to `forget`.
+            delivered, or until `forget`.
         learned: The waits where `root_grace` is `auto`; they learn from what is finished here.
         settled_scopes: Returns the runs of spans that show that their trace is over, else None. Not called
             for what was restored, nor for records of a `source`: were it to crash the process, no one would
@@ -134,7 +134,7 @@ class TraceBuffer:
         self._config = config
         self._learned = learned
         self._gaps = None if learned is None else GapWatch(learned)
-        self._policy = policy or FinishPolicy(config.with_longer_quiet(verdict_delay), learned, verdict_delay)
+        self._policy = policy or FinishPolicy(config, learned, verdict_delay)
         self._verdict_delay = verdict_delay
         self._settled_scopes = settled_scopes
         self._judging_since = 0.0
@@ -200,7 +200,7 @@ class TraceBuffer:
         return max(self.finish_clock.outages.end_unix_nano, self._refused.last_unix_nano)
 
     def admit(self, batches: Sequence[SpanBatch], record: int | None = None) -> Admission:
-        """Take all spans of one request, or none. `record` is the one of the source that they came in.
+        """Take all spans of one request, or none. `record` is the one of the source that they were read from.
 
         Raises:
             Overloaded: there is no room now. The caller passes the batches to `note_refused`.
@@ -221,7 +221,7 @@ class TraceBuffer:
             needed += size
             total += len(spans)
             steps.append((batch, key, size))
-        reserved = needed if self.streams else 0  # for what leaves at once, beside the copies
+        reserved = needed if self.streams else 0  # for what leaves at once, in addition to the copies
         self._acquire(needed + reserved + unopened * self._trace_bytes, batches)
 
         arrival = self.finish_clock.now()
@@ -262,7 +262,7 @@ class TraceBuffer:
         if reserved:
             leaving = sum(held_bytes(batch.spans) for batch in fresh)
             self._limiter.release(reserved - leaving)
-        if unopened:  # a trace that stood in the request twice was counted twice
+        if unopened:  # a trace that was in the request twice was counted twice
             self._limiter.release(unopened * self._trace_bytes)
         return Admission(late, fresh, continued) if late or fresh or continued else _NOTHING_LEAVES
 
@@ -305,7 +305,7 @@ class TraceBuffer:
         return spans_held
 
     def has_finished(self, batch: SpanBatch) -> bool:
-        """Whether the trace of `batch` is finished and remembered, so that its spans come late."""
+        """Whether the trace of `batch` is finished and remembered, so that its spans are late."""
         return _key(batch) in self._finished
 
     def remember_finished(self, key: bytes, span_ids: Iterable[bytes], latest_end: int = 0) -> None:
@@ -417,7 +417,7 @@ class TraceBuffer:
         return finished
 
     def oldest_arrival_unix_nano(self) -> int | None:
-        """When the oldest of the held spans came; None if none is held."""
+        """When the oldest of the held spans arrived; None if none is held."""
         return next(iter(self._held_since.values()), None)
 
     def _acquire(self, needed: int, batches: Sequence[SpanBatch]) -> None:
@@ -444,7 +444,7 @@ class TraceBuffer:
         return trace
 
     def _add(self, trace: HeldTrace, arrived: Sequence[RawSpan], size: int, arrival: float) -> int:
-        """Hold what arrived; how many spans came for the first time."""
+        """Hold what arrived; how many spans arrived for the first time."""
         spans = trace.spans
         held_before = len(spans)
         has_conflict = False
@@ -457,7 +457,7 @@ class TraceBuffer:
             else:
                 spans[span_id] = span
         if len(spans) == held_before and not has_conflict:
-            return 0  # a sender that repeats itself says nothing new: the trace is as quiet as before
+            return 0  # nothing new from a sender that repeats itself: the trace is as quiet as before
         trace.last_arrival = arrival
         trace.is_judged = trace.is_settled = False
         trace.last_unix_nano = self.finish_clock.unix_nano

@@ -197,7 +197,7 @@ class GradingPool(WorkerLanes):
             raise WorkerDied("the worker process ended")
 
     def _next(self) -> list[_Job]:
-        """The next traces to be graded; if there is none, `_arrived` says when to ask again."""
+        """The next traces to be graded; if there is none, `_arrived` is set when there is."""
         jobs: list[_Job] = []
         spans = size = 0
         while self._waiting:

@@ -21,14 +21,14 @@ from processors.model import PriceTable
 from processors.shapes import Dialect
 
 CRITERIA, TRACES = b"C", b"T"
-"""The first byte of a message says what follows: criteria, which are not answered, or traces."""
+"""The first byte of a message: criteria follow, which are not answered, or traces."""
 
 
 class CriteriaTexts(Protocol):
     """Criteria as the texts of their files; it can be pickled."""
 
     def read(self) -> CriteriaSet:
-        """The criteria that they say."""
+        """The criteria in them."""
         ...
 
 
@@ -72,7 +72,7 @@ class WorkerSettings:
 
 
 class _ServiceClock(SystemClock):
-    """Tells the time of the service as of its last message."""
+    """The time of the service as of its last message."""
 
     def __init__(self) -> None:
         self.now_unix_nano = 0

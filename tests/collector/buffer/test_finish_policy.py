@@ -151,13 +151,16 @@ def test_other_settings_are_refused(settings: Mapping[str, object]) -> None:
         GroupByTraceConfig.model_validate(settings)
 
 
-def test_longer_quiet_is_longer_for_every_service_and_changes_no_age() -> None:
-    written = GroupByTraceConfig.model_validate(
-        {"root_grace": "1s", "max_trace_age": "1m", "services": {"slow": {"idle_timeout": "10m"}}}
+def test_a_verdict_delay_makes_every_quiet_time_longer_and_changes_no_age() -> None:
+    config = GroupByTraceConfig.model_validate(
+        {"root_grace": "1s", "max_trace_age": "1h", "services": {"slow": {"idle_timeout": "10m"}}}
     )
+    policy = FinishPolicy(config, verdict_delay=5)
 
-    longer = written.with_longer_quiet(5)
+    def quiet(**shown: Any) -> float:
+        return policy.deadline(View(**shown))[0] - 130
 
-    assert (6.0, 11.0, 15.0) == (longer.root_grace, longer.multi_service_grace, longer.incomplete_grace)
-    assert (305.0, 60.0) == (longer.idle_timeout, longer.max_trace_age)
-    assert (605.0, None) == (longer.services["slow"].idle_timeout, longer.services["slow"].root_grace)
+    assert (6.0, 11.0) == (quiet(has_root=True), quiet(has_root=True, is_distributed=True))
+    assert (15.0, 305.0) == (quiet(has_root=True, is_missing_parents=True), quiet())
+    assert (6.0, 605.0) == (quiet(has_root=True, services=("slow",)), quiet(services=("slow",)))
+    assert (3600.0, 6.0) == (policy.shortest_age, policy.shortest_quiet)
