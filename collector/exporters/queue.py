@@ -7,6 +7,7 @@ from collector.clock import Clock
 from collector.exporters.counts import QueueCounts
 from collector.exporters.delivery import Delivery, SpanQueue
 from collector.exporters.request import ExportRequest, QueuedTrace
+from collector.exporters.sink import Sink
 from collector.telemetry import RateLimitedLogger
 
 _logger = logging.getLogger(__name__)
@@ -15,15 +16,16 @@ _logger = logging.getLogger(__name__)
 class DeliveryQueue(SpanQueue):
     """Holds deliveries until each of their spans is forwarded or dropped."""
 
-    def __init__(self, name: str, counts: QueueCounts, clock: Clock, *, is_required: bool) -> None:
-        super().__init__(name, is_required=is_required)
+    def __init__(self, sink: Sink, counts: QueueCounts, clock: Clock, *, is_required: bool) -> None:
+        super().__init__(sink.name, is_required=is_required)
+        self.sink = sink
         self.counts = counts
+        self.log = RateLimitedLogger(_logger, clock)
         self.waiting_spans = 0
         self.waiting_bytes = 0
         self._held: dict[QueuedTrace, None] = {}  # in order of arrival
         self._waiting: deque[QueuedTrace] = deque()
         self._is_closed = False
-        self._log = RateLimitedLogger(_logger, clock)
 
     @property
     def held_spans(self) -> int:
@@ -55,8 +57,8 @@ class DeliveryQueue(SpanQueue):
         if self._is_closed and not delivery.is_stored_elsewhere:
             self._drop(trace, trace.unsettled_spans, "shutdown")
             items = self.counts.items.capitalize()
-            self._log.warning(
-                "late", f"{items} arrived after the shutdown and were dropped.", exporter=self.name
+            self.log.warning(
+                "late", f"{items} arrived after the shutdown and were dropped.", **self.sink.where
             )
 
     def turn_away(self, count: int) -> None:
@@ -118,10 +120,10 @@ class DeliveryQueue(SpanQueue):
         while self._waiting and self._waiting[0].is_given_up:
             self._waiting.popleft()
         if span_count:
-            self._log.warning(
+            self.log.warning(
                 "queue_full",
                 f"There is no room; the oldest {self.counts.items} of a queue are dropped.",
-                exporter=self.name,
+                **self.sink.where,
                 **{self.counts.items: span_count},
             )
         return freed

@@ -1,7 +1,6 @@
 """Sends a request until the backend has answered it; by default it never gives up."""
 
 import asyncio
-import logging
 from random import Random
 
 from collector.clock import Clock, ends_within
@@ -9,16 +8,12 @@ from collector.errors import ExportError, PermanentExportError, RetryableExportE
 from collector.exporters.exporter import ExportResponse
 from collector.exporters.queue import DeliveryQueue
 from collector.exporters.request import ExportRequest
-from collector.exporters.sink import Sink
 from collector.exporters.span_exporter_config import RetryConfig
-from collector.telemetry import RateLimitedLogger
 
 MAX_RETRY_AFTER_SECONDS = 300.0
 """A backend's own delay counts up to this: a wrong clock over there must not stop deliveries for days."""
 _OUTAGE_SECONDS = 5.0
 """Without any answer for so long, the next one ends an outage."""
-
-_logger = logging.getLogger(__name__)
 
 
 class BackOff:
@@ -45,12 +40,11 @@ class BackOff:
 class Retry:
     """Attempts requests, several at a time, and settles in `queue` what became of them."""
 
-    def __init__(
-        self, queue: DeliveryQueue, sink: Sink, config: RetryConfig, clock: Clock, random: Random
-    ) -> None:
+    def __init__(self, queue: DeliveryQueue, config: RetryConfig, clock: Clock, random: Random) -> None:
         self._queue = queue
         self._counts = queue.counts
-        self._sink = sink
+        self._sink = queue.sink
+        self._log = queue.log
         self._config = config
         self._clock = clock
         self._random = random
@@ -60,7 +54,6 @@ class Retry:
         self._deadline = 0.0
         self._worth_trying = asyncio.Event()
         """An outage is over, or the queue closes; another event each time."""
-        self._log = RateLimitedLogger(_logger, clock)
 
     def close(self, deadline: float) -> None:
         """Try now what backs off, and again until `deadline`."""

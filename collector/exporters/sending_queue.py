@@ -49,11 +49,10 @@ class SendingQueue(DeliveryQueue):
         random: Random | None = None,
         dead_letters: DeadLetterBox | None = None,
     ) -> None:
-        super().__init__(sink.name, counts, clock, is_required=is_required)
+        super().__init__(sink, counts, clock, is_required=is_required)
         self._batcher = Batcher(self, config.batch, clock)
-        self._retry = Retry(self, sink, retry, clock, random or Random())
-        self._sender = Refusals(self, self._retry, sink, dead_letters, clock)
-        self._where = sink.where
+        self._retry = Retry(self, retry, clock, random or Random())
+        self._sender = Refusals(self, self._retry, dead_letters)
         self._num_consumers = config.num_consumers
         self._consumers: list[asyncio.Task[None]] = []
         self._shutting_down = asyncio.Lock()
@@ -95,13 +94,13 @@ class SendingQueue(DeliveryQueue):
                 _logger.info(
                     f"{items.capitalize()} are not delivered yet: they stay in the journal, or where they "
                     "were read from.",
-                    extra={**self._where, items: stored},
+                    extra={**self.sink.where, items: stored},
                 )
             if lost:
                 _logger.error(
                     f"{items.capitalize()} could not be delivered before the shutdown deadline and are "
                     "dropped.",
-                    extra={**self._where, items: lost},
+                    extra={**self.sink.where, items: lost},
                 )
 
     async def _consume(self) -> None:

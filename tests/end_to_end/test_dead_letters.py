@@ -177,7 +177,7 @@ async def test_old_lines_are_removed_at_the_start_and_counted(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["missing.jsonl", "--to", "debug"], '"debug" takes neither spans nor log records'),
+        (["missing.jsonl", "--to", "debug"], '"debug" accepts neither spans nor log records'),
         (["missing.jsonl", "--to", "otlp"], 'there is no exporter "otlp"'),
     ],
 )
