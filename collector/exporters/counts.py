@@ -39,7 +39,7 @@ class QueueCounts:
         self.held -= count
         self.turn_away(count, reason)
 
-    def turn_away(self, count: int, reason: str = "queue_full") -> None:
+    def turn_away(self, count: int, reason: str) -> None:
         """Count as not delivered what was never held."""
         self._dropped.add(count, reason, self._exporter)
 

@@ -5,7 +5,6 @@ Their bytes are taken from the service's one budget.
 """
 
 import asyncio
-import logging
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,7 +20,6 @@ from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import Sink
 from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig
 from collector.exporters.writer_thread import WriterThread
-from collector.telemetry import RateLimitedLogger
 from collector.trace import CountedReceipt, GradedTrace, Receipt
 from processors.annotation import format_run
 from processors.documents import StrictModel
@@ -39,8 +37,6 @@ _NO_ENVELOPE = Envelope(b"", b"")
 _QUEUE = SendingQueueConfig(
     num_consumers=1, batch=BatchConfig(flush_timeout=0, max_spans=_RUNS_AT_ONCE, max_bytes=8 * 1024 * 1024)
 )
-
-_logger = logging.getLogger(__name__)
 
 
 class RunWriterConfig(StrictModel):
@@ -70,11 +66,9 @@ class RunWriter(ABC):
         self._own_bytes = max(context.limiter.limit // _OWN_SHARE, _OWN_BYTES)
         self._held_bytes = 0
         self._clock = context.clock
-        self._counts = QueueCounts("runs", name, context.metrics.results_dropped, _DROP_REASONS)
-        self._queue = SendingQueue(
-            Sink(name, endpoint, self._send), _QUEUE, RetryConfig(), counts=self._counts, clock=context.clock
-        )
-        self._log = RateLimitedLogger(_logger, context.clock)
+        counts = QueueCounts("runs", name, context.metrics.results_dropped, _DROP_REASONS)
+        sink = Sink(name, endpoint, self._send)
+        self._queue = SendingQueue(sink, _QUEUE, RetryConfig(), counts=counts, clock=context.clock)
         self._arrived: deque[tuple[GradedRun, Receipt | None]] = deque()
         self._formatting: Sequence[Receipt | None] = ()
         self._has_arrived = asyncio.Event()
@@ -192,8 +186,10 @@ class RunWriter(ABC):
         """Count runs that never entered the queue as dropped."""
         if not receipts:
             return
-        self._counts.turn_away(len(receipts), reason)
-        self._log.warning(reason, "Graded runs were dropped.", exporter=self.name, runs=len(receipts))
+        self._queue.turn_away(len(receipts), reason)
+        self._queue.log.warning(
+            reason, "Graded runs were dropped.", runs=len(receipts), **self._queue.sink.where
+        )
         for receipt in receipts:
             if receipt is not None:
                 receipt.delivered(self.name)
