@@ -56,15 +56,22 @@ class Progress:
         self, max_bytes: int = MAX_METADATA_BYTES, *, is_open: bool, in_work: Collection[bytes]
     ) -> Commit:
         """The same, committed by the present member; see `OffsetTracker.commit`."""
-        return _commit(self.offset, self.unix_milli, self.done, max_bytes, _marks(is_open, in_work))
+        return _commit(self.offset, self.unix_milli, self.done, max_bytes, is_open, in_work)
 
 
 def _commit(
-    offset: int, unix_milli: int | None, done: Iterable[tuple[int, int]], max_bytes: int, marks: str
+    offset: int,
+    unix_milli: int | None,
+    done: Iterable[tuple[int, int]],
+    max_bytes: int,
+    is_open: bool,
+    in_work: Collection[bytes],
 ) -> Commit:
     """A commit with as many ranges of `done` as fit."""
     time = _NO_TIME if unix_milli is None else f"{max(unix_milli, 0):x}"
     text = f"{_VERSION} {time} "
+    words = [*([_IS_OPEN] if is_open else []), *sorted(trace_id.hex() for trace_id in in_work)]
+    marks = f" {','.join(words)}" if words else ""
     steps: list[str] = []
     size = len(text) + len(marks)
     position = offset
@@ -76,13 +83,6 @@ def _commit(
         steps.append(step)
         position = stop
     return Commit(offset, text + ",".join(steps) + marks)
-
-
-def _marks(is_open: bool, in_work: Collection[bytes]) -> str:
-    """What follows the offsets: whether a member has the partition, and what it is grading."""
-    words = [_IS_OPEN] if is_open else []
-    words += sorted(trace_id.hex() for trace_id in in_work)
-    return f" {','.join(words)}" if words else ""
 
 
 def read_progress(offset: int, metadata: str | None) -> Progress:
@@ -194,7 +194,7 @@ class OffsetTracker:
         Offsets that do not fit there are left out: they would be delivered again.
         """
         time = self._times[self._head] if self._head < len(self._times) else self._last_milli
-        return _commit(self.offset, time, self._done(), max_bytes, _marks(is_open, in_work))
+        return _commit(self.offset, time, self._done(), max_bytes, is_open, in_work)
 
     def _done(self) -> Iterator[tuple[int, int]]:
         """The ranges of offsets beyond the first open one that are done, each without its end."""
