@@ -11,13 +11,7 @@ from typing import Final
 from collector.errors import ContentRefusedError
 from collector.exporters.exporter import SpanExporterType
 from collector.exporters.http_client import RefusedCallError
-from collector.exporters.score_exporter import (
-    Score,
-    ScoreBackend,
-    ScoreExporter,
-    ScoreExporterConfig,
-    Sent,
-)
+from collector.exporters.score_exporter import Score, ScoreBackend, ScoreExporter, ScoreExporterConfig, Sent
 from processors.model import JsonObject, JsonValue, json_text, time_text
 
 _TRACES = "/api/3.0/mlflow/traces/tr-"

@@ -109,8 +109,7 @@ class OtlpGrpcExporter:
         """Create the channel; it connects when the first request is sent."""
         self._channel = self._new_channel()
         self._threads = ThreadPoolExecutor(
-            self._config.sending_queue.num_consumers + RESULT_QUEUES,
-            thread_name_prefix=f"export-{self.name}",
+            self._config.sending_queue.num_consumers + RESULT_QUEUES, thread_name_prefix=f"export-{self.name}"
         )
 
     async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:

@@ -8,13 +8,7 @@ from collections.abc import Sequence
 
 from collector.exporters.exporter import SpanExporterType
 from collector.exporters.http_client import RefusedCallError
-from collector.exporters.score_exporter import (
-    Score,
-    ScoreBackend,
-    ScoreExporter,
-    ScoreExporterConfig,
-    Sent,
-)
+from collector.exporters.score_exporter import Score, ScoreBackend, ScoreExporter, ScoreExporterConfig, Sent
 from processors.model import JsonObject, JsonValue
 
 _PATH = "/v1/span_annotations"

@@ -183,11 +183,7 @@ class OffsetTracker:
             self._head = 0
 
     def commit(
-        self,
-        max_bytes: int = MAX_METADATA_BYTES,
-        *,
-        is_open: bool = False,
-        in_work: Collection[bytes] = (),
+        self, max_bytes: int = MAX_METADATA_BYTES, *, is_open: bool = False, in_work: Collection[bytes] = ()
     ) -> Commit:
         """What to commit now, with metadata of at most `max_bytes`; see `Progress` for the rest.
 
