@@ -1,6 +1,7 @@
 """When spans leave the queue: once a request is full, or the oldest has waited long enough."""
 
 import asyncio
+from dataclasses import dataclass, field
 
 from collector.clock import Clock, ends_within
 from collector.exporters.queue import DeliveryQueue
@@ -8,17 +9,17 @@ from collector.exporters.request import ExportRequest
 from collector.exporters.span_exporter_config import BatchConfig
 
 
+@dataclass(slots=True, eq=False)
 class Batcher:
     """Gathers what is in a queue into requests."""
 
-    def __init__(self, queue: DeliveryQueue, config: BatchConfig, clock: Clock) -> None:
-        self._queue = queue
-        self._config = config
-        self._clock = clock
-        self._arrived = asyncio.Event()
-        self._full = asyncio.Event()
-        self._gathering = asyncio.Lock()
-        self._is_closing = False
+    queue: DeliveryQueue
+    config: BatchConfig
+    clock: Clock
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _full: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _gathering: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _is_closing: bool = field(default=False, init=False)
 
     def notify(self) -> None:
         """Something was put into the queue."""
@@ -34,7 +35,7 @@ class Batcher:
 
     async def next_request(self) -> ExportRequest | None:
         """The next request once it is due; None once the batcher is closed and the queue empty."""
-        queue, config = self._queue, self._config
+        queue, config = self.queue, self.config
         async with self._gathering:
             while True:
                 while not queue.has_waiting:
@@ -44,12 +45,12 @@ class Batcher:
                     await self._arrived.wait()
                 if not self._is_full and not self._is_closing:
                     self._full.clear()
-                    await ends_within(config.flush_timeout, self._full.wait(), self._clock)
+                    await ends_within(config.flush_timeout, self._full.wait(), self.clock)
                 request = queue.take(config.max_spans, config.max_bytes)
                 if request.span_count:
                     return request
 
     @property
     def _is_full(self) -> bool:
-        queue, config = self._queue, self._config
+        queue, config = self.queue, self.config
         return queue.waiting_spans >= config.max_spans or queue.waiting_bytes >= config.max_bytes

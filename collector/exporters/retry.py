@@ -1,6 +1,7 @@
 """Sends a request until the backend has answered it; by default it never gives up."""
 
 import asyncio
+from dataclasses import dataclass, field
 from random import Random
 
 from collector.clock import Clock, ends_within
@@ -16,44 +17,39 @@ _OUTAGE_SECONDS = 5.0
 """Without any answer for so long, the next one ends an outage."""
 
 
+@dataclass(slots=True, eq=False)
 class BackOff:
     """The waits of one request, one after the other."""
 
-    __slots__ = ("_config", "_interval", "_random")
-
-    def __init__(self, config: RetryConfig, random: Random) -> None:
-        self._config = config
-        self._random = random
-        self._interval = min(config.initial_interval, config.max_interval)
+    config: RetryConfig
+    random: Random
+    _interval: float = field(default=0.0, init=False)
 
     def next_wait(self, retry_after_seconds: float | None = None) -> float:
         """Seconds until the next attempt; the backend's own delay wins where it gave one."""
-        config = self._config
-        interval = self._interval
-        self._interval = min(interval * config.multiplier, config.max_interval)
+        config = self.config
+        interval = min(self._interval or config.initial_interval, config.max_interval)
+        self._interval = interval * config.multiplier
         if retry_after_seconds is not None:
             return min(max(retry_after_seconds, 0.0), MAX_RETRY_AFTER_SECONDS)
         spread = config.randomization_factor
-        return interval * self._random.uniform(1 - spread, 1 + spread)
+        return interval * self.random.uniform(1 - spread, 1 + spread)
 
 
+@dataclass(slots=True, eq=False)
 class Retry:
     """Attempts requests, several at a time, and settles in `queue` what became of them."""
 
-    def __init__(self, queue: DeliveryQueue, config: RetryConfig, clock: Clock, random: Random) -> None:
-        self._queue = queue
-        self._counts = queue.counts
-        self._sink = queue.sink
-        self._log = queue.log
-        self._config = config
-        self._clock = clock
-        self._random = random
-        self._backing_off: list[ExportRequest] = []
-        self._failing_since: float | None = None
-        self._closing = asyncio.Event()
-        self._deadline = 0.0
-        self._worth_trying = asyncio.Event()
-        """An outage is over, or the queue closes; another event each time."""
+    queue: DeliveryQueue
+    config: RetryConfig
+    clock: Clock
+    random: Random
+    _backing_off: list[ExportRequest] = field(default_factory=list, init=False)
+    _failing_since: float | None = field(default=None, init=False)
+    _closing: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _deadline: float = field(default=0.0, init=False)
+    _worth_trying: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    """An outage is over, or the queue closes; another event each time."""
 
     def close(self, deadline: float) -> None:
         """Try now what backs off, and again until `deadline`."""
@@ -72,8 +68,8 @@ class Retry:
         Raises:
             PermanentExportError: the backend refused it for good; nothing of it is settled.
         """
-        started = self._clock.monotonic()
-        back_off = BackOff(self._config, self._random)
+        started = self.clock.monotonic()
+        back_off = BackOff(self.config, self.random)
         while True:
             request.discard_given_up()
             if not request.span_count:
@@ -81,7 +77,7 @@ class Retry:
             try:
                 response = await self._attempt(request)
             except PermanentExportError:
-                self._counts.attempt("refused")
+                self.queue.counts.attempt("refused")
                 self._note_answer()
                 raise
             except ExportError as error:
@@ -90,16 +86,16 @@ class Retry:
                 self._settle(request, response)
                 self._note_answer()
                 return
-            self._counts.attempt("retry")
+            self.queue.counts.attempt("retry")
             is_closing = self._closing.is_set()
             retry_after = getattr(failure, "retry_after_seconds", None)
             wait = back_off.next_wait(retry_after)
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             if self._failing_since is None:
                 self._failing_since = now
-            limit = self._config.max_elapsed_time
+            limit = self.config.max_elapsed_time
             if limit and now + wait - started > limit:
-                self._queue.drop(request, "max_elapsed_time")
+                self.queue.drop(request, "max_elapsed_time")
                 self._log_failure("gave_up", "could not be delivered in time and are dropped", failure)
                 return
             self._log_failure("failing", "cannot be delivered now; they are held and sent again", failure)
@@ -107,24 +103,24 @@ class Retry:
             try:
                 if is_closing:
                     # The last waits are cut so that there is an attempt left before the deadline.
-                    await self._clock.sleep(min(wait, max((self._deadline - now) / 2, 0.1)))
+                    await self.clock.sleep(min(wait, max((self._deadline - now) / 2, 0.1)))
                 else:
                     wakes = self._worth_trying if retry_after is None else self._closing
-                    await ends_within(wait, wakes.wait(), self._clock)
+                    await ends_within(wait, wakes.wait(), self.clock)
             finally:
                 self._backing_off.remove(request)
             if self._closing.is_set() and not is_closing:
-                back_off = BackOff(self._config, self._random)
+                back_off = BackOff(self.config, self.random)
 
     async def _attempt(self, request: ExportRequest) -> ExportResponse:
         request.mark_on_wire(1)
         try:
-            return await self._sink.send(request)
+            return await self.queue.sink.send(request)
         except ExportError:
             raise
         except Exception as error:  # one request: whatever an exporter does, its spans are not lost
-            self._log.exception(
-                "exporter_failed", "An exporter failed unexpectedly.", exporter=self._sink.name
+            self.queue.log.exception(
+                "exporter_failed", "An exporter failed unexpectedly.", exporter=self.queue.sink.name
             )
             raise RetryableExportError(f"{type(error).__name__}: {error}") from error
         finally:
@@ -132,17 +128,17 @@ class Retry:
 
     def _settle(self, request: ExportRequest, response: ExportResponse) -> None:
         rejected = min(max(response.rejected_spans, 0), request.span_count)
-        self._queue.forward(request, rejected)
-        self._counts.attempt("partial_success" if rejected else "success")
+        self.queue.forward(request, rejected)
+        self.queue.counts.attempt("partial_success" if rejected else "success")
         if rejected or response.message:
-            items = self._counts.items
-            self._log.warning(
+            items = self.queue.counts.items
+            self.queue.log.warning(
                 "partial_success",
                 f"A backend accepted a request but not all of its {items}."
                 if rejected
                 else "A backend sent a warning.",
                 error=response.message,
-                **self._sink.where,
+                **self.queue.sink.where,
                 **{f"rejected_{items}": rejected},
             )
 
@@ -153,26 +149,26 @@ class Retry:
         """
         if self._failing_since is None:
             return
-        seconds = self._clock.monotonic() - self._failing_since
+        seconds = self.clock.monotonic() - self._failing_since
         self._failing_since = None
         if seconds >= _OUTAGE_SECONDS:
             self._worth_trying.set()
             self._worth_trying = asyncio.Event()
-        self._log.info(
+        self.queue.log.info(
             "recovered",
             "A backend answers again.",
             seconds=round(seconds, 1),
-            **self._sink.where,
-            **{f"queued_{self._counts.items}": self._counts.held},
+            **self.queue.sink.where,
+            **{f"queued_{self.queue.counts.items}": self.queue.counts.held},
         )
 
     def _log_failure(self, reason: str, outcome: str, failure: ExportError) -> None:
-        items = self._counts.items
-        self._log.warning(
+        items = self.queue.counts.items
+        self.queue.log.warning(
             reason,
             f"{items.capitalize()} {outcome}.",
             error=str(failure),
-            queued_bytes=self._counts.queued_bytes,
-            **self._sink.where,
-            **{f"queued_{items}": self._counts.held},
+            queued_bytes=self.queue.counts.queued_bytes,
+            **self.queue.sink.where,
+            **{f"queued_{items}": self.queue.counts.held},
         )

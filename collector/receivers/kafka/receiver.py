@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,25 +70,19 @@ class _Assignment(NamedTuple):
     is_out_of_range: bool = False
 
 
+@dataclass(eq=False)
 class KafkaReceiver:
-    """Reads the partitions that the group assigns to this process, and commits what was delivered.
+    """Reads the partitions that the group assigns to this process, and commits what was delivered."""
 
-    Args:
-        config: What to read, and from where.
-        consumer: Where the records go.
-        metrics: Counts what happens.
-        clock: Intervals and deadlines.
-    """
+    config: KafkaReceiverConfig
+    consumer: RecordConsumer
+    """Where the records go."""
+    metrics: Metrics
+    clock: Clock
 
-    def __init__(
-        self, config: KafkaReceiverConfig, consumer: RecordConsumer, metrics: Metrics, clock: Clock
-    ) -> None:
-        self.config = config
-        self._consumer = consumer
-        self._metrics = metrics
-        self._clock = clock
-        self._log = RateLimitedLogger(_logger, clock)
-        self._keys = TrustedKeys(None, clock)
+    def __post_init__(self) -> None:
+        self._log = RateLimitedLogger(_logger, self.clock)
+        self._keys = TrustedKeys(None, self.clock)
         self._partitions: dict[int, ReadPartition] = {}
         self._inbox: deque[Sequence[Message]] = deque()
         self._arrived = asyncio.Event()
@@ -105,15 +100,16 @@ class KafkaReceiver:
         self._room = threading.Semaphore(_BATCHES_AHEAD)
         self._commands: SimpleQueue[Callable[[Consumer], None]] = SimpleQueue()
         for counter, values in (
-            (metrics.kafka_records, ("admitted", "delivered_before", "malformed", "oversized")),
-            (metrics.kafka_untrusted_keys, ("missing", "foreign")),
-            (metrics.kafka_rebalances, ("assigned", "revoked", "lost")),
-            (metrics.kafka_commits, ("success", "failure")),
+            (self.metrics.kafka_records, ("admitted", "delivered_before", "malformed", "oversized")),
+            (self.metrics.kafka_untrusted_keys, ("missing", "foreign")),
+            (self.metrics.kafka_rebalances, ("assigned", "revoked", "lost")),
+            (self.metrics.kafka_commits, ("success", "failure")),
         ):
             for value in values:
                 counter.add(0, value)
-        metrics.kafka_partitions.read_from(lambda: len(self._partitions), "assigned")
-        metrics.kafka_partitions.read_from(lambda: len(self._partitions) if self._is_paused else 0, "paused")
+        partitions = self.metrics.kafka_partitions
+        partitions.read_from(lambda: len(self._partitions), "assigned")
+        partitions.read_from(lambda: len(self._partitions) if self._is_paused else 0, "paused")
 
     @property
     def endpoint(self) -> str:
@@ -124,7 +120,7 @@ class KafkaReceiver:
         """Create the client, whether or not any broker answers; raises `StartupError` if that fails."""
         self._thread = ClientThread("read from kafka", self._run)
         with startup_errors("receivers.kafka"):
-            self._keys = TrustedKeys(_partition_of(self.config.partitioner), self._clock)
+            self._keys = TrustedKeys(_partition_of(self.config.partitioner), self.clock)
             self._client = self._new_client()
         tasks.create_task(self._take_in(), name="take in records")
         tasks.create_task(self._tick(), name="commit offsets")
@@ -136,14 +132,14 @@ class KafkaReceiver:
 
     async def shutdown(self, deadline: float) -> None:
         """Leave the group: what is held is read again by another member. Safe before `start` and twice."""
-        self._deadline = deadline = min(deadline, self._clock.monotonic() + 2 * REVOKE_SECONDS)
+        self._deadline = deadline = min(deadline, self.clock.monotonic() + 2 * REVOKE_SECONDS)
         client, self._client = self._client, None
         if client is None:
             return
         self._thread.stop()
         if not self._thread.is_started:
             client.close()
-        elif not await self._thread.join(deadline, self._clock):
+        elif not await self._thread.join(deadline, self.clock):
             _logger.error("The Kafka group could not be left in time.")
 
     # On the loop.
@@ -154,13 +150,13 @@ class KafkaReceiver:
             self._arrived.clear()
             if not self._inbox:
                 await self._arrived.wait()
-            turn_ends = self._clock.monotonic() + _TURN_SECONDS
+            turn_ends = self.clock.monotonic() + _TURN_SECONDS
             messages = self._inbox.popleft()
             for message in messages:
                 self._take(message)
-                if self._clock.monotonic() >= turn_ends:
-                    await self._clock.sleep(0)
-                    turn_ends = self._clock.monotonic() + _TURN_SECONDS
+                if self.clock.monotonic() >= turn_ends:
+                    await self.clock.sleep(0)
+                    turn_ends = self.clock.monotonic() + _TURN_SECONDS
             if len(messages) < _BATCH_RECORDS:  # else more wait
                 for partition in self._partitions.values():
                     partition.caught_up()
@@ -185,20 +181,20 @@ class KafkaReceiver:
     async def _tick(self) -> None:
         """Between records: retry what found no room, pause and resume reading, commit offsets."""
         while True:
-            await self._clock.sleep(_TICK_SECONDS)
+            await self.clock.sleep(_TICK_SECONDS)
             for partition in self._partitions.values():
                 partition.retry()
             self._pause_or_resume()
             is_doubtful = any(partition.is_doubtful for partition in self._partitions.values())
             self._poll_seconds = _SHORT_POLL_SECONDS if is_doubtful else _POLL_SECONDS
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             if now >= self._next_commit:
                 self._next_commit = now + _COMMIT_SECONDS
                 self._commit()
 
     def _pause_or_resume(self) -> None:
-        must_pause = not self._consumer.has_room or any(each.waiting for each in self._partitions.values())
-        now = self._clock.monotonic()
+        must_pause = not self.consumer.has_room or any(each.waiting for each in self._partitions.values())
+        now = self.clock.monotonic()
         if must_pause:
             self._pause_ends = now + _PAUSE_SECONDS
         if must_pause == self._is_paused or (not must_pause and now < self._pause_ends):
@@ -230,21 +226,21 @@ class KafkaReceiver:
             partition = ReadPartition(
                 number=each.number,
                 progress=each.progress,
-                consumer=self._consumer,
+                consumer=self.consumer,
                 partition_count=partition_count,
                 keys=self._keys,
                 max_record_bytes=self.config.max_record_bytes,
-                metrics=self._metrics,
-                clock=self._clock,
+                metrics=self.metrics,
+                clock=self.clock,
                 end=each.end,
                 turn=self._turn,
                 on_announcement=self._commit,
             )
             self._partitions[each.number] = partition
-            self._metrics.kafka_rebalances.add(1, "assigned")
+            self.metrics.kafka_rebalances.add(1, "assigned")
             label = str(each.number)
-            self._metrics.kafka_lag.set(0, label)
-            self._metrics.kafka_uncommitted.read_from(partition.uncommitted, label)
+            self.metrics.kafka_lag.set(0, label)
+            self.metrics.kafka_uncommitted.read_from(partition.uncommitted, label)
         if self._is_paused:
             self._commands.put(_pausing(True))
         self._next_commit = 0.0  # so that others soon know who has them
@@ -263,22 +259,22 @@ class KafkaReceiver:
         commits = [(each.number, each.commit(self._max_metadata_bytes)) for each in closing]
         for partition in closing:
             partition.forget()
-            self._metrics.kafka_rebalances.add(1, kind)
-            self._metrics.kafka_lag.remove(str(partition.number))
-            self._metrics.kafka_uncommitted.remove(str(partition.number))
+            self.metrics.kafka_rebalances.add(1, kind)
+            self.metrics.kafka_lag.remove(str(partition.number))
+            self.metrics.kafka_uncommitted.remove(str(partition.number))
         if closing:
             _logger.info("Partitions were %s.", kind, extra={"partitions": [each.number for each in closing]})
         return [] if kind == "lost" else commits
 
     async def _settle(self, partitions: Sequence[ReadPartition]) -> None:
         """Wait until nothing of these is in flight."""
-        deadline = self._clock.monotonic() + REVOKE_SECONDS
+        deadline = self.clock.monotonic() + REVOKE_SECONDS
         if self._deadline is not None:
             deadline = min(deadline, self._deadline)
         for partition in partitions:
-            while partition.in_flight and (left := deadline - self._clock.monotonic()) > 0:
+            while partition.in_flight and (left := deadline - self.clock.monotonic()) > 0:
                 partition.settled.clear()
-                await ends_within(left, partition.settled.wait(), self._clock)
+                await ends_within(left, partition.settled.wait(), self.clock)
 
     def _note_partition_count(self, count: int) -> None:
         if self._keys.partition_count not in (0, count):
@@ -297,10 +293,10 @@ class KafkaReceiver:
             if not is_alive:
                 partition.intake.stand_still()
             if end >= 0:
-                self._metrics.kafka_lag.set(max(end - partition.position, 0), str(number))
+                self.metrics.kafka_lag.set(max(end - partition.position, 0), str(number))
 
     def _note_out_of_range(self, number: int) -> None:
-        self._metrics.kafka_offsets_out_of_range.add(1)
+        self.metrics.kafka_offsets_out_of_range.add(1)
         _logger.error(
             "Records were deleted from Kafka before they were read: their spans are lost.",
             extra={"topic": self.config.topic, "partition": number},
@@ -309,12 +305,12 @@ class KafkaReceiver:
             self._partitions[number].needs_horizon = True
 
     def _note_error(self, error: "KafkaError") -> None:
-        self._metrics.kafka_errors.add(1, error.name())
+        self.metrics.kafka_errors.add(1, error.name())
         self._log.warning("kafka", "The Kafka client reports an error.", error=error.str())
 
     def _note_commit(self, error: "KafkaError | None", committed: Mapping[int, str | None]) -> None:
         """The broker has answered a commit with this metadata of partitions."""
-        self._metrics.kafka_commits.add(1, "success" if error is None else "failure")
+        self.metrics.kafka_commits.add(1, "success" if error is None else "failure")
         if error is not None:
             self._note_error(error)
             if error.code() == error.OFFSET_METADATA_TOO_LARGE:  # this broker's offset.metadata.max.bytes
@@ -328,7 +324,7 @@ class KafkaReceiver:
                 partition.committed = None  # so that it is committed again
 
     def _note_failure(self, failure: Exception) -> None:
-        self._metrics.kafka_errors.add(1, type(failure).__name__)
+        self.metrics.kafka_errors.add(1, type(failure).__name__)
         self._log.error("failed", "Reading from Kafka failed; it starts again.", error=str(failure))
 
     # On the thread.
