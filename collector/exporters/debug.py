@@ -7,6 +7,7 @@ one reads, delays no trace.
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TextIO
 
@@ -35,16 +36,18 @@ class DebugConfig(StrictModel):
     """`auto`: on a terminal, unless the environment has `NO_COLOR`."""
 
 
+@dataclass(eq=False)
 class DebugExporter:
     """Prints a block for each graded run to a text stream."""
 
-    def __init__(self, name: str, config: DebugConfig, stream: TextIO, clock: Clock) -> None:
-        self.name = name
-        self._config = config
-        self._clock = clock
-        self._stream = stream
+    name: str
+    config: DebugConfig
+    stream: TextIO
+    clock: Clock
+
+    def __post_init__(self) -> None:
         self._console = self._new_console()
-        self._thread = WriterThread(f"export-{name}")
+        self._thread = WriterThread(f"export-{self.name}")
         self._window = -1
         self._printed_in_window = 0
         self._left_out = 0
@@ -58,12 +61,12 @@ class DebugExporter:
         """Queue the runs for printing, or only count them beyond the rate; they are done with at once."""
         if done is not None:
             done()
-        window = int(self._clock.monotonic())
+        window = int(self.clock.monotonic())
         if window != self._window:
             self._window = window
             self._printed_in_window = 0
         for graded in trace.runs:
-            if self._printed_in_window < self._config.max_runs_per_second and self._thread.has_room:
+            if self._printed_in_window < self.config.max_runs_per_second and self._thread.has_room:
                 self._thread.submit(self._print, self._left_out, graded)
                 self._printed_in_window += 1
                 self._left_out = 0
@@ -73,13 +76,13 @@ class DebugExporter:
     async def shutdown(self, deadline: float) -> None:
         """Print what is queued until `deadline`."""
         ended = asyncio.wrap_future(self._thread.close(partial(self._print, self._left_out)))
-        await ends_within(deadline - self._clock.monotonic(), ended, self._clock)
+        await ends_within(deadline - self.clock.monotonic(), ended, self.clock)
 
     def _print(self, left_out: int, graded: GradedRun | None = None) -> None:
         if self._is_broken:
             return
         try:
-            printout = RunPrintout.for_console(self._console, show_content=self._config.show_content)
+            printout = RunPrintout.for_console(self._console, show_content=self.config.show_content)
             if left_out:
                 self._console.print(printout.left_out(left_out), soft_wrap=True)
             if graded is not None:
@@ -92,10 +95,10 @@ class DebugExporter:
             )
 
     def _new_console(self) -> Console:
-        is_terminal = self._stream.isatty()
-        color = self._config.color
+        is_terminal = self.stream.isatty()
+        color = self.config.color
         return Console(
-            file=self._stream,
+            file=self.stream,
             force_terminal=is_terminal,
             color_system="auto" if is_terminal else "standard" if color == "always" else None,
             no_color=None if color == "auto" else color == "never",

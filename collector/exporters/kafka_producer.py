@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -58,29 +59,24 @@ class KafkaProducerConfig(KafkaConnectionConfig):
     )
 
 
+@dataclass(eq=False)
 class KafkaProducer:
     """An idempotent producer for one topic: what is sent is written once, in order for each key.
 
     A record that was not answered in time is still under way: sending it again waits for that one, and no
     second is written. After a restart of this process, or an error after which the client must be created
     again, a record may be written twice.
-
-    Args:
-        name: The exporter's id in the configuration.
-        config: How brokers are reached, and the topic.
-        context: Metrics and clock.
-        max_unanswered_bytes: What the client may hold.
     """
 
-    def __init__(
-        self, name: str, config: KafkaProducerConfig, context: ExporterContext, *, max_unanswered_bytes: int
-    ) -> None:
-        self._name = name
-        self._config = config
-        self._metrics = context.metrics
-        self._clock = context.clock
-        self._max_unanswered_bytes = max_unanswered_bytes
-        self._log = RateLimitedLogger(_logger, context.clock)
+    name: str
+    """The exporter's id in the configuration."""
+    config: KafkaProducerConfig
+    context: ExporterContext
+    max_unanswered_bytes: int
+    """What the client may hold."""
+
+    def __post_init__(self) -> None:
+        self._log = RateLimitedLogger(_logger, self.context.clock)
         self._client: _Client | None = None
         self._sent_before: dict[KafkaRecord, _Answer] = {}
         """Records of attempts that failed as a whole, which were written themselves or still may be."""
@@ -89,16 +85,16 @@ class KafkaProducer:
     @property
     def endpoint(self) -> str:
         """The brokers and the topic, for logs."""
-        return f"{','.join(self._config.brokers)}/{self._config.topic}"
+        return f"{','.join(self.config.brokers)}/{self.config.topic}"
 
     @property
     def max_value_bytes(self) -> int:
         """The longest value that fits in a record."""
-        return self._config.max_message_bytes - RECORD_OVERHEAD_BYTES
+        return self.config.max_message_bytes - RECORD_OVERHEAD_BYTES
 
     async def start(self) -> None:
         """Create the client, whether or not any broker answers; raises `StartupError` if that fails."""
-        with startup_errors(f"exporters.{self._name}"):
+        with startup_errors(f"exporters.{self.name}"):
             self._client = self._new_client()
 
     async def send(self, records: Sequence[KafkaRecord]) -> None:
@@ -117,10 +113,10 @@ class KafkaProducer:
         answers: list[_Answer] = []
         try:
             for record in records:
-                answers.append(self._answer_of(record) or self._client.produce(self._config.topic, record))
+                answers.append(self._answer_of(record) or self._client.produce(self.config.topic, record))
             if answers:
-                await asyncio.wait(answers, timeout=self._config.timeout)
-            failure: ExportError | None = _failure(answers, self._config.timeout)
+                await asyncio.wait(answers, timeout=self.config.timeout)
+            failure: ExportError | None = _failure(answers, self.config.timeout)
         except BufferError:
             failure = RetryableExportError("Too much waits for brokers.")
         except asyncio.CancelledError:
@@ -136,7 +132,7 @@ class KafkaProducer:
         self._forget()
         if client is not None:
             client.thread.stop()
-            await client.thread.join(deadline, self._clock)
+            await client.thread.join(deadline, self.context.clock)
 
     def _answer_of(self, record: KafkaRecord) -> _Answer | None:
         """The answer to `record` that an attempt before waits for, no longer remembered."""
@@ -151,7 +147,7 @@ class KafkaProducer:
             if not (answer.done() and answer.result() is not None) and record not in self._sent_before:
                 self._sent_before[record] = answer
                 self._sent_before_bytes += len(record[1])
-        while self._sent_before_bytes > self._max_unanswered_bytes:
+        while self._sent_before_bytes > self.max_unanswered_bytes:
             self._answer_of(next(iter(self._sent_before)))
 
     def _forget(self) -> None:
@@ -159,7 +155,7 @@ class KafkaProducer:
         self._sent_before_bytes = 0
 
     def _new_client(self) -> "_Client":
-        config = self._config
+        config = self.config
         settings: dict[str, str | int | float | bool] = {
             **config.client_settings(),
             "enable.idempotence": True,
@@ -168,18 +164,18 @@ class KafkaProducer:
             "message.max.bytes": config.max_message_bytes,
             "message.timeout.ms": 0,  # the queue before the exporter decides when to give up
             "linger.ms": _LINGER_MILLISECONDS,
-            "queue.buffering.max.kbytes": max(self._max_unanswered_bytes // 1024, 1),
+            "queue.buffering.max.kbytes": max(self.max_unanswered_bytes // 1024, 1),
             "queue.buffering.max.messages": 1_000_000,
             "allow.auto.create.topics": False,
             "topic.metadata.refresh.interval.ms": 60_000,
             "log_level": 0,  # errors arrive by the callback
         }
-        return _Client(settings, self._note_error, name=f"write to {self._name}")
+        return _Client(settings, self._note_error, name=f"write to {self.name}")
 
     def _note_error(self, error: "KafkaError") -> None:
-        self._metrics.kafka_errors.add(1, error.name())
+        self.context.metrics.kafka_errors.add(1, error.name())
         message = "The Kafka client reports an error."
-        self._log.warning("kafka", message, exporter=self._name, error=one_line(error.str()))
+        self._log.warning("kafka", message, exporter=self.name, error=one_line(error.str()))
 
 
 class _Client:
