@@ -207,7 +207,7 @@ def _field(tag: int, value: bytes) -> bytes:
 def join_spans(spans: Iterable[RawSpan]) -> bytes:
     """One ExportTraceServiceRequest with `spans`, regrouped by resource and scope.
 
-    Groups stand in order of their first span, spans in their order within a group. Resources and scopes
+    Groups are in order of their first span, spans in their order within a group. Resources and scopes
     are merged only where their bytes are equal.
     """
     resources: dict[bytes, dict[Envelope, list[bytes]]] = {}

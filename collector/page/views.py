@@ -194,7 +194,7 @@ class Views:
         return JSONResponse({"newest": self._queries(request).newest()})
 
     def api_agents(self, request: Request) -> Response:
-        """What is told of every agent."""
+        """A summary of every agent."""
         criteria = self._criteria()
         agents = self._queries(request).agents()
         return JSONResponse(

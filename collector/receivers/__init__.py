@@ -1,4 +1,4 @@
-"""Where export requests come in: one listener a file."""
+"""Listeners for export requests, and the consumer of records: one module per receiver."""
 
 from collector.receivers.assembly import ReceiversConfig, build_receivers, listening_at
 from collector.receivers.consumer import ExportOutcome

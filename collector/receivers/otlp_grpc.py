@@ -132,7 +132,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
     _reading: asyncio.Semaphore
 
     async def _listen(self) -> str:
-        """Health says `NOT_SERVING` until `set_serving`."""
+        """Health reports `NOT_SERVING` until `set_serving`."""
         credentials = grpc_credentials(self.config.tls) if self.config.tls else None
         host, port = parse_endpoint(self.config.endpoint)
         host = f"[{host}]" if ":" in host else host
@@ -247,7 +247,7 @@ def _options(max_request_bytes: int) -> list[tuple[str, int]]:
     return [
         # Twice the limit, so that what is too large, short of that, is refused and counted by us.
         ("grpc.max_receive_message_length", min(2 * max_request_bytes, _LARGEST_MESSAGE)),
-        # Messages stay compressed: we inflate them, faster and with a limit.
+        # Messages remain compressed: they are decompressed here, faster and with a limit.
         ("grpc.per_message_decompression", 0),
         # By itself grpcio takes over 10 MB of each message that waits (measured: 430 MB for 40 of 20 MB).
         ("grpc.http2.bdp_probe", 0),

@@ -43,7 +43,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
     _server: AsgiServer | None = None
 
     async def _listen(self) -> str:
-        """Health says `NOT_SERVING` until `set_serving`."""
+        """Health reports `NOT_SERVING` until `set_serving`."""
         from collector.http2_connection import Http2Connection  # loads zttp, only where configured
 
         self._health = {LIVENESS_SERVICE: HealthCheckResponse.SERVING}

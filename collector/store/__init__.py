@@ -1,4 +1,4 @@
-"""Graded runs that people look up: kept in SQLite off the loop, bounded in age and size."""
+"""Stored graded runs and queries over them: SQLite, written outside the loop, bounded in age and size."""
 
 from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
 from collector.store.run_queries import (

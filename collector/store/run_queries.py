@@ -274,12 +274,12 @@ class RunQueries:
                 found[key] = [name for (name,) in rows]
         return found
 
-    def find(self, wanted: RunFilter, limit: int = 50) -> list[RunSummary]:
+    def find(self, run_filter: RunFilter, limit: int = 50) -> list[RunSummary]:
         """The runs that match, newest first; at most `limit` and `MAX_FOUND`."""
         limit = min(limit, MAX_FOUND)
-        conditions = list(_conditions(wanted))
-        words = " ".join(f'"{word}"*' for word in search_words(wanted.text))
-        if wanted.text.strip() and not words:
+        conditions = list(_conditions(run_filter))
+        words = " ".join(f'"{word}"*' for word in search_words(run_filter.text))
+        if run_filter.text.strip() and not words:
             return []
         with self._database.reading() as connection:
             rows: list[tuple[Any, ...]] = []
@@ -353,21 +353,26 @@ class RunQueries:
         return agents
 
 
-def _conditions(wanted: RunFilter) -> Iterator[_Condition]:
+def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
     """The conditions of a filter, except for its text."""
     for column in ("agent", "tenant", "conversation", "version", "dialect"):
-        if value := getattr(wanted, column):
+        if value := getattr(run_filter, column):
             yield f"{column} = ?", value
-    if wanted.evaluation and wanted.outcome:
+    if run_filter.evaluation and run_filter.outcome:
         selection = "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ?)"
-        yield selection, wanted.evaluation, wanted.outcome
-    elif wanted.evaluation:
-        yield "id IN (SELECT run FROM results WHERE evaluation = ?)", wanted.evaluation
-    elif wanted.outcome:
-        yield "outcome = ?", wanted.outcome
-    if wanted.tool:
-        yield "id IN (SELECT run FROM tools WHERE tool = ?)", wanted.tool
-    bounds = {"time >=": wanted.since, "time <": wanted.until, "id <": wanted.before, "id >": wanted.after}
+        yield selection, run_filter.evaluation, run_filter.outcome
+    elif run_filter.evaluation:
+        yield "id IN (SELECT run FROM results WHERE evaluation = ?)", run_filter.evaluation
+    elif run_filter.outcome:
+        yield "outcome = ?", run_filter.outcome
+    if run_filter.tool:
+        yield "id IN (SELECT run FROM tools WHERE tool = ?)", run_filter.tool
+    bounds = {
+        "time >=": run_filter.since,
+        "time <": run_filter.until,
+        "id <": run_filter.before,
+        "id >": run_filter.after,
+    }
     for comparison, value in bounds.items():
         if value:
             yield f"{comparison} ?", value

@@ -13,8 +13,8 @@ from processors.model import FinishReason, NotEvaluatedReason, Outcome, SkipReas
 Labels = tuple[str, ...]
 """Label values of one series, in the order of the instrument's labels.
 
-Optional labels come last. One whose value is empty is left out of the series, and empty values at the end
-are left off the tuple, so that a series has one tuple only.
+Optional labels are last. An empty value means that the series does not have the label; empty values at the
+end are omitted, so that each series has exactly one tuple.
 """
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600)

@@ -155,7 +155,7 @@ async def test_what_is_copied_is_read_by_replay_and_by_the_tests_of_criteria(
             for kind in ("replay", "case")
         ]
         await browser.evaluate("document.querySelector('button[data-copy]').click()")
-        await browser.until("document.querySelector('.said').textContent !== ''")
+        await browser.until("document.querySelector('.status').textContent !== ''")
         line = tmp_path / "copied.runs.jsonl"
         line.write_text(replay + "\n")
         criteria = tmp_path / "with_test.yaml"

@@ -45,15 +45,15 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
   if (!button) return;
   const source = document.getElementById(button.dataset.copy);
-  const said = button.parentElement.querySelector(".said");
+  const status = button.parentElement.querySelector(".status");
   try {
     await navigator.clipboard.writeText(source.value);
-    said.textContent = "Copied.";
+    status.textContent = "Copied.";
   } catch {
     source.hidden = false;
     source.focus();
     source.select();
-    said.textContent = "Press Ctrl+C to copy.";
+    status.textContent = "Press Ctrl+C to copy.";
   }
 });
 
