@@ -227,12 +227,8 @@ class Metrics:
             "tracegrade_spans_refused{reason}",
             "Spans with invalid ids, and spans of refused requests as far as they could be counted.",
         )
-        self.requests = Counter(
-            "tracegrade_requests{transport,code}", "Export requests, by transport and status code."
-        )
-        self.spans_forwarded = Counter(
-            "tracegrade_spans_forwarded{exporter}", "Spans delivered by an exporter."
-        )
+        self.requests = Counter("tracegrade_requests{transport,code}", "Export requests.")
+        self.spans_forwarded = Counter("tracegrade_spans_forwarded{exporter}", "Spans delivered.")
         self.spans_dropped = Counter(
             "tracegrade_spans_dropped{reason,exporter}",
             "Spans not delivered. The exporter label is empty for spans dropped before the fan-out.",
@@ -278,9 +274,8 @@ class Metrics:
         )
         self.traces_orphaned = Counter(
             "tracegrade_traces_orphaned",
-            "Traces interrupted by a change of replicas that went quiet without their root or other "
-            "parent spans: another replica has the rest. The other part may look complete and is not "
-            "counted.",
+            "Traces interrupted by a change of replicas that lack their root or parent spans, which another "
+            "replica has. The other part may look complete and is not counted.",
         )
         self.cluster_peers = Gauge(
             "tracegrade_cluster_peers",
@@ -292,9 +287,8 @@ class Metrics:
         )
         self.cluster_resolve_problems = Counter(
             "tracegrade_cluster_resolve_problems{reason}",
-            "Lookups of `cluster.peers_dns` that left the set unchanged (failed, empty, truncated), "
-            "or whose answer may be cached longer than `cluster.name_ttl` or at least as long as "
-            "`cluster.resolver_interval` (long_ttl).",
+            "Lookups of `cluster.peers_dns` that left the set unchanged (failed, empty, truncated), or may "
+            "be cached beyond `cluster.name_ttl` or as long as `cluster.resolver_interval` (long_ttl).",
         )
         self.traces_held = Gauge("tracegrade_traces_held", "Traces in the trace buffer.")
         self.held_bytes = Gauge(
@@ -307,8 +301,7 @@ class Metrics:
         )
         self.oldest_held_span = Gauge(
             "tracegrade_oldest_held_span_timestamp_seconds",
-            "Unix time at which the oldest span in the trace buffer arrived; the current time if it "
-            "is empty.",
+            "Arrival (Unix time) of the oldest span in the trace buffer; the current time if it is empty.",
         )
         self.finish_clock_standstill_seconds = Counter(
             "tracegrade_finish_clock_standstill_seconds",
@@ -335,9 +328,7 @@ class Metrics:
         self.evaluations_skipped = Counter(
             "tracegrade_evaluations_skipped{reason}", "Evaluations that did not apply to a run."
         )
-        self.not_evaluated = Counter(
-            "tracegrade_not_evaluated{reason}", "Results without a verdict, by reason."
-        )
+        self.not_evaluated = Counter("tracegrade_not_evaluated{reason}", "Results without a verdict.")
         self.worker_failures = Counter(
             "tracegrade_worker_failures{reason}",
             "Grading and custom evaluator processes that failed to start or had to be terminated, by reason.",
@@ -386,9 +377,8 @@ class Metrics:
         )
         self.dead_letters = Counter(
             "tracegrade_dead_letters{exporter,outcome}",
-            "Spans, evaluation spans and log records permanently rejected by a backend, by what "
-            "happened in the dead letter file: kept, full or failed (not written), expired (removed "
-            "unsent).",
+            "Spans, evaluation spans and log records permanently rejected by a backend: kept in the dead "
+            "letter file, not written (full, failed), or removed unsent (expired).",
         )
         self.export_attempts = Counter(
             "tracegrade_export_attempts{exporter,outcome}", "Requests sent to backends, by outcome."
@@ -404,8 +394,7 @@ class Metrics:
         )
         self.results_dropped = Counter(
             "tracegrade_results_dropped{reason,exporter}",
-            "Graded runs, log records, scores and evaluation spans that an exporter could not write "
-            "or deliver.",
+            "Graded runs, log records, scores and evaluation spans that were not written or delivered.",
         )
         self.spans_recovered = Counter(
             "tracegrade_spans_recovered{exporter}",
@@ -414,8 +403,7 @@ class Metrics:
         )
         self.spans_sent_again = Counter(
             "tracegrade_spans_sent_again{exporter}",
-            "Spans that were being exported during a crash. They are sent again; the backend may "
-            "already have them.",
+            "Spans that were being exported during a crash and were sent again, perhaps a second time.",
         )
         self.kafka_records = Counter(
             "tracegrade_kafka_records{outcome}",
@@ -434,13 +422,11 @@ class Metrics:
         )
         self.kafka_partitions = Gauge(
             "tracegrade_kafka_partitions{state}",
-            "Partitions assigned to this process, and those of them that are paused because exporters "
-            "fall behind.",
+            "Partitions assigned to this process, and those paused because exporters fall behind.",
         )
         self.kafka_rebalances = Counter(
             "tracegrade_kafka_rebalances{kind}",
-            "Partitions assigned to this process, revoked from it, or lost because it did not respond "
-            "in time.",
+            "Partitions assigned to this process, revoked from it, or lost because it did not respond.",
         )
         self.kafka_commits = Counter("tracegrade_kafka_commits{outcome}", "Offset commits, by outcome.")
         self.kafka_offsets_out_of_range = Counter(
@@ -462,9 +448,7 @@ class Metrics:
             "Time until a group of requests was written to disk.",
             _LAG_SECONDS,
         )
-        self.journal_failures = Counter(
-            "tracegrade_journal_failures{reason}", "Failed journal transactions, by reason."
-        )
+        self.journal_failures = Counter("tracegrade_journal_failures{reason}", "Failed journal transactions.")
         self.store_bytes = Gauge(
             "tracegrade_store_bytes",
             "Space used by stored runs, including indices. Absent without a run store.",
@@ -485,17 +469,14 @@ class Metrics:
             "tracegrade_traces_quarantined",
             "Traces that made processes crash repeatedly and were forwarded ungraded.",
         )
-        self.criteria_reloads = Counter(
-            "tracegrade_criteria_reloads{outcome}", "Reloads of criteria files, by outcome."
-        )
+        self.criteria_reloads = Counter("tracegrade_criteria_reloads{outcome}", "Reloads of criteria files.")
         self.criteria_last_reload_successful = Gauge(
             "tracegrade_criteria_last_reload_successful",
             "1 while every criteria file is in force as it is on disk.",
         )
         self.criteria_file_stale = Gauge(
             "tracegrade_criteria_file_stale{file}",
-            "1 while the last valid version of a criteria file is in force instead of the one on "
-            "disk, else 0.",
+            "1 while the last valid version of a criteria file is in force, not the one on disk, else 0.",
         )
         self.criteria_info = Gauge("tracegrade_criteria_info{criteria_hash}", "1 for the criteria in force.")
         self.build_info = Gauge("tracegrade_build_info{version}", "1, labelled with the version.")
@@ -512,7 +493,8 @@ class Metrics:
             "Unix time of the last successful self-check, 0 before the first. Absent without self-checks.",
         )
         self.evaluation_info = Gauge(
-            "tracegrade_evaluation_info{gen_ai_agent_name,gen_ai_evaluation_name,evaluator,evaluator_version,criteria_hash,severity}",
+            "tracegrade_evaluation_info{gen_ai_agent_name,gen_ai_evaluation_name,"
+            "evaluator,evaluator_version,criteria_hash,severity}",
             "1 for each live evaluation in force of a known agent.",
             optional_labels=("owner", "contact"),
         )
@@ -527,7 +509,8 @@ class Metrics:
             optional_labels=run_labels,
         )
         self.results = Counter(
-            "gen_ai_evaluation_results{gen_ai_agent_name,gen_ai_evaluation_name,gen_ai_evaluation_score_label}",
+            "gen_ai_evaluation_results{gen_ai_agent_name,gen_ai_evaluation_name,"
+            "gen_ai_evaluation_score_label}",
             "Evaluation results, by outcome.",
             optional_labels=run_labels,
         )
@@ -538,7 +521,8 @@ class Metrics:
             optional_labels=run_labels,
         )
         self.shadow_results = Counter(
-            "tracegrade_shadow_evaluation_results{gen_ai_agent_name,gen_ai_evaluation_name,gen_ai_evaluation_score_label}",
+            "tracegrade_shadow_evaluation_results{gen_ai_agent_name,gen_ai_evaluation_name,"
+            "gen_ai_evaluation_score_label}",
             "Results of shadow evaluations, by outcome, which are in no other series.",
             optional_labels=run_labels,
         )
