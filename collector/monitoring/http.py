@@ -44,11 +44,9 @@ class Probes(Protocol):
 
     def expect_probe(self) -> JsonObject:
         """Traces to expect, and how they are to be graded."""
-        ...
 
     def probe_verdicts(self) -> JsonObject:
         """How the latest of them were graded."""
-        ...
 
 
 class TelemetryServer:

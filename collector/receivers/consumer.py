@@ -48,72 +48,58 @@ class Consumer(Protocol):
         Raises:
             Refusal: nothing of the request was accepted.
         """
-        ...
 
     async def consume_large_traces(self, body: bytes) -> ExportOutcome:
-        """The same for a request of more than `LARGE_REQUEST_BYTES`; the loop goes on meanwhile."""
-        ...
+        """The same for a request of more than `LARGE_REQUEST_BYTES`; the loop is not blocked."""
 
 
 class PartitionIntake(Protocol):
-    """Takes in what is read of one partition of a topic; see `collector.path.partition.Partition`."""
+    """Accepts the records of one partition of a topic; see `collector.path.partition.Partition`."""
 
     def read(self, unix_nano: int) -> None:
-        """A record was read that was written at this time; whatever becomes of it, time has passed."""
-        ...
+        """A record with this time was read: the clock of the partition advances."""
 
     def reach_end(self) -> None:
-        """There is no further record for now."""
-        ...
+        """The end of the partition was reached."""
 
     def hear(self) -> None:
-        """Records were asked for, and all that came was handed in; to be said at least once a second."""
-        ...
+        """A poll finished and all its records were passed on; called at least once a second."""
 
     def leave_end(self) -> None:
-        """Records may wait that are not read."""
-        ...
+        """Unread records may exist."""
 
     def stand_still(self) -> None:
-        """Nothing is heard of the broker."""
-        ...
+        """The broker does not respond."""
 
     def note_horizon(self, unix_nano: int) -> None:
         """Records written before `unix_nano` were not read."""
-        ...
 
     def admit(self, body: bytes, record: int) -> Collection[bytes]:
-        """Take in the spans of a record; the ids of their traces.
+        """Accept the spans of a record; returns the ids of their traces.
 
         Raises:
-            Refusal: nothing of it was kept; `Overloaded` if it may be later.
+            Refusal: nothing of it was accepted; `Overloaded` if it may be later.
         """
-        ...
 
     def admit_again(self, body: bytes, record: int | None) -> None:
-        """Take note of a record that was delivered before; raises `Overloaded` as `admit` does."""
-        ...
+        """Note a record that was delivered before; raises `Overloaded` as `admit` does."""
 
     def close(self) -> None:
-        """Finish no trace any more."""
-        ...
+        """Finish no further traces."""
 
     def forget(self) -> None:
-        """Let go of everything that is held; after that nothing may be called."""
-        ...
+        """Release everything that is held; the last call."""
 
 
 class RecordConsumer(Consumer, Protocol):
-    """Takes in records of partitions as well."""
+    """Accepts records of partitions as well."""
 
     @property
     def has_room(self) -> bool:
         """Whether further records should be read; not if too much waits for exporters."""
-        ...
 
     def open_partition(self, source: RecordSource, partition_count: int) -> PartitionIntake:
-        """Where the records of one of so many partitions go, which `source` has until they are delivered."""
-        ...
+        """The intake of a partition; `source` has its records until they are delivered."""
 
 
 def encode_response(outcome: ExportOutcome) -> bytes:

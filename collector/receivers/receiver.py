@@ -35,19 +35,15 @@ class SpanSource(Protocol):
     @property
     def endpoint(self) -> str:
         """Where it listens or reads, for people."""
-        ...
 
     async def start(self, tasks: TaskOwner) -> None:
         """Open what is needed; raises `StartupError`."""
-        ...
 
     async def set_serving(self, is_serving: bool) -> None:
         """Set whether spans are accepted now; after `start`."""
-        ...
 
     async def shutdown(self, deadline: float) -> None:
         """Accept nothing more; return by `deadline` on the clock's monotonic time."""
-        ...
 
 
 class Receiver(ABC):
