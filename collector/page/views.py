@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,20 +147,13 @@ class Views:
     def find(self, request: Request) -> Response:
         """The runs that match the query."""
         run_filter, fields, problem = self._filter(request)
-        runs = [] if problem else self._queries(request).find(run_filter, _PAGE_OF_RUNS + 1)
+        queries = self._queries(request)
+        runs = [] if problem else queries.find(run_filter, _PAGE_OF_RUNS + 1)
         more = len(runs) > _PAGE_OF_RUNS
         runs = runs[:_PAGE_OF_RUNS]
         older = _query({**fields, "before": runs[-1].id}) if more else None
-        return self._page(
-            request,
-            "find.html",
-            "Find",
-            runs=runs,
-            asked=fields,
-            problem=problem,
-            older=older,
-            names=self._queries(request).names(),
-        )
+        values: dict[str, Any] = {"runs": runs, "asked": fields, "problem": problem, "older": older}
+        return self._page(request, "find.html", "Find", names=queries.names(), **values)
 
     def criteria(self, request: Request) -> Response:
         """What is in force, from which file, how often it applied and failed."""
@@ -185,9 +178,8 @@ class Views:
 
     def login(self, request: Request, to: str, was_wrong: bool) -> Response:
         """The form for a token."""
-        return self._page(
-            request, "login.html", "Sign in", 403 if was_wrong else 200, to=to, was_wrong=was_wrong
-        )
+        status = 403 if was_wrong else 200
+        return self._page(request, "login.html", "Sign in", status, to=to, was_wrong=was_wrong)
 
     def api_newest(self, request: Request) -> Response:
         """The id of the newest run, which changes with every one."""
@@ -197,13 +189,8 @@ class Views:
         """A summary of every agent."""
         criteria = self._criteria()
         agents = self._queries(request).agents()
-        return JSONResponse(
-            {
-                "agents": [
-                    {**agent.to_json(), "evaluations": len(_in_force(criteria, agent))} for agent in agents
-                ]
-            }
-        )
+        rows = [{**agent.to_json(), "evaluations": len(_in_force(criteria, agent))} for agent in agents]
+        return JSONResponse({"agents": rows})
 
     def api_runs(self, request: Request) -> Response:
         """The runs that match the query, newest first; `limit` of them."""
@@ -211,9 +198,8 @@ class Views:
         if problem:
             return JSONResponse({"error": problem}, 400)
         limit = request.query_params.get("limit", "")
-        runs = self._queries(request).find(
-            run_filter, min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS
-        )
+        most = min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS
+        runs = self._queries(request).find(run_filter, most)
         return JSONResponse({"runs": [asdict(run) for run in runs]})
 
     def api_run(self, request: Request) -> Response:
@@ -240,19 +226,19 @@ class Views:
 
     def _filter(self, request: Request) -> tuple[RunFilter, dict[str, str], str]:
         """The filter of a query, its form fields, and the problem with it."""
-        fields = {name: request.query_params.get(name, "").strip() for name in (*_FILTER_FIELDS, "since")}
-        fields = {name: value for name, value in fields.items() if value}
+        values = {name: request.query_params.get(name, "").strip() for name in (*_FILTER_FIELDS, "since")}
+        fields = {name: value for name, value in values.items() if value}
+        filters: dict[str, Any] = {name: fields[name] for name in _FILTER_FIELDS if name in fields}
         before = request.query_params.get("before", "")
-        as_is: dict[str, Any] = {name: fields[name] for name in _FILTER_FIELDS if name in fields}
-        run_filter = RunFilter(**as_is, before=int(before) if before.isdecimal() and len(before) < 18 else 0)
+        if before.isdecimal() and len(before) < 18:
+            filters["before"] = int(before)
+        problem = ""
         try:
-            since = parse_duration(fields["since"]) if "since" in fields else 0.0
+            if "since" in fields and (seconds := parse_duration(fields["since"])):
+                filters["since"] = max(self._clock.unix_nano() // 1_000_000 - round(seconds * 1000), 1)
         except ValueError as error:
-            return run_filter, fields, f"since: {error}"
-        if since:
-            now = self._clock.unix_nano() // 1_000_000
-            run_filter = replace(run_filter, since=max(now - round(since * 1000), 1))
-        return run_filter, fields, ""
+            problem = f"since: {error}"
+        return RunFilter(**filters), fields, problem
 
     def _hours(self) -> tuple[int, int]:
         """The first and the last hour of charts and counts."""
