@@ -11,7 +11,6 @@ from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, RUN, TOOL,
 from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_FOUND = 1_000
-_MAX_AGENTS = 1_000
 _COLUMNS = (
     "id, time, agent, version, service, tenant, trace, span, conversation, finish_reason, outcome, calls, "
     "failed_calls, seconds, dialect"
@@ -315,6 +314,12 @@ class RunQueries:
             found = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
         return [(summary, line) for summary, line in found if line is not None]
 
+    def _where(self, *conditions: _Condition) -> tuple[str, list[str | int]]:
+        """The visible rows that fulfil all conditions, as SQL and its values."""
+        everything = [*conditions, *self._visible]
+        where = " AND ".join([condition for condition, *_ in everything]) or "1"
+        return where, [value for _, *values in everything for value in values]
+
     def _select(
         self,
         connection: sqlite3.Connection,
@@ -323,10 +328,7 @@ class RunQueries:
         *conditions: _Condition,
         tail: str = "",
     ) -> sqlite3.Cursor:
-        """The visible rows that fulfil all conditions."""
-        everything = [*conditions, *self._visible]
-        where = " AND ".join([condition for condition, *_ in everything]) or "1"
-        values = [value for _, *values in everything for value in values]
+        where, values = self._where(*conditions)
         return connection.execute(f"SELECT {columns} FROM {source} WHERE {where} {tail}", values)
 
     def _sums(self, columns: str, *conditions: _Condition) -> list[tuple[Any, ...]]:
@@ -342,15 +344,15 @@ class RunQueries:
 
     def _agents(self, connection: sqlite3.Connection) -> list[str]:
         """Agents by name: one step in the index for each, however many runs there are."""
-        agents: list[str] = []
-        while len(agents) < _MAX_AGENTS:
-            following: list[_Condition] = [("agent > ?", agents[-1])] if agents else []
-            conditions = (("kind = ?", RUN), *following)
-            name = self._select(connection, "min(agent)", "hours", *conditions).fetchone()[0]
-            if name is None:
-                break
-            agents.append(name)
-        return agents
+        where, values = self._where(("kind = ?", RUN))
+        least = f"SELECT min(agent) FROM hours WHERE {where}"
+        found = connection.execute(
+            f"WITH RECURSIVE found (agent) AS ({least} UNION ALL "
+            f"SELECT ({least} AND agent > found.agent) FROM found "
+            "WHERE found.agent IS NOT NULL LIMIT 1000) SELECT agent FROM found WHERE agent IS NOT NULL",
+            values * 2,
+        )
+        return [agent for (agent,) in found]
 
 
 def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
