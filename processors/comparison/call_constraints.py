@@ -8,7 +8,7 @@ be another call. Calls that ran side by side stand at one place of the sequence.
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -51,55 +51,54 @@ _MAX_EVENTS: Final = 10_000
 """Calls, once for each kind they are of, that one evaluation looks at. Each costs about two microseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Demand:
-    """Every call of the kind `activation` needs one of the kind `target` within reach; `negative`: has none.
+class _Demand(NamedTuple):
+    """Every call of the first kind needs one of the second within reach, after it.
 
-    `direction` is 1 where that stands after the activation, -1 where it stands before it.
+    `backward`: every call of the second needs one of the first before it. `negative`: it must not have one.
     """
 
-    activation: int
-    target: int
     reach: _Reach
-    direction: int = 1
+    backward: bool = False
     negative: bool = False
 
-    @property
-    def needs_guard(self) -> bool:
-        """Whether the target has to be done before the activation may be."""
-        return self.direction < 0 and not self.negative and self.reach != "any"
+
+class _Template(NamedTuple):
+    demands: tuple[_Demand, ...]
+    applies_by: tuple[int, ...]
+    """The sides of which one call makes the constraint apply."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
-    demands: tuple[_Demand, ...] = ()
-    applies_by: tuple[int, ...] = ()
-    """The kinds of which one call makes the constraint apply; none: it always applies."""
+def _forward(reach: _Reach) -> _Template:
+    return _Template((_Demand(reach),), (0,))
 
 
-def _forward(reach: _Reach, *, negative: bool = False) -> _Demand:
-    return _Demand(0, 1, reach, 1, negative)
+def _backward(reach: _Reach) -> _Template:
+    return _Template((_Demand(reach, backward=True),), (1,))
 
 
-def _backward(reach: _Reach, *, negative: bool = False) -> _Demand:
-    return _Demand(1, 0, reach, -1, negative)
+def _both(reach: _Reach) -> _Template:
+    return _Template((_Demand(reach), _Demand(reach, backward=True)), (0, 1))
+
+
+def _never(reach: _Reach, applies_by: tuple[int, ...] = (0,)) -> _Template:
+    return _Template((_Demand(reach, negative=True),), applies_by)
 
 
 RELATIONS: Mapping[str, _Template] = MappingProxyType({
-    "responded_existence": _Template((_forward("any"),), (0,)),
-    "response": _Template((_forward("later"),), (0,)),
-    "precedence": _Template((_backward("later"),), (1,)),
-    "succession": _Template((_forward("later"), _backward("later")), (0, 1)),
-    "alternate_response": _Template((_forward("alternate"),), (0,)),
-    "alternate_precedence": _Template((_backward("alternate"),), (1,)),
-    "alternate_succession": _Template((_forward("alternate"), _backward("alternate")), (0, 1)),
-    "chain_response": _Template((_forward("next"),), (0,)),
-    "chain_precedence": _Template((_backward("next"),), (1,)),
-    "chain_succession": _Template((_forward("next"), _backward("next")), (0, 1)),
-    "co_existence": _Template((_forward("any"), _backward("any")), (0, 1)),
-    "not_co_existence": _Template((_forward("any", negative=True),), (0, 1)),
-    "not_response": _Template((_forward("later", negative=True),), (0,)),
-    "not_chain_response": _Template((_forward("next", negative=True),), (0,)),
+    "responded_existence": _forward("any"),
+    "response": _forward("later"),
+    "precedence": _backward("later"),
+    "succession": _both("later"),
+    "alternate_response": _forward("alternate"),
+    "alternate_precedence": _backward("alternate"),
+    "alternate_succession": _both("alternate"),
+    "chain_response": _forward("next"),
+    "chain_precedence": _backward("next"),
+    "chain_succession": _both("next"),
+    "co_existence": _both("any"),
+    "not_co_existence": _never("any", applies_by=(0, 1)),
+    "not_response": _never("later"),
+    "not_chain_response": _never("next"),
 })  # fmt: skip
 """The templates that relate each call of one kind to calls of the other."""
 
@@ -352,9 +351,9 @@ class CallConstraints:
             finding.applies = None if any(sides[side] for side in template.applies_by) else False
         is_possible = False
         for demand in template.demands:
-            activations, targets = sides[demand.activation], sides[demand.target]
+            activations, targets = sides[demand.backward], sides[not demand.backward]
             broken, may_break = self._broken(demand, activations, targets)
-            if demand.needs_guard and any(event.held_back for event in targets):
+            if demand.backward and demand.reach != "any" and any(event.held_back for event in targets):
                 # What waits or was refused guards nothing that was done, only what waits as well.
                 made = [event for event in activations if not event.held_back]
                 done = [event for event in targets if not event.held_back]
@@ -367,23 +366,25 @@ class CallConstraints:
             is_possible = is_possible or may_break
             if demand.negative:
                 finding.can_hold = finding.can_hold and not (broken and demand.reach != "next")
-            elif any(event.sure and event.key is _NONE for event in sides[demand.activation]):
+            elif any(event.sure and event.key is _NONE for event in sides[demand.backward]):
                 finding.can_hold = False  # nothing can belong to a call without a value
         finding.unmet = sorted(set(finding.unmet))
         finding.holds = False if finding.unmet else None if is_possible else True
         first = template.demands[0]
         if first.reach == "any" and not (first.negative or constraint.same):
-            finding.can_fail = is_possible or not all(known[demand.target] for demand in template.demands)
+            finding.can_fail = is_possible or not all(
+                known[not demand.backward] for demand in template.demands
+            )
         return finding
 
     def _broken(
         self, demand: _Demand, activations: Sequence[_Event], targets: Sequence[_Event]
     ) -> tuple[list[_Event], bool]:
         """The activations that surely break the demand, and whether any may."""
-        direction, beside = demand.direction, self._beside
+        direction, beside = -1 if demand.backward else 1, self._beside
         known = [event for event in activations if event.key is not _UNKNOWN]
         sure = [event for event in known if event.sure]
-        unread = [_Event(event.at, event.step, event.alone, ()) for event in targets if event.key is _UNKNOWN]
+        unread = [event._replace(key=()) for event in targets if event.key is _UNKNOWN]
         possible = certain = _Targets([event for event in targets if event.key is not _UNKNOWN], direction)
         if unread or not all(event.sure for event in targets):
             certain = _Targets(
@@ -408,10 +409,7 @@ class CallConstraints:
             broken = [
                 event
                 for event in broken
-                if event.key is _NONE
-                or not anyone.meets(
-                    demand, _Event(event.at, event.step, event.alone, ()), beside, no_blockers
-                )
+                if event.key is _NONE or not anyone.meets(demand, event._replace(key=()), beside, no_blockers)
             ]
         may_break = len(known) < len(activations) or not all(
             certain.meets(demand, event, beside, blockers) for event in known
@@ -495,11 +493,9 @@ class _Sequence:
     def events(self, kind: CallCondition, paths: tuple[JsonPath, ...] = ()) -> list[_Event]:
         """The calls of a kind, in order; those that may be of it, with arguments that are not known, too."""
         found = self._found.get((id(kind), paths))
-        if found is None:
-            found = self._found[id(kind), paths] = [*self._events(kind, paths)]
-        return found
-
-    def _events(self, kind: CallCondition, paths: tuple[JsonPath, ...]) -> Iterator[_Event]:
+        if found is not None:
+            return found
+        found = self._found[id(kind), paths] = []
         names = {name for name in self._names if name in kind.tools}
         for at, call, (step, alone) in zip(self._places, self._calls, self._steps, strict=True):
             if call.name not in names:
@@ -512,16 +508,15 @@ class _Sequence:
             if kind.cost or paths:
                 arguments = readable_arguments(call)
                 self._spend((len(call.arguments_text or "") + 1) * (kind.cost + len(paths)))
-                if arguments is None:
-                    unread = _UNKNOWN if paths else ()
-                    yield _Event(at, step, alone, unread, sure and not kind.cost, call.is_held_back)
-                    continue
-                fit = kind.arguments_fit(arguments) if kind.cost else True
-                if fit is False:
-                    continue
-                sure = sure and fit is True
+                fit: bool | None = None
+                if arguments is not None:
+                    fit = kind.arguments_fit(arguments)
+                    if fit is False:
+                        continue
+                sure = sure and (fit is True or not kind.cost)
                 key = _key(arguments, paths)
-            yield _Event(at, step, alone, key, sure, call.is_held_back)
+            found.append(_Event(at, step, alone, key, sure, call.is_held_back))
+        return found
 
     def _look_at(self, events: int) -> None:
         self._events_left -= events
@@ -589,10 +584,9 @@ class _Targets:
 
 
 def _end(constraint: CallConstraint, sequence: _Sequence) -> Finding:
-    finding = Finding(constraint, sequence.length, can_lapse=not sequence.length)
     if not sequence.length:
-        finding.applies = False
-        return finding
+        return Finding(constraint, 0, applies=False, can_lapse=True)
+    finding = Finding(constraint, sequence.length)
     init = constraint.template == "init"
     standing = sequence.at_end("init" if init else "last")
     events = {event.at: event.sure for event in sequence.events(constraint.kinds[0])}
@@ -657,17 +651,14 @@ def _choice(constraint: CallConstraint, sequence: _Sequence) -> Finding:
 
 def _pair(first: Sequence[_Event], second: Sequence[_Event]) -> tuple[int, int] | None:
     """Two different calls, one of each."""
-    for one in first[:2]:
-        for other in second[:2]:
-            if one.at != other.at:
-                return one.at, other.at
-    return None
+    pairs = ((one.at, other.at) for one in first[:2] for other in second[:2] if one.at != other.at)
+    return next(pairs, None)
 
 
 def _relation_text(constraint: CallConstraint, demand: _Demand, event: _Event) -> str:
-    target = constraint.kinds[demand.target].label
-    where = {1: "after", -1: "before"}[demand.direction]
-    paths = [pair[demand.activation].text for pair in constraint.same]
+    target, other = (constraint.kinds[side].label for side in (not demand.backward, demand.backward))
+    where = "before" if demand.backward else "after"
+    paths = [pair[demand.backward].text for pair in constraint.same]
     if event.key is _NONE:
         return f"it has no {' and '.join(paths)}"
     if demand.reach == "any":
@@ -677,14 +668,15 @@ def _relation_text(constraint: CallConstraint, demand: _Demand, event: _Event) -
     elif demand.reach == "later":
         place = f"{where} it"
     else:
-        other = constraint.kinds[demand.activation].label
-        place = f"{where} it, up to the {'next' if demand.direction > 0 else 'last'} {other}"
+        place = f"{where} it, up to the {'last' if demand.backward else 'next'} {other}"
     shared = f" with the same {' and '.join(paths)}" if paths else ""
     return f"{target} {place}{shared}" if demand.negative else f"no {target} {place}{shared}"
 
 
-def _key(arguments: JsonObject, paths: tuple[JsonPath, ...]) -> Any:
-    """The values at `paths`, in a form that compares; `_NONE`: one is not there; `_UNKNOWN`: masked."""
+def _key(arguments: JsonObject | None, paths: tuple[JsonPath, ...]) -> Any:
+    """The values at `paths`, in a form that compares; `_NONE`: one is missing; `_UNKNOWN`: not known."""
+    if arguments is None:
+        return _UNKNOWN if paths else ()
     found = []
     for path in paths:
         values = path.values(arguments)
