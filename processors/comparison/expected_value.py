@@ -166,14 +166,9 @@ MATCHERS: Mapping[str, Callable[[JsonValue], Matcher]] = MappingProxyType({
 })  # fmt: skip
 """What makes each matcher out of its argument; it raises ValueError for an argument that it cannot take.
 
-- `$regex`: a text in which the regular expression is found (RE2, linear time; anchor it with ^ and $).
-- `$glob`: a text that as a whole matches `*`, `?` and `[abc]`; case counts.
-- `$range`: a number from the lowest to the highest, both included; null leaves an end open.
-- `$approx`: a number within a tolerance: `abs`, or `rel` as a share of the expected one; the wider counts.
-- `$type`: a value of a JSON Schema type, or of one of several. 1.0 is an integer; a boolean is no number.
-- `$schema`: a value that follows the JSON Schema (`json_schema_check`; its test can raise
-  `SchemaTooComplexError`).
-- `$present`: any value, null included. `$absent`: no value. `$any`: any value or none.
+`MATCHER_ARGUMENTS` describes them. Expressions are those of RE2 and run in linear time. Of the two
+tolerances of `$approx` the wider counts. For `$type` 1.0 is an integer, and a boolean is no number. The test
+of `$schema` can raise `SchemaTooComplexError`.
 """
 
 

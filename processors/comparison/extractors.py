@@ -67,16 +67,6 @@ class ExtractorConfig(EvaluatorModel):
     )
 
 
-_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "last_assistant": ("separator",),
-    "first_assistant": ("separator",),
-    "all_assistant": ("separator",),
-    "last_turn": ("separator",),
-    "pattern": ("pattern", "group", "search_all"),
-    "tool_arguments": ("tool_name",),
-    "tool_output": ("tool_name",),
-    "after_marker": ("marker", "include_marker"),
-}
 _REQUIRED = ("pattern", "tool_name", "marker")
 _MASKED = NotEvaluated.not_captured("answers of the agent: redacted in part")
 _NOT_CAPTURED = NotEvaluated.not_captured("answers of the agent: absent")
@@ -92,7 +82,7 @@ class Extraction:
     __slots__ = ("_extract", "reads_calls")
 
     def __init__(self, extractor: ExtractorName, config: ExtractorConfig) -> None:
-        known = _SETTINGS[extractor]
+        known, make = _EXTRACTORS[extractor]
         for key in _REQUIRED:
             if key in known and getattr(config, key) is None:
                 raise ValueError(f'extractor_config: missing key "{key}", which extractor {extractor} needs')
@@ -104,7 +94,7 @@ class Extraction:
                 )
         self.reads_calls = extractor in ("tool_arguments", "tool_output")
         """Whether the text comes from tool calls, which belong to no turn."""
-        self._extract = _extract(extractor, config)
+        self._extract = make(config)
 
     def text(self, run: AgentRun, turn: int | None = None) -> str | NotEvaluated:
         """The text of `run`, of one turn alone if `turn` is given; empty where there is none.
@@ -139,26 +129,6 @@ class ExtractorSettings(EvaluatorModel):
     def extraction(self) -> Extraction:
         """The extractor, ready to use."""
         return Extraction(self.extractor, self.extractor_config)
-
-
-def _extract(extractor: ExtractorName, config: ExtractorConfig) -> Extract:
-    match extractor:
-        case "last_assistant":
-            return _last_assistant
-        case "first_assistant":
-            return _over_answers(lambda answers: answers[0].content if answers else "")
-        case "all_assistant":
-            return _over_answers(lambda answers: config.separator.join(_contents(answers)))
-        case "last_turn":
-            return _last_turn(config.separator)
-        case "pattern":
-            return _pattern(config)
-        case "tool_arguments":
-            return _over_first_call(config.tool_name or "", _arguments, with_id=False)
-        case "tool_output":
-            return _over_first_call(config.tool_name or "", _output, with_id=True)
-        case "after_marker":
-            return _after_marker(config.marker or "", config.include_marker)
 
 
 def _contents(messages: Sequence[Message]) -> list[str]:
@@ -199,26 +169,28 @@ def _last_assistant(run: AgentRun, turn: int | None) -> str | NotEvaluated:
     return answers[-1].content if answers else ""
 
 
-def _last_turn(separator: str) -> Extract:
+def _last_turn(config: ExtractorConfig) -> Extract:
     def extract(run: AgentRun, turn: int | None) -> str | NotEvaluated:
         if not run.answers_are_known():
             return _NOT_CAPTURED
         messages = _messages(run, turn)
         last = max((message.turn for message in messages), default=0)
         answers = [message for message in _answers(messages) if message.turn == last]
-        return separator.join(_contents(answers))
+        return config.separator.join(_contents(answers))
 
     return extract
 
 
-def _after_marker(marker: str, include_marker: bool) -> Extract:
+def _after_marker(config: ExtractorConfig) -> Extract:
+    marker = config.marker or ""
+
     def text_of(answers: list[Message]) -> str | NotEvaluated:
         for answer in reversed(answers):
             start = answer.content.find(marker)
             if _is_hidden_before(answer.content, start):
                 return _MASKED
             if start >= 0:
-                return answer.content[start if include_marker else start + len(marker) :].strip()
+                return answer.content[start if config.include_marker else start + len(marker) :].strip()
         return ""
 
     return _over_answers(text_of)
@@ -279,13 +251,13 @@ def _group_number(pattern: LinearPattern, config: ExtractorConfig) -> int:
 
 
 def _over_first_call(
-    tool_name: str, text_of: Callable[[AgentRun, ToolCall], str | NotEvaluated], *, with_id: bool
+    config: ExtractorConfig, text_of: Callable[[AgentRun, ToolCall], str | NotEvaluated], *, with_id: bool
 ) -> Extract:
     """The text that `text_of` makes of the first call of the tool; empty where it was not called."""
 
     def extract(run: AgentRun, _: int | None) -> str | NotEvaluated:
         for call in run.calls:
-            if call.name == tool_name and (call.call_id or not with_id):
+            if call.name == config.tool_name and (call.call_id or not with_id):
                 return text_of(run, call)
         return ""
 
@@ -309,3 +281,25 @@ def _output(run: AgentRun, call: ToolCall) -> str | NotEvaluated:
     if call.result_state is ValueState.ABSENT and returned_nothing:
         return ""
     return unknown_result(call)
+
+
+_EXTRACTORS: Mapping[ExtractorName, tuple[Sequence[str], Callable[[ExtractorConfig], Extract]]] = {
+    "last_assistant": (("separator",), lambda _: _last_assistant),
+    "first_assistant": (
+        ("separator",),
+        lambda _: _over_answers(lambda answers: answers[0].content if answers else ""),
+    ),
+    "all_assistant": (
+        ("separator",),
+        lambda config: _over_answers(lambda answers: config.separator.join(_contents(answers))),
+    ),
+    "last_turn": (("separator",), _last_turn),
+    "pattern": (("pattern", "group", "search_all"), _pattern),
+    "tool_arguments": (
+        ("tool_name",),
+        lambda config: _over_first_call(config, _arguments, with_id=False),
+    ),
+    "tool_output": (("tool_name",), lambda config: _over_first_call(config, _output, with_id=True)),
+    "after_marker": (("marker", "include_marker"), _after_marker),
+}
+"""For each extractor the settings that it takes, and what makes it."""
