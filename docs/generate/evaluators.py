@@ -32,7 +32,7 @@ This page is generated from `processors/evaluators/` by `make reference`.
 - A score lies between 0 and 1. The outcome is `pass` from `pass_threshold` (1 if left out) on, else `fail`.
 - Where a value decides that was not captured, is redacted or cut off, the outcome is `not_evaluated` with the
   reason `content_not_captured`; where criteria do not fit what the run holds, it is `error`.
-  Neither has a score.
+  Neither has a score. An output that does not have `target_output_key` is such an error.
 - A trace that was cut short passes or fails only where no further span could change the outcome.
 - A failed call counts as a call, unless `include_failed: false` leaves it out.
 - Where calls are compared with expected ones (`tool-call-*`, `trajectory-*`), an empty expectation scores 1

@@ -197,9 +197,8 @@ class _Reader:
             entry = validated(CriteriaTestEntry, written, self._document, [], path)
             if entry is not None:
                 yield case(**dict(entry))
-            elif isinstance(
-                run := written.get("run"), dict
-            ):  # what is wrong with the run is reported as well
+            elif isinstance(run := written.get("run"), dict):
+                # What is wrong with the run is reported as well.
                 yield case(
                     name=_text(written.get("name")), run=run, earlier=None, trace=None, agent=None, expect={}
                 )

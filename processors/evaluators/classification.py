@@ -123,11 +123,7 @@ class BinaryClassification(_Classification):
     score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details contain both
     classes, for metrics over many results; the settings of the metric do not change the score.
 
-    An output that does not have `target_output_key` is an error; one that was not captured is not
-    evaluated.
-
-    Example: expected class "spam", `target_output_key: label`, over the output {"label": "Spam"}
-    scores 1.
+    Example: expected class "spam", `target_output_key: label`, over the output {"label": "Spam"} scores 1.
     """
 
     id = "binary-classification"
@@ -161,11 +157,9 @@ class MulticlassClassification(_Classification):
     score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details contain both
     classes, for metrics over many results; the settings of the metric do not change the score.
 
-    An output that names none of `classes`, or does not have `target_output_key`, is an error; one that was
-    not captured is not evaluated. An expected class outside `classes` is refused.
+    An output that names none of `classes` is an error. An expected class outside `classes` is refused.
 
-    Example: classes [refund, complaint], expected class "refund", over the output "complaint"
-    scores 0.
+    Example: classes [refund, complaint], expected class "refund", over the output "complaint" scores 0.
     """
 
     id = "multiclass-classification"
@@ -250,7 +244,7 @@ class PrecisionRecallFscore(Evaluator):
     average over all labels that occur. Labels are equal with their type: "1" is not 1.
 
     An empty expectation is refused. An output without a list of labels, with one of another length, or
-    without the positive label on either side is an error. One that was not captured is not evaluated.
+    without the positive label on either side is an error.
 
     Example: expected ["spam", "ham"] over the labels ["spam", "spam"], `positive_label: spam` and
     `metric_type: precision`, scores 0.5.

@@ -186,8 +186,7 @@ class ExactMatch(_Grading):
     With `expected` the output must be that text, character by character. With `ground_truth` the text that
     the extractor takes is compared, both sides trimmed (`processors.evaluators.output_match`).
 
-    There is no empty expectation: an empty expected text equals the empty output. An output that does not
-    have `target_output_key` is an error; one that was not captured is not evaluated.
+    There is no empty expectation: an empty expected text equals the empty output.
 
     Example: {"expected_output": {"total": 3}} over the output {"total": 3.0}
     scores 1; {"expected_output": "It is warm."} over the output "it is warm." too.
@@ -290,8 +289,7 @@ class Contains(_Grading):
     With `ground_truth` the text that the extractor takes is searched, without regard to case
     (`processors.evaluators.output_match`).
 
-    An empty `search_text` is in every text, so it scores 1 over any output. An output that does not have
-    `target_output_key` is an error; one that was not captured is not evaluated.
+    An empty `search_text` is in every text, so it scores 1 over any output.
 
     Example: {"search_text": "sunny"} over the output "Sunny, 25 degrees"
     scores 1, and 0 when `case_sensitive`.
@@ -346,7 +344,7 @@ class RegexMatch(_Grading):
     With `ground_truth` the text is what the extractor takes from the run, by default the last answer; an
     empty text scores 0. With a list, expression i is searched in turn i alone and the score is the mean.
     With `pattern` the text is the final output, which may be empty. score = 1 when the expression is found,
-    else 0. There is no empty expectation. A text that may exist and was not captured is not evaluated.
+    else 0. There is no empty expectation.
 
     Expressions are written as for Python's `re`, without look-around and references to groups
     (`processors.texts.linear_regex`); case counts unless they contain `(?i)`.
@@ -439,9 +437,8 @@ class JsonSimilarity(_Grading):
     (`processors.evaluators.output_match`); integers count as floats. What the output holds beyond the
     expected is free.
 
-    An expected output without leaves, such as `{}`, scores 1 against anything. An output that does not have
-    `target_output_key` is an error, one that was not captured is not evaluated; so is one whose texts take
-    more work to compare than is spent on one run.
+    An expected output without leaves, such as `{}`, scores 1 against anything. An output whose texts take
+    more work to compare than is spent on one run is not evaluated.
 
     Example: {"city": "Oslo", "temperature": 20} over the output {"city": "Oslo", "temperature": 18}
     scores 0.95.

@@ -61,8 +61,7 @@ class ToolRepetition(Evaluator):
     t <= k < 2t, else 0. Arguments are equal by value; other calls in between do not matter. The rule is
     the repetition part of DeepEval's agent loop detection.
 
-    There is nothing to expect. A run without calls scores 1 (k is 0). Where arguments are not known, the
-    run is graded only if they cannot change the score.
+    There is nothing to expect. A run without calls scores 1 (k is 0).
 
     Example: with the default threshold of 3, search("a"), search("b"), search("a"), search("a")
     scores 0.5, since one call was made 3 times.
@@ -155,8 +154,7 @@ class ToolErrorRecovery(Evaluator):
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
     unrecovered.
 
-    Example: book fails, book succeeds, pay fails
-    scores 0.5, since pay was not tried again.
+    Example: book fails, book succeeds, pay fails scores 0.5, since pay was not tried again.
     """
 
     id = "tool-error-recovery"
@@ -252,10 +250,9 @@ class DuplicateSideEffect(Evaluator):
     not change the score and is shown as advisory, unless `after_unclear_failure` is set or both calls have
     the same idempotency key.
 
-    A run without calls scores 1. Where arguments are not known the run is graded only if they cannot decide.
+    A run without calls scores 1.
 
-    Example: transfer(amount=5) succeeds, then transfer(amount=5)
-    scores 0.
+    Example: transfer(amount=5) succeeds, then transfer(amount=5) scores 0.
     """
 
     id = "duplicate-side-effect"

@@ -17,8 +17,7 @@ class RunError(Evaluator):
 
     There is nothing to expect. A run without calls is graded as any other.
 
-    Example: a run whose agent raised RuntimeError
-    scores 0.
+    Example: a run whose agent raised RuntimeError scores 0.
     """
 
     id = "run-error"

@@ -69,8 +69,7 @@ class RunDuration(Evaluator):
 
     A run without calls is graded as any other.
 
-    Example: {"max_seconds": 10} over a run of 12.5 seconds
-    scores 0.
+    Example: {"max_seconds": 10} over a run of 12.5 seconds scores 0.
     """
 
     id = "run-duration"
@@ -135,8 +134,7 @@ class ToolDuration(Evaluator):
 
     A run without such calls scores 1.
 
-    Example: {"max_seconds": 5} over calls of 1.2 and 7 seconds
-    scores 0.5.
+    Example: {"max_seconds": 5} over calls of 1.2 and 7 seconds scores 0.5.
     """
 
     id = "tool-duration"
@@ -217,8 +215,7 @@ class TokenBudget(Evaluator):
 
     A run without calls is graded as any other.
 
-    Example: {"max_total_tokens": 1000} over two model calls of 600 and 500 tokens
-    scores 0.
+    Example: {"max_total_tokens": 1000} over two model calls of 600 and 500 tokens scores 0.
     """
 
     id = "token-budget"
@@ -287,8 +284,7 @@ class CostBudget(Evaluator):
 
     A run without calls is graded as any other.
 
-    Example: {"max_cost": 0.05} over a run that cost 0.08
-    scores 0.
+    Example: {"max_cost": 0.05} over a run that cost 0.08 scores 0.
     """
 
     id = "cost-budget"
@@ -352,8 +348,7 @@ class ModelAllowed(Evaluator):
 
     A run without calls is graded as any other.
 
-    Example: allow [small-*] over model calls of small-1 and large-1
-    scores 0.5.
+    Example: allow [small-*] over model calls of small-1 and large-1 scores 0.5.
     """
 
     id = "model-allowed"

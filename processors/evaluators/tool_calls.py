@@ -242,8 +242,6 @@ class ToolCallOrder(Evaluator):
     calls cost nothing. Calls of one parallel group are taken in the order that fits best. With `strict`:
     1 when calls and keys match one by one as recorded, else 0.
 
-    An empty expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise.
-
     Example: [search, book, pay] over the calls search, pay, book, search scores 2/3,
     with search, book as the common subsequence.
     """
@@ -712,9 +710,8 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     when that one does; several expectations may then be met by the same call. Without a call of its tool it
     is not met: for calls that need not be made use `tool-constraints`.
 
-    No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
-    everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run not
-    evaluated.
+    Unless everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run
+    not evaluated.
 
     Example: [{"name": "book", "args": {"seat": "4A"}}] over the call book(seat="4A", meal="none")
     scores 1, and 0 with `subset: false`.
@@ -870,8 +867,7 @@ class ToolCallOutput(_FirstFit[str]):
     With `strict` each expectation is compared with the first free call of its tool only, and the first that
     does not fit, or has no call left, makes the score 0.
 
-    No expectation scores 1 without calls and 0 with calls; a run without calls scores 0 otherwise. Unless
-    everything is fitted anyway, a call of an expected tool whose output is not known makes the run not
+    Unless everything is fitted anyway, a call of an expected tool whose output is not known makes the run not
     evaluated.
 
     Example: [{"name": "add", "output": "5"}] over add returning 4, then add returning 5,

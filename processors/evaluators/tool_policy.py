@@ -65,12 +65,11 @@ class ToolPermission(Evaluator):
     """The share of calls that went to permitted tools.
 
     score = 1 - calls that were not permitted / calls. A call is not permitted when its tool is denied, or
-    when there is a list of allowed tools and it is not on it; deny wins. Failed calls count as calls.
+    when there is a list of allowed tools and it is not on it; deny wins.
 
     A run without calls scores 1, also where nothing is allowed.
 
-    Example: deny [delete_*] over the calls search, delete_account
-    scores 0.5.
+    Example: deny [delete_*] over the calls search, delete_account scores 0.5.
     """
 
     id = "tool-permission"
@@ -129,13 +128,12 @@ class ToolKnown(Evaluator):
 
     score = calls of available tools / calls. The available tools are those that telemetry lists for the run
     (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
-    not applicable. Failed calls count as calls, and so do those that were only requested: most frameworks do
-    not even try to run a tool that does not exist.
+    not applicable. Calls that were only requested count: most frameworks do not even try to run a tool that
+    does not exist.
 
     There is nothing to expect. A run without calls scores 1.
 
-    Example: with the tools search and book, the calls search, pay
-    score 0.5.
+    Example: with the tools search and book, the calls search, pay score 0.5.
     """
 
     id = "tool-known"
@@ -214,12 +212,10 @@ class ToolCallBudgetCriteria(EvaluatorModel):
 class ToolCallBudget(Evaluator):
     """Whether the numbers of calls stay within all limits: 1 or 0.
 
-    score = 1 when calls <= `max_calls` and, for each tool named, min <= calls <= max, else 0. Failed calls
-    count as calls unless `include_failed: false`; a tool never called has 0 calls. A run without calls is
-    graded with all counts 0.
+    score = 1 when calls <= `max_calls` and, for each tool named, min <= calls <= max, else 0. A tool never
+    called has 0 calls, and a run without calls is graded with all counts 0.
 
-    Example: {"max_calls": 3} over the calls search, search, search, book
-    scores 0.
+    Example: {"max_calls": 3} over the calls search, search, search, book scores 0.
     """
 
     id = "tool-call-budget"
@@ -308,8 +304,7 @@ class ToolPrecedence(Evaluator):
     that apply, and 1 when none applies, so also without calls.
     The rule is the template `precedence` of `tool-constraints`.
 
-    Example: [auth, fetch] over the calls fetch, auth
-    scores 0, and so it does over fetch alone.
+    Example: [auth, fetch] over the calls fetch, auth scores 0, and so it does over fetch alone.
     """
 
     id = "tool-precedence"
@@ -393,13 +388,12 @@ class SingleToolUseCriteria(EvaluatorModel):
 
 
 class SingleToolUse(Evaluator):
-    """Whether one tool was called at least once: 1 or 0; order, arguments and number play no part.
+    """Whether one tool was called at least once: 1 or 0; order, arguments and number do not matter.
 
-    score = 1 when a call of the tool is there, else 0. Failed calls count as calls unless
-    `include_failed: false`. A run without calls scores 0; there is no empty expectation.
+    score = 1 when a call of the tool is there, else 0. A run without calls scores 0; there is no empty
+    expectation.
 
-    Example: book over the calls search, book, book
-    scores 1.
+    Example: book over the calls search, book, book scores 1.
     """
 
     id = "single-tool-use"

@@ -401,8 +401,7 @@ class TrajectoryExact(_Trajectory):
 
     score = 1 when there are as many calls as expected ones and each stands for the one at its place, else 0.
 
-    Example: [search, book] over the calls search, search, book
-    scores 0, and 1 over search, book.
+    Example: [search, book] over the calls search, search, book scores 0, and 1 over search, book.
     """
 
     id = "trajectory-exact"
@@ -448,8 +447,7 @@ class TrajectoryInOrder(_Trajectory):
 
     score = 1 when every expected call has a call of its own and these stand in the expected order, else 0.
 
-    Example: [search, pay] over the calls search, book, pay
-    scores 1, and 0 over pay, search.
+    Example: [search, pay] over the calls search, book, pay scores 1, and 0 over pay, search.
     """
 
     id = "trajectory-in-order"
@@ -483,8 +481,7 @@ class TrajectoryPrecision(_Trajectory):
     score = matched / calls, where matched is the size of a maximum matching: every call stands for one
     expected call at most, so repeated calls have to be expected as often. Order does not matter.
 
-    Example: [search, book] over the calls search, search, book
-    scores 2/3.
+    Example: [search, book] over the calls search, search, book scores 2/3.
     """
 
     id = "trajectory-precision"
@@ -501,8 +498,7 @@ class TrajectoryRecall(_Trajectory):
 
     score = matched / expected calls, matched as in `trajectory-precision`. Order does not matter.
 
-    Example: [search, search, book] over the calls search, book, pay
-    scores 2/3.
+    Example: [search, search, book] over the calls search, book, pay scores 2/3.
     """
 
     id = "trajectory-recall"
@@ -519,8 +515,7 @@ class TrajectoryF1(_Trajectory):
     score = 2 * precision * recall / (precision + recall) = 2 * matched / (calls + expected calls), matched as
     in `trajectory-precision`. Order does not matter.
 
-    Example: [search, book] over the calls search, search, book
-    scores 0.8.
+    Example: [search, book] over the calls search, search, book scores 0.8.
     """
 
     id = "trajectory-f1"
@@ -541,8 +536,7 @@ class TrajectoryOrderF1(_Trajectory):
     With l the length of that subsequence, precision = l / calls, recall = l / expected calls, and
     score = 2 * precision * recall / (precision + recall) = 2 * l / (calls + expected calls).
 
-    Example: [search, book, pay] over the calls search, search, book, pay
-    scores 6/7.
+    Example: [search, book, pay] over the calls search, search, book, pay scores 6/7.
     """
 
     id = "trajectory-order-f1"
