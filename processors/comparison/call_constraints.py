@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -39,6 +38,7 @@ from processors.model import (
     hides_member,
     holds_mask,
     json_text,
+    late,
     may_be_masked,
 )
 
@@ -452,13 +452,13 @@ class _Sequence:
         self._numbers: dict[int, int] = {}
         self._found: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
 
-    @cached_property
+    @late
     def _steps(self) -> list[tuple[int, bool]]:
         """For each call its step, and whether it is alone there."""
         segments = parallel_segments(self._calls)
         return [(step, len(segment) == 1) for step, segment in enumerate(segments) for _ in segment]
 
-    @cached_property
+    @late
     def _names(self) -> Mapping[str, int]:
         """How often each tool was called."""
         names: dict[str, int] = {}

@@ -87,22 +87,27 @@ class ToolPatterns:
     pattern the same holds for the text between them. In `names` they have no special meaning.
     """
 
-    __slots__ = ("_globs", "_names")
+    __slots__ = ("_globs", "_is_all", "_names")
 
     def __init__(self, patterns: Iterable[str], names: Iterable[str] = ()) -> None:
+        self._is_all = False
         self._names = set(map(canonical_tool_name, names))
         self._globs: list[re.Pattern[str]] = []
         for pattern in patterns:
-            if _WILDCARD.search(pattern) is None:
+            if pattern == "*":
+                self._is_all = True
+            elif _WILDCARD.search(pattern) is None:
                 self._names.add(canonical_tool_name(pattern))
             else:
                 self._globs.append(_compiled(pattern))
 
     def __bool__(self) -> bool:
-        return bool(self._names or self._globs)
+        return self._is_all or bool(self._names or self._globs)
 
     def __contains__(self, name: str) -> bool:
         """Whether the tool `name`, in any spelling, is one of them."""
+        if self._is_all:
+            return True
         canonical = canonical_tool_name(name)
         if canonical in self._names:
             return True
