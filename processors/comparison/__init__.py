@@ -65,6 +65,7 @@ from processors.comparison.expected_value import (
     matching_cost,
 )
 from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
+from processors.comparison.given_keys import AnyKeyCriteria, OneKeyCriteria
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
 from processors.comparison.json_schema_check import (
     SchemaTooComplexError,
@@ -103,17 +104,17 @@ from processors.comparison.value_equality import equal_values, equality_key, kno
 
 __all__ = [
     "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MASKED_OUTPUT", "MATCHER_ARGUMENTS",
-    "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "CallCondition", "CallConstraint",
-    "CallConstraints", "CallStatus", "ClassMetrics", "Expected", "ExpectedCalls", "ExpectedId",
-    "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher",
-    "OtherTools", "OutputConfig", "OutputPath", "OutputTarget", "Place", "SchemaTooComplexError",
-    "ToolCallConfig", "ToolOrCallId", "ToolPatterns", "ToolSelectionConfig", "UnresolvedReferenceError",
-    "all_comparable_arguments", "all_fit", "alternatives", "arguments_detail", "attainable_share",
-    "best_fitting_order", "calls_of", "check_classes", "check_schema", "class_metrics",
-    "common_subsequence_length", "comparable_arguments", "comparable_result_text",
-    "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
-    "expected_value_problems", "fits", "fits_members", "input_object", "input_path", "is_matcher",
-    "is_oversized", "is_too_large", "keys_of", "kind_of", "known_equality", "known_output",
+    "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "AnyKeyCriteria", "CallCondition",
+    "CallConstraint", "CallConstraints", "CallStatus", "ClassMetrics", "Expected", "ExpectedCalls",
+    "ExpectedId", "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "IncludeFailed",
+    "JsonPath", "Matcher", "OneKeyCriteria", "OtherTools", "OutputConfig", "OutputPath", "OutputTarget",
+    "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolOrCallId", "ToolPatterns",
+    "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments", "all_fit",
+    "alternatives", "arguments_detail", "attainable_share", "best_fitting_order", "calls_of",
+    "check_classes", "check_schema", "class_metrics", "common_subsequence_length", "comparable_arguments",
+    "comparable_result_text", "comparable_result_value", "compile_expected", "detail_text", "equal_values",
+    "equality_key", "expected_value_problems", "fits", "fits_members", "input_object", "input_path",
+    "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of", "known_equality", "known_output",
     "lasting_alignment", "leaves", "looks_failed", "matching_cost", "matching_size", "maximum_matching",
     "may_have_taken_effect", "ordered_keys", "output_detail", "output_line", "parallel_segments",
     "parse_json_path", "place_text", "python_text", "readable_arguments", "schema_violations", "share_of",

@@ -20,6 +20,7 @@ from processors.comparison import (
     Expected,
     Extraction,
     ExtractorSettings,
+    OneKeyCriteria,
     OutputConfig,
     OutputPath,
     OutputTarget,
@@ -97,19 +98,6 @@ class TextConfig(OutputConfig, ExtractorSettings):
             )
 
 
-class _OneKeyCriteria(EvaluatorModel):
-    """Criteria of which exactly one key is given."""
-
-    @model_validator(mode="after")
-    def _one_key_is_given(self) -> Self:
-        keys = type(self).model_fields
-        given = [name for name in keys if getattr(self, name) is not None]
-        if len(given) != 1:
-            found = f"found {' and '.join(given)}" if given else "found none of them"
-            raise ValueError(f"expected exactly one of {', '.join(keys)}; {found}")
-        return self
-
-
 class _Grading(Evaluator):
     """Evaluators whose criteria decide once how runs are graded."""
 
@@ -153,7 +141,7 @@ class ExactMatchConfig(TextConfig):
         return self
 
 
-class ExactMatchCriteria(_OneKeyCriteria):
+class ExactMatchCriteria(OneKeyCriteria):
     """What to expect; exactly one of the keys."""
 
     expected_output: ExpectedObject | str | None = Field(
@@ -263,7 +251,7 @@ def _compare_text(expected: str, run: AgentRun) -> Score | NotEvaluated:
     )
 
 
-class ContainsCriteria(_OneKeyCriteria):
+class ContainsCriteria(OneKeyCriteria):
     """What to look for; exactly one of the keys."""
 
     search_text: str | None = Field(
@@ -323,7 +311,7 @@ class RegexMatchConfig(ExtractorSettings):
     """Settings of `regex-match`; the extractor belongs to `ground_truth`."""
 
 
-class RegexMatchCriteria(_OneKeyCriteria):
+class RegexMatchCriteria(OneKeyCriteria):
     """What to find: exactly one of the two."""
 
     ground_truth: str | list[str] | None = Field(

@@ -6,11 +6,11 @@ contain is never taken for little: without it there is no verdict.
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from processors.comparison import ToolPatterns, ToolSelectionConfig
+from processors.comparison import AnyKeyCriteria, ToolPatterns, ToolSelectionConfig
 from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
@@ -36,17 +36,7 @@ class NoSettings(EvaluatorModel):
     """These evaluators have no settings."""
 
 
-class _Limits(EvaluatorModel):
-    """Limits, of which at least one has to be given."""
-
-    @model_validator(mode="after")
-    def _has_a_limit(self) -> Self:
-        if not any(getattr(self, name) not in (None, {}) for name in type(self).model_fields):
-            raise ValueError(f"expected at least one of {', '.join(type(self).model_fields)}")
-        return self
-
-
-class RunDurationCriteria(_Limits):
+class RunDurationCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
     max_seconds: _Seconds | None = Field(
@@ -112,7 +102,7 @@ class RunDuration(Evaluator):
         return 0.0, float(most is None or seconds is None or seconds <= most)
 
 
-class ToolDurationCriteria(_Limits):
+class ToolDurationCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
     max_seconds: _Seconds | None = Field(
@@ -191,7 +181,7 @@ class ToolDuration(Evaluator):
         return next((seconds for tools, seconds in self._of_tools if name in tools), self._max_seconds)
 
 
-class TokenBudgetCriteria(_Limits):
+class TokenBudgetCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
     max_total_tokens: _Tokens | None = Field(
@@ -316,7 +306,7 @@ class CostBudget(Evaluator):
         return 0.0, float(run.cost is None or run.cost <= self._max_cost)
 
 
-class ModelAllowedCriteria(EvaluatorModel):
+class ModelAllowedCriteria(AnyKeyCriteria):
     """Which models may and may not be requested; at least one of the two."""
 
     allow: list[str] | None = Field(
@@ -329,12 +319,6 @@ class ModelAllowedCriteria(EvaluatorModel):
         description="Models that must not be requested, `*` and `?` allowed, whatever `allow` says.",
         examples=[["*-preview"]],
     )
-
-    @model_validator(mode="after")
-    def _is_given(self) -> Self:
-        if self.allow is None and not self.deny:
-            raise ValueError('expected "allow", "deny" or both')
-        return self
 
 
 class ModelAllowed(Evaluator):

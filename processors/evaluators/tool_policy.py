@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from processors.comparison import (
+    AnyKeyCriteria,
     CallCondition,
     CallConstraint,
     CallConstraints,
@@ -39,7 +40,7 @@ from processors.model import (
 _SHOWN_TOOLS = 20
 
 
-class ToolPermissionCriteria(EvaluatorModel):
+class ToolPermissionCriteria(AnyKeyCriteria):
     """What may and may not be called; at least one of the two."""
 
     allow: list[str] | None = Field(
@@ -53,12 +54,6 @@ class ToolPermissionCriteria(EvaluatorModel):
         description="Tools that must not be called, `*` and `?` allowed, whatever `allow` says.",
         examples=[["delete_*"]],
     )
-
-    @model_validator(mode="after")
-    def _says_something(self) -> "ToolPermissionCriteria":
-        if self.allow is None and not self.deny:
-            raise ValueError('expected "allow", "deny" or both')
-        return self
 
 
 class ToolPermission(Evaluator):
@@ -190,7 +185,7 @@ class ToolBudget(EvaluatorModel):
         return self
 
 
-class ToolCallBudgetCriteria(EvaluatorModel):
+class ToolCallBudgetCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
     max_calls: Annotated[int, Field(ge=0)] | None = Field(
@@ -201,12 +196,6 @@ class ToolCallBudgetCriteria(EvaluatorModel):
         description="Limits for single tools; a name with `*` or `?` counts all that it matches together.",
         examples=[{"search_*": {"max": 5}, "verify_identity": {"min": 1}}],
     )
-
-    @model_validator(mode="after")
-    def _says_something(self) -> "ToolCallBudgetCriteria":
-        if self.max_calls is None and not self.tools:
-            raise ValueError('expected "max_calls", "tools" or both')
-        return self
 
 
 class ToolCallBudget(Evaluator):
