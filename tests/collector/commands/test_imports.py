@@ -1,6 +1,7 @@
 """A command loads what it needs: `--help` no command at all, and others no libraries that they do not use."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -76,3 +77,16 @@ def test_a_probe_of_a_container_loads_nothing_of_the_service_that_it_probes() ->
 
     assert "collector.commands.health" in modules
     assert set() == modules & {*OF_THE_SERVICE, "collector.grading", "rich"}
+
+
+@pytest.mark.slow
+def test_the_help_takes_at_most_half_a_second() -> None:
+    """Of CPU, the best of some: how long it takes besides depends on what else runs."""
+
+    def seconds() -> float:
+        before = os.times()
+        subprocess.run([sys.executable, "-m", "collector.cli", "--help"], capture_output=True, check=True)
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
+
+    assert min(seconds() for _ in range(5)) <= 0.5
