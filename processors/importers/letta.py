@@ -56,33 +56,33 @@ _Truths: TypeAlias = dict[tuple[str, tuple[str, ...]], Sample]
 
 def import_letta(suite: LocatedYaml, samples: Sequence[Sample | Problem]) -> list[Imported]:
     """The evaluations of a suite in its order, those of a sample together, and what was left out."""
-    found: list[Imported] = []
+    imported: list[Imported] = []
     graders: list[ImportedEvaluation] = []
     written = _members(suite.value)
     for metric, entry in _members(written.get("graders")).items():
         grader = _grader(suite, metric, entry, _members(written.get("gate")))
         if isinstance(grader, Problem) or grader.evaluator == _WITHOUT_TRUTH:
-            found.append(grader)
+            imported.append(grader)
         else:
             graders.append(grader)
     for key in ("gate", "reward"):
         if written.get(key) is not None:
             message = "it sums up many results: write it as an alert rule on the metrics"
-            found.append(suite.problem((key,), message))
+            imported.append(suite.problem((key,), message))
     if written.get("sample_tags"):
-        found.append(suite.problem(("sample_tags",), "samples are not chosen by tags: all were read"))
+        imported.append(suite.problem(("sample_tags",), "samples are not chosen by tags: all were read"))
     limit = written.get("max_samples")
     truths: _Truths = {}
     for sample in samples[:limit] if isinstance(limit, int) and limit > 0 else samples:
         if isinstance(sample, Problem):
-            found.append(sample)
+            imported.append(sample)
             continue
         if sample.agent_args and graders:
             message = "agent_args are not in a trace: runs of other agents with this input are graded too"
-            found.append(sample.problem(message))
+            imported.append(sample.problem(message))
         for grader in graders:
-            found += _graded_sample(grader, sample, truths)
-    return found
+            imported += _graded_sample(grader, sample, truths)
+    return imported
 
 
 def _grader(suite: LocatedYaml, metric: str, entry: JsonValue, gate: JsonObject) -> Imported:

@@ -166,9 +166,9 @@ def _value_rules(node: _Node, kind: str, rule: Callable[..., Rule]) -> Iterator[
         yield rule("range", f"is from {low:g} to {high:g}", {"minimum": low, "maximum": high})
     elif kind == "string":
         texts = [value for value in values if isinstance(value, str)]
-        found = _format(texts)
-        if found is not None:
-            yield rule("format", f"is written as {found[0]}", {"pattern": found[1]})
+        form = _format(texts)
+        if form is not None:
+            yield rule("format", f"is written as {form[0]}", {"pattern": form[1]})
         elif all(texts):
             yield rule("length", "is never empty", {"minLength": 1})
 
@@ -245,19 +245,19 @@ def _flow_rules(
     for run in runs:
         for place, uses in run.flows().items():
             seen_in[place] += 1
-            for value, found in uses:
+            for value, origins in uses:
                 known = sources.get(place)
-                sources[place] = found if known is None else known & found
+                sources[place] = origins if known is None else known & origins
                 held = values.setdefault(place, set())
                 if len(held) < _FLOW_VALUES:
                     held.add(value)
-    for (tool, shape), found in sources.items():
+    for (tool, shape), origins in sources.items():
         place = tool, shape
-        if not found or place in closed or len(values[place]) < _FLOW_VALUES:
+        if not origins or place in closed or len(values[place]) < _FLOW_VALUES:
             continue
         if seen_in[place] < MIN_VALUES_RUNS or any(step == "*" for step in shape):
             continue
-        origin, path = min(found, key=lambda source: (source[0] == tool, len(source[1]), source))
+        origin, path = min(origins, key=lambda source: (source[0] == tool, len(source[1]), source))
         whole = nodes[tool, ()].types.total()
         is_optional = EVERY_ITEM in shape or nodes[place].types.total() < whole
         flow: JsonObject = {"tool": names[tool], "argument": shape_text(shape), "from_tool": names[origin]}

@@ -41,8 +41,8 @@ def updated_file(text: str, file: str, learned: Mapping[str, LearnedText]) -> st
     prefixes = (PREFIX, *(f"{TEST_PREFIX}{agent}: " for agent in learned))
     edits: list[_Edit] = []
     new_agents: list[str] = []
-    for agent, found in learned.items():
-        written = write_criteria(agent, found.entries).splitlines()
+    for agent, fresh in learned.items():
+        written = write_criteria(agent, fresh.entries).splitlines()
         if document.place_of(("agents", agent)) is None:
             new_agents += written[1:]
         elif document.place_of(("agents", agent, "evaluations")) is None:
@@ -51,7 +51,7 @@ def updated_file(text: str, file: str, learned: Mapping[str, LearnedText]) -> st
             edits += _replaced(document, lines, ("agents", agent, "evaluations"), prefixes, written[3:], 6)
     if new_agents:
         edits.append(_after_agents(document, lines, new_agents))
-    new_tests = [test for found in learned.values() for test in found.tests]
+    new_tests = [test for fresh in learned.values() for test in fresh.tests]
     tests = write_criteria_file({}, tests=new_tests).splitlines()[1:]
     if document.place_of(("tests",)) is not None:
         edits += _replaced(document, lines, ("tests",), prefixes, tests[1:], 2)

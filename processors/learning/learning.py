@@ -93,10 +93,10 @@ class Learned:
 
 @dataclass(slots=True)
 class _Folds:
-    """What cross-validation found: the rules that each failing run breaks; in how many folds each is."""
+    """The result of cross-validation: the rules that each failing run breaks; in how many folds each is."""
 
     alarms: list[set[RuleKey]] = field(default_factory=list)
-    found_in: Counter[RuleKey] = field(default_factory=Counter)
+    folds_of: Counter[RuleKey] = field(default_factory=Counter)
 
 
 def learn(
@@ -198,10 +198,10 @@ def _is_expressible(rules: Sequence[Rule]) -> bool:
 def _cross_validate(
     runs: Sequence[ObservedRun], names: Mapping[str, str], advance: Callable[[], object]
 ) -> _Folds:
-    found = _Folds()
+    result = _Folds()
     for fold in range(_FOLDS):
         rules = _mine([run for index, run in enumerate(runs) if index % _FOLDS != fold], names)
-        found.found_in.update(rule.key for rule in rules)
+        result.folds_of.update(rule.key for rule in rules)
         groups = groups_of(rules)
         whole = _ReadyCriteria([entry_of(name, of_group) for name, of_group in groups.items()])
         single: dict[RuleKey, _ReadyCriteria] = {}
@@ -217,15 +217,15 @@ def _cross_validate(
                 if not broken.intersection(rule.key for rule in groups[name]):
                     broken.update(rule.key for rule in groups[name])  # they fail together only
             if broken:
-                found.alarms.append(broken)
-    return found
+                result.alarms.append(broken)
+    return result
 
 
 def _choose(
     rules: Sequence[Rule], folds: _Folds, runs: int, max_false_alarms: float
 ) -> tuple[list[Rule], int, bool]:
     """The rules to propose, their false alarms in cross-validation, and whether these show the rate."""
-    kept = {rule.key: rule for rule in rules if folds.found_in[rule.key] >= _FEWEST_FOLDS}
+    kept = {rule.key: rule for rule in rules if folds.folds_of[rule.key] >= _FEWEST_FOLDS}
     is_shown = upper_bound(0, runs) <= max_false_alarms
     while True:
         alarms = [broken & kept.keys() for broken in folds.alarms]
@@ -297,13 +297,13 @@ def _ungrounded(run: AgentRun, grounding: Sequence[Evaluation]) -> frozenset[Too
     listed = result.details.get("ungrounded")
     if result.score is None or not isinstance(listed, list):
         return None
-    found = set()
+    places = set()
     for written in map(str, listed):
         tool, _, place = written.partition("[")  # tool[position].path
         steps = parse_json_path(place.partition("]")[2]).steps
         shape = tuple(EVERY_ITEM if isinstance(step, int) else str(step) for step in steps)
-        found.add((canonical_tool_name(tool), shape))
-    return frozenset(found)
+        places.add((canonical_tool_name(tool), shape))
+    return frozenset(places)
 
 
 def _sum(parts: Iterable[Caught]) -> Caught:
@@ -342,10 +342,10 @@ class _ReadyCriteria:
             (call.name, call.category, call.parallel_group, call.executed, looks_failed(call))
             for call in run.calls
         )
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _failing(run, self.of_calls)
-        return found
+        failed = self._known.get(key)
+        if failed is None:
+            failed = self._known[key] = _failing(run, self.of_calls)
+        return failed
 
 
 def _failing(run: AgentRun, evaluations: Sequence[Evaluation]) -> list[str]:

@@ -47,12 +47,12 @@ class _Pair:
 
 def seen_tools(run: ObservedRun) -> dict[str, SeenTool]:
     """The tools of `run` with the steps in which they were called."""
-    found: dict[str, SeenTool] = {}
+    by_name: dict[str, SeenTool] = {}
     for call in run.calls:
-        tool = found.setdefault(call.tool, SeenTool())
+        tool = by_name.setdefault(call.tool, SeenTool())
         tool.steps.append(call.step)
         (tool.successes if call.took_effect else tool.failures).append(call.step)
-    return found
+    return by_name
 
 
 class _Order:

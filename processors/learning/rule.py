@@ -1,4 +1,4 @@
-"""What was found in good runs: a rule that all of them keep, and the evaluations that rules make."""
+"""What good runs have in common: a rule that all of them keep, and the evaluations that rules make."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

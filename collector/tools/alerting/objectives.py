@@ -91,16 +91,16 @@ class ObjectivesFile(StrictModel):
 
     def placed(self) -> "list[PlacedObjective]":
         """All objectives, the more specific before the less; the first that matches counts."""
-        found = [
+        placed_objectives = [
             PlacedObjective(NamePattern(agent), NamePattern(evaluation), objective)
             for agent, objectives in self.agents.items()
             for evaluation, objective in objectives.evaluations.items()
         ]
-        found.reverse()  # sorting is stable: of equals the later one comes first
-        found.sort(key=PlacedObjective.rank, reverse=True)
+        placed_objectives.reverse()  # sorting is stable: of equals the later one comes first
+        placed_objectives.sort(key=PlacedObjective.rank, reverse=True)
         if self.defaults is not None:
-            found.append(PlacedObjective(NamePattern("*"), NamePattern("*"), self.defaults))
-        return found
+            placed_objectives.append(PlacedObjective(NamePattern("*"), NamePattern("*"), self.defaults))
+        return placed_objectives
 
 
 @dataclass(frozen=True, slots=True)

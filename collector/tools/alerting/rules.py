@@ -319,12 +319,12 @@ def _any_of(expressions: Sequence[str], on: str = "") -> str:
 def _pairs_by_window(inputs: RuleInputs) -> dict[str, list[Pair]]:
     """The evaluations that are looked at over a longer window than the first."""
     minimum = inputs.objectives.thresholds.min_results
-    found: dict[str, list[Pair]] = {}
+    pairs: dict[str, list[Pair]] = {}
     for pair, an_hour in sorted(inputs.volume.items()):
         window = window_for(an_hour, minimum) or WINDOWS[-1]
         if window != WINDOWS[0]:
-            found.setdefault(window, []).append(pair)
-    return found
+            pairs.setdefault(window, []).append(pair)
+    return pairs
 
 
 def _rule_text(rule: _Rule) -> str:

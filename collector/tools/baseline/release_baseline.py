@@ -94,17 +94,17 @@ def scores_of_runs(runs: Iterable[GradedRun], version: str | None = None) -> Sco
 
     With `version`, runs of other versions of the agents are left out.
     """
-    found: dict[tuple[str, str], list[float]] = {}
+    by_evaluation: dict[tuple[str, str], list[float]] = {}
     for graded in runs:
         agent = graded.run.agent
         if version is not None and agent.version != version:
             continue
         for result in graded.results:
             if result.score is not None and result.stage is Stage.LIVE:
-                found.setdefault((agent.name, result.name), []).append(result.score)
+                by_evaluation.setdefault((agent.name, result.name), []).append(result.score)
     return {
         key: PinnedScore(mean=math.fsum(scores) / len(scores), samples=len(scores))
-        for key, scores in found.items()
+        for key, scores in by_evaluation.items()
     }
 
 
