@@ -65,7 +65,7 @@ def additions(trace: FinishedTrace, graded: GradedTrace) -> Additions:
 
 
 def encode_with_envelopes(value: object, encode_other: Callable[[Any], object] = plain) -> bytes:
-    """The bytes of a value with spans in it: their resources and scopes stand in front of it, each once."""
+    """The bytes of a value with spans in it: their resources and scopes precede it, each once."""
     numbers: dict[Envelope, int] = {}
 
     def encoded(part: object) -> object:
@@ -89,8 +89,10 @@ def decode_with_envelopes(
     pairs, inner = decode_value(content, tuple[list[tuple[bytes, bytes]], bytes])
     envelopes = [envelope(*pair) for pair in pairs]
 
-    def decoded(wanted: type, part: Any) -> object:
-        return envelopes[part] if wanted is Envelope or decode_other is None else decode_other(wanted, part)
+    def decoded(part_kind: type, part: Any) -> object:
+        if part_kind is Envelope or decode_other is None:
+            return envelopes[part]
+        return decode_other(part_kind, part)
 
     try:
         return decode_value(inner, kind, decoded)

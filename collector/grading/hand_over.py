@@ -45,7 +45,7 @@ _CLASS_KEYS = ("expected", "actual")
 
 
 class Question(NamedTuple):
-    """A trace to be graded, with what grading it was found to need: answers, and conversations of its runs.
+    """A trace to be graded, with what grading it turned out to need: answers, and conversations of its runs.
 
     Conversations are no part of what is encoded here.
     """
@@ -126,7 +126,7 @@ class _Answer(Struct, frozen=True, array_like=True):
 
 
 def encode_questions(questions: Sequence[Question], unix_nano: int) -> bytes:
-    """The message that asks for traces to be graded, at `unix_nano`: the clock of the service counts."""
+    """The message that requests grading at `unix_nano`, by the clock of the service."""
     written = [
         _Question(
             trace_id=trace.trace_id,
@@ -185,7 +185,7 @@ def decode_graded(
     *,
     holds_spans: bool,
 ) -> list[tuple[GradedTrace | Questions, Tally]]:
-    """What `encode_graded` wrote in answer to `questions`: graded traces, or what has to be asked first.
+    """What `encode_graded` wrote in answer to `questions`: graded traces, or what is needed first.
 
     `read_run` reads a line, when a field of a run is looked at that is not counted. `holds_spans`: whether
     spans leave with their verdict.
@@ -213,7 +213,7 @@ def compact(
     registry: EnvelopeRegistry,
     read_run: Callable[[bytes], AgentRun],
 ) -> GradedTrace:
-    """The trace as if it came from another process: nothing in it holds what its runs were read from."""
+    """The trace as if graded by another process: nothing in it holds what its runs were read from."""
     message = encode_graded([(trace, graded, Tally())], form)
     holds_spans = bool(graded.spans)
     ((copy, _),) = decode_graded(message, [Question(trace)], registry, read_run, holds_spans=holds_spans)

@@ -1,4 +1,4 @@
-"""What the store keeps of a graded run: its line, and beside it what people search by."""
+"""What the store holds of a graded run: its line, and what people search by."""
 
 import re
 import zlib
@@ -67,9 +67,9 @@ class RunRows:
 
 
 def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
-    """The rows of a run with its line as it is, which is what can be made of it quickly.
+    """The rows of a run with its line uncompressed, which is quick.
 
-    `now_unix_nano` is its time where it does not say when it was graded.
+    `now_unix_nano` is its time if it was not graded by a service.
     """
     run = graded.run
     entry = decode_json(graded.line) if graded.line else run_to_json(graded)
@@ -113,7 +113,7 @@ def search_words(text: str) -> list[str]:
 
 
 def _texts(entry: JsonValue) -> Iterator[str]:
-    """What was said, called, given and found, each in a bounded length."""
+    """The texts of messages, calls and results, each in a bounded length."""
     if not isinstance(entry, dict):
         return
     yield from (_text(entry.get(key)) for key in ("input", "output"))

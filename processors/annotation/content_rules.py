@@ -1,12 +1,12 @@
 """What of the content of a trace may leave with its verdicts: all or nothing, and never a match.
 
-Content is what people and models said and what tools were given and gave: inputs, outputs, messages,
+Content is what people and models wrote and what tools received and returned: inputs, outputs, messages,
 arguments, results, errors, attributes of spans, and whatever an explanation or its details quote of them.
-What a verdict is found by is not: names of agents and tools, ids, sessions, times, states, outcomes, and the
-resource. Patterns to redact look at all texts but the identity of the agent.
+What a verdict is looked up by is not: names of agents and tools, ids, sessions, times, states, outcomes, and
+the resource. Patterns to redact look at all texts but the identity of the agent.
 
-Every form of a verdict is made from what `ContentRules.shown` gives; nothing that leaves may be made from the
-run that was graded.
+Every form of a verdict is built from what `ContentRules.shown` returns; nothing that leaves may be built from
+the run that was graded.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ from processors.texts.linear_regex import LinearPattern, compile_linear
 ContentMode: TypeAlias = Literal["full", "none"]
 
 REDACTED_TEXT = "[REDACTED]"
-"""What stands for every match of a pattern."""
+"""Replaces every match of a pattern."""
 
 _MAX_REDACTION_STEPS = 1 << 30
 """Matches times length of one text; where a text needs more, all of it is redacted."""
@@ -56,7 +56,7 @@ _UNREAD = (ValueState.ABSENT, ValueState.REDACTED)
 class ContentRules:
     """Makes of a graded run what may be shown of it.
 
-    A match in the text of a value hides it wherever the value stands, and a secret that an explanation cuts
+    A match in the text of a value hides it wherever the value occurs, and a secret that an explanation cuts
     off is not shown in part either.
 
     Args:
@@ -78,7 +78,7 @@ class ContentRules:
         return self.mode == "full" and not self._patterns
 
     def shown(self, graded: GradedRun) -> GradedRun:
-        """`graded` as it may leave; what nobody looks at costs nothing."""
+        """`graded` as it may leave; what is not looked at costs nothing."""
         if self.shows_all:
             return graded
         run = graded.run
@@ -103,7 +103,7 @@ class ContentRules:
         return "" if self.mode == "none" else self.redacted(text)
 
     def value(self, value: JsonValue, text: str | None, state: ValueState) -> DecodedValue:
-        """A captured value with its text. If it is not shown as it is, its state says so."""
+        """A captured value with its text. If it is not shown as it is, its state is the reason."""
         if state in _UNREAD and text is None:
             return DecodedValue(None, None, state)
         if self.mode == "none":
@@ -117,11 +117,11 @@ class ContentRules:
         if self.mode == "none":
             return {}
         shown = self._redacted_members(members)
-        # A match that is left does not stand within one text.
+        # A match that is left spans several texts.
         return {} if self._has_match(json_text(shown)) else shown
 
     def named(self, name: str | None) -> str | None:
-        """A name or an id that telemetry told."""
+        """A name or an id from telemetry."""
         return None if name is None else self.redacted(name)
 
     def redacted(self, text: str) -> str:
@@ -163,7 +163,7 @@ class ContentRules:
                     name = field.removesuffix("_shown")
                     return self.value(getattr(run, name), None, getattr(run, f"{name}_state"))
                 case "input" | "output":
-                    # No text stands beside the value: what is shown of its text takes its place.
+                    # The value has no text of its own: what is shown of its text takes its place.
                     shown = getattr(content, f"{field}_shown")
                     return shown.text if shown.value is None else shown.value
                 case "input_state" | "output_state":
@@ -225,7 +225,7 @@ class ContentRules:
             return DecodedValue(value, text, state)
         written = shown if isinstance(shown, str) else json_text(shown)
         if state is not ValueState.PRESENT:
-            # The text was not read, or not as this: what is hidden may stand in either.
+            # The text was not read, or not as this: either may contain what is hidden.
             return DecodedValue(None, shown_text, state)
         if self._has_match(written):
             return DecodedValue(None, self.redacted(written), ValueState.REDACTED)

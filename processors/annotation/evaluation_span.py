@@ -1,6 +1,6 @@
 """Evaluation results as spans of their own: for backends that take traces only, where spans do not wait.
 
-A graded run gets one small span, a child of the agent's own, with an event for each result. It stands at the
+A graded run gets one small span, a child of the agent's own, with an event for each result. It is at the
 end of the run and has no length, so that no trace looks longer than the agent worked; its events carry the
 time of the verdict.
 """
@@ -54,10 +54,10 @@ def evaluation_spans(
         openinference: Whether the span carries evaluation attributes of OpenInference as well.
     """
     envelopes: dict[bytes, Envelope] = {}
-    made: list[RawSpan] = []
+    built: list[RawSpan] = []
     seen: dict[bytes, int] = {}
-    for run, found in graded:
-        results = [result for result in found if makes_event(result)]
+    for run, all_results in graded:
+        results = [result for result in all_results if makes_event(result)]
         if not results or not spans:
             continue
         if not envelopes:
@@ -72,8 +72,8 @@ def evaluation_spans(
             run, results, instance, openinference
         )
         payload += b"".join(evaluation_event(result, run, time_unix_nano, instance) for result in results)
-        made.append((span_id, payload, _own_envelope(envelopes[parent].resource)))
-    return made
+        built.append((span_id, payload, _own_envelope(envelopes[parent].resource)))
+    return built
 
 
 def _head(run: AgentRun, span_id: bytes, parent: bytes, time_unix_nano: int) -> bytes:

@@ -1,8 +1,8 @@
 """Evaluation results as OTLP log records: the event `gen_ai.evaluation.result` in the logs data model.
 
 A record belongs to the span that it judges: it carries that span's trace and span id and travels under its
-resource and scope. It says what the span event of the same result says, and whose run it is, since whoever
-reads logs has no span beside them.
+resource and scope. It has what the span event of the same result has, and whose run it is, since a reader of
+logs has no span next to them.
 """
 
 import struct
@@ -60,7 +60,7 @@ def result_records(
 
 
 def _end_of(run: AgentRun) -> bytes:
-    """When the run ended, which unlike the time of the verdict is the same whoever grades it."""
+    """When the run ended, which unlike the time of the verdict does not depend on who grades it."""
     if not run.end_unix_nano:
         return b""
     return encode_text_attribute(LOG_ATTRIBUTE, _END_TIME, time_text(run.end_unix_nano))

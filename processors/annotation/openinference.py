@@ -49,15 +49,15 @@ def encode_annotations(results: Iterable[tuple[AgentRun, EvaluationResult]], fir
 
 
 def first_free_index(payload: bytes) -> int:
-    """The index behind the evaluations that the Span message in `payload` carries already."""
+    """The index after the evaluations that the Span message in `payload` already carries."""
     if _COLLECTION not in payload:
         return 0
-    taken = [int(found[1]) for key in Span(payload).attributes if (found := _INDEX.match(key))]
+    taken = [int(match[1]) for key in Span(payload).attributes if (match := _INDEX.match(key))]
     return max(taken, default=-1) + 1
 
 
 def _metadata(run: AgentRun, result: EvaluationResult) -> JsonObject:
-    told: JsonObject = {
+    metadata: JsonObject = {
         "evaluator": result.evaluator,
         "evaluator_version": result.evaluator_version,
         "pass_threshold": result.pass_threshold,
@@ -66,16 +66,16 @@ def _metadata(run: AgentRun, result: EvaluationResult) -> JsonObject:
         "finish_reason": run.finish_reason.value,
     }
     if result.reason is not None:
-        told["not_evaluated_reason"] = result.reason.value
+        metadata["not_evaluated_reason"] = result.reason.value
     if result.error_type is not None:
-        told["error_type"] = result.error_type
+        metadata["error_type"] = result.error_type
     if result.stage is not Stage.LIVE:
-        told["stage"] = result.stage.value
+        metadata["stage"] = result.stage.value
     if result.muted_until_unix_nano:
-        told["muted"] = True
+        metadata["muted"] = True
     if result.tool_call_id is not None:
-        told["tool_call_id"] = result.tool_call_id
-    return told
+        metadata["tool_call_id"] = result.tool_call_id
+    return metadata
 
 
 @lru_cache(maxsize=1024)

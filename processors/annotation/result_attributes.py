@@ -1,7 +1,7 @@
 """The attributes of one evaluation result, encoded for whatever message carries them.
 
 `gen_ai.evaluation.*` and `error.type` are those that the OpenTelemetry GenAI semantic conventions give the
-event `gen_ai.evaluation.result`; everything of our own stands under `tracegrade.`.
+event `gen_ai.evaluation.result`; everything of our own is under `tracegrade.`.
 """
 
 import struct
@@ -72,13 +72,13 @@ def encode_run_attributes(run: AgentRun, tag: int) -> bytes:
 
     The agent's name, id and version and the conversation, each if it is known.
     """
-    told = (
+    attributes = (
         (_AGENT_NAME, run.agent.name),
         (_AGENT_ID, run.agent.id),
         (_AGENT_VERSION, run.agent.version),
         (_CONVERSATION, run.session),
     )
-    return b"".join([encode_text_attribute(tag, key, value) for key, value in told if value])
+    return b"".join([encode_text_attribute(tag, key, value) for key, value in attributes if value])
 
 
 def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
@@ -89,7 +89,7 @@ def encode_text_attribute(tag: int, key: bytes, value: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _head(tag: int, key: bytes, size: int) -> bytes:
-    """What stands before the text, of `size` bytes, in an attribute."""
+    """What precedes the text, of `size` bytes, in an attribute."""
     text = bytes(size)
     return encode_field(tag, key + encode_field(0x12, encode_field(0x0A, text))).removesuffix(text)
 

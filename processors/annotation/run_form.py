@@ -24,7 +24,7 @@ from processors.model import (
 )
 
 SCHEMA_VERSION = 2
-"""What lines are written in. Lines of version 1 do not say so; they may have keys that version 2 brought."""
+"""What lines are written in. Lines of version 1 need not state it, and may have keys that version 2 added."""
 
 
 def _as(expected: str, **limits: Any) -> Meta:
@@ -93,19 +93,19 @@ class Call(_Part):
     arguments: Annotated[Any, doc("What it was given: a value, or the captured text.")] = UNSET
     arguments_text: Annotated[str | UnsetType | None, doc("Their text as captured.")] = UNSET
     arguments_state: Annotated[ValueState | None, doc("Whether they are known.")] = None
-    result: Annotated[Any, doc("What it gave, as the arguments.")] = UNSET
+    result: Annotated[Any, doc("What it returned, as the arguments.")] = UNSET
     result_text: Annotated[str | UnsetType | None, doc("Its text as captured.")] = UNSET
     result_state: Annotated[ValueState | None, doc("Whether it is known.")] = None
     error: Annotated[Error | str | None, doc("Why the call failed.")] = None
     call_id: Annotated[str | None, doc("The id that the model gave the call.")] = None
     span_id: Annotated[
-        SpanId | UnsetType | None, doc("Left out: made from file and line; null: there is none.")
+        SpanId | UnsetType | None, doc("Left out: derived from file and line; null: there is none.")
     ] = UNSET
     category: Annotated[CallCategory | None, doc("What kind of tool it is.")] = None
     parallel_group: Annotated[Count | None, doc("Calls with one number ran in parallel.")] = None
     start_time: Annotated[Time | None, doc("When the call began, in RFC 3339.")] = None
     end_time: Annotated[Time | None, doc("When it ended, in RFC 3339.")] = None
-    duration_seconds: Annotated[Amount | None, doc("How long it took; ignored beside `end_time`.")] = None
+    duration_seconds: Annotated[Amount | None, doc("How long it took; ignored with `end_time`.")] = None
     executed: Annotated[
         bool | UnsetType, doc("False: requested by a model, and nothing shows that it ran.")
     ] = UNSET
@@ -121,7 +121,7 @@ class Call(_Part):
 class RequestedCall(Call):
     """A call that a model requested and that was never executed."""
 
-    after: Annotated[Count | None, doc("How many of `tool_calls` stand before it; left out: all.")] = None
+    after: Annotated[Count | None, doc("How many of `tool_calls` precede it; left out: all.")] = None
 
 
 class Usage(_Part):
@@ -154,7 +154,7 @@ class Evaluation(_Part):
     explanation: Annotated[str, doc("Why, in up to 1,024 characters.")] = ""
     details: Annotated[dict[str, Any], doc("From which the score can be worked out again.")] = {}
     reason: Annotated[NotEvaluatedReason | None, doc("Why it was not evaluated.")] = None
-    severity: Annotated[Severity, doc("What a failure asks of people.")] = Severity.TICKET
+    severity: Annotated[Severity, doc("What a failure requires of people.")] = Severity.TICKET
     pass_threshold: Annotated[Share, doc("The score from which on it passes.")] = 1.0
     evaluator_version: Annotated[str, doc("Another version may give another score.")] = ""
     criteria_hash: Annotated[str, doc("Changes with what in the criteria could change a verdict.")] = ""
@@ -179,10 +179,10 @@ class Run(_Part, kw_only=True):
     """
 
     schema: Annotated[Literal[1, 2], doc("The version of this form; 1 if left out.", "1 or 2")] = 1
-    trace_id: Annotated[TraceId | None, doc("Left out or null: made from file and line.")] = None
+    trace_id: Annotated[TraceId | None, doc("Left out or null: derived from file and line.")] = None
     span_id: Annotated[
         SpanId | UnsetType | None,
-        doc("The agent's own. Left out: made from file and line; null: there is none."),
+        doc("The agent's own. Left out: derived from file and line; null: there is none."),
     ] = UNSET
     agent: Annotated[Agent, doc("Whose run it is.")]
     parent_agent: Annotated[str | None, doc("The agent that this one was called by.")] = None
@@ -191,7 +191,7 @@ class Run(_Part, kw_only=True):
     end_time: Annotated[Time | None, doc("When the run ended, in RFC 3339.")] = None
     graded_time: Annotated[Time | None, doc("When a service reached the verdicts, in RFC 3339.")] = None
     instance: Annotated[str, doc("Which service reached them.")] = ""
-    input: Annotated[Any, doc("What the agent was asked: a text or a value.")] = UNSET
+    input: Annotated[Any, doc("What the agent was given: a text or a value.")] = UNSET
     output: Annotated[Any, doc("What it answered, likewise.")] = UNSET
     finish_reason: Annotated[FinishReason | None, doc("Why its trace was taken as finished.")] = None
     messages: Annotated[
@@ -227,7 +227,7 @@ class Run(_Part, kw_only=True):
     requested_calls: Annotated[
         list[RequestedCall] | None, doc("What models requested and was not executed, if spans show what was.")
     ] = None
-    duration_seconds: Annotated[Amount | None, doc("How long it took; ignored beside `end_time`.")] = None
+    duration_seconds: Annotated[Amount | None, doc("How long it took; ignored with `end_time`.")] = None
     time_to_first_output_seconds: Annotated[Amount | None, doc("Until a model's first output.")] = None
     model_calls: Annotated[list[ModelRequest] | None, doc("The requests to models, in order.")] = None
     models: Annotated[Words | None, doc("The models that answered. Left out: those of `model_calls`.")] = None

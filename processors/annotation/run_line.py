@@ -1,9 +1,9 @@
 """Agent runs as JSON objects, one a line: what `replay` and `results_file` write, and `run_reader` reads.
 
 The form is a stable contract (`run_form`), and `schema` numbers it. A line holds all that
-grading looks at, so that it gives the verdicts of the spans that it was made from.
+grading looks at, so that it gives the same verdicts as the spans.
 
-Keys that would say nothing are left out: unknown times and amounts, states that are `present`, and what has
+Keys without information are left out: unknown times and amounts, states that are `present`, and what has
 its default.
 """
 
@@ -91,7 +91,7 @@ def run_to_json(graded: GradedRun) -> JsonObject:
 
 
 def is_complete_by_default(reason: FinishReason) -> bool:
-    """Whether a run is complete as far as the finish reason of its trace tells."""
+    """Whether a run is complete as far as the finish reason of its trace shows."""
     return reason not in CUT_SHORT
 
 

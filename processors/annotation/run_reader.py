@@ -63,7 +63,7 @@ def run_from_json(entry: object, where: str) -> AgentRun:
     Every key but the agent's name may be missing, and `evaluations` is ignored. A value whose key is missing
     is `absent`, one whose key is there, null included, is `present`. A call's `arguments` and `result` are
     what telemetry carried, decoded as such (texts as JSON where they are JSON); with `arguments_text` or
-    `result_text` beside them, as printed lines have it, they are taken as they stand. A missing trace or
+    `result_text` beside them, as printed lines have it, they are taken as they are. A missing trace or
     span id is derived from `where`; ids that are null stay unknown.
 
     Raises:
@@ -75,7 +75,7 @@ def run_from_json(entry: object, where: str) -> AgentRun:
 
 
 def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
-    """A graded run as `run_line` writes it; of version 1, what it tells of its results.
+    """A graded run as `run_line` writes it; of version 1, what it has of its results.
 
     Raises:
         ValueError: as `run_from_json`.
@@ -92,9 +92,9 @@ def graded_run_from_json(entry: JsonValue, where: str) -> GradedRun:
 def _run(line: Run, where: str) -> AgentRun:
     reason = line.finish_reason or FinishReason.ROOT
     span_id = _id(line.span_id, 8, where, "", "span")
-    tells_other = line.input is not UNSET or line.output is not UNSET or bool(line.tool_calls)
-    # A line that tells of other things only has no messages; a line of nothing is an empty trajectory.
-    is_left_out = line.messages is UNSET and tells_other
+    has_other = line.input is not UNSET or line.output is not UNSET or bool(line.tool_calls)
+    # A line with other content has no messages; a line of nothing is an empty trajectory.
+    is_left_out = line.messages is UNSET and has_other
     messages_state = line.messages_state or (_ABSENT if is_left_out else _PRESENT)
     is_complete = is_complete_by_default(reason) if line.complete is UNSET else line.complete
     incomplete_reason = line.incomplete_reason or incomplete_reason_of(reason)
@@ -243,7 +243,7 @@ def _sum_of_usage(calls: Sequence[ModelCall]) -> TokenUsage | None:
 def _times(entry: Run | Call) -> tuple[int, int]:
     """When something began and ended, 0 where that is not known.
 
-    Where `duration_seconds` stands in place of times they are the right time apart.
+    Where only `duration_seconds` is known they are that far apart.
     """
     start, end, seconds = entry.start_time or 0, entry.end_time or 0, entry.duration_seconds
     if seconds is None or end:

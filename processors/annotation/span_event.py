@@ -1,4 +1,4 @@
-"""Evaluation results written onto spans without decoding them: events, and if asked for attributes.
+"""Evaluation results written onto spans without decoding them: events, and attributes on request.
 
 The event is `gen_ai.evaluation.result` of the OpenTelemetry GenAI semantic conventions.
 """
@@ -82,7 +82,7 @@ def append_results(
 def results_by_carrier(
     spans: Sequence[RawSpan], graded: GradedRuns
 ) -> dict[bytes, list[tuple[AgentRun, EvaluationResult]]]:
-    """The results by the span that carries them, as `append_results` says; empty where there is no span."""
+    """The results by the span that carries them, as in `append_results`; empty if there is no span."""
     carried: dict[bytes, list[tuple[AgentRun, EvaluationResult]]] = {}
     for run, results in graded:
         carrier_of_run = run.carrier_span_id or b""
@@ -109,7 +109,7 @@ def evaluation_event(result: EvaluationResult, run: AgentRun, time_unix_nano: in
 
 @lru_cache(maxsize=1)
 def _event_at(time_unix_nano: int) -> bytes:
-    """What stands before the attributes of an event, the same for all results of a trace."""
+    """What precedes the attributes of an event, the same for all results of a trace."""
     return b"\x09" + _FIXED64.pack(time_unix_nano) + _EVENT_NAME_FIELD
 
 

@@ -26,7 +26,7 @@ too large, or its telemetry does not show all its calls."""
 class ValueState(StrEnum):
     """What is known of a captured value.
 
-    Only `PRESENT` values may be compared. The others are kept apart from an empty value: a missing
+    Only `PRESENT` values may be compared. The others differ from an empty value: a missing
     argument object is not `{}`.
     """
 
@@ -60,7 +60,7 @@ class Decision(StrEnum):
 EVALUATED_CATEGORIES: frozenset[CallCategory] = frozenset(
     {CallCategory.FUNCTION, CallCategory.MCP, CallCategory.SERVER, CallCategory.AGENT, CallCategory.RETRIEVAL}
 )
-"""Categories that evaluators see without being asked for them by name."""
+"""Categories that evaluators see unless criteria name others."""
 
 
 class ToolError(Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ class ToolCall(Struct, frozen=True):
     `": "` (Python `str()` for the `content` wrapper of the `tool.name` form).
 
     `lenient_values` marks the form in which a span is known by `tool.name` alone: there a missing
-    input is graded as `{}` and a missing output as the empty text, though the states say `ABSENT`.
+    input is graded as `{}` and a missing output as the empty text, though the states are `ABSENT`.
     """
 
     name: str
@@ -95,19 +95,19 @@ class ToolCall(Struct, frozen=True):
     error: ToolError | None = None
     lenient_values: bool = False
     parallel_group: int | None = None
-    """Calls with one number ran side by side; None: nothing is known to have run beside this call."""
+    """Calls with one number ran in parallel; None: no call is known to have run in parallel to this one."""
     start_unix_nano: int = 0
     end_unix_nano: int = 0
     executed: bool = True
     """False where only a model's request for the call was seen and nothing shows that it ran, and where the
-    call is pending or was denied. A result is then what the model was told instead of one."""
+    call is pending or was denied. A result is then what the model received instead of one."""
     attempt: int = 1
     """1, or one more than that of the call which this one tries again."""
     retry_of: int | None = None
     """Place of that call among the run's `tool_calls`, from 0; None for a first attempt."""
     decision: Decision | None = None
-    """Whether somebody allowed the call, where telemetry shows it; None: unknown, mostly because no decision
-    was needed. A pending call waits for a person or another process, a denied one was refused: neither was
+    """Whether the call was approved, where telemetry shows it; None: unknown, mostly because no decision was
+    needed. A pending call waits for a person or another process, a denied one was refused: neither was
     executed, and neither is a failure of the tool."""
     decision_source: str = ""
     """The word of the framework that shows the decision, such as `ApprovalRequired` or `GraphInterrupt`."""
@@ -140,9 +140,9 @@ class AgentIdentity(Struct, frozen=True, kw_only=True):
 
 
 class _OfContent:
-    """A field of a run that, where it was not given, is what `content` tells, and without any a default.
+    """A field of a run that, where it was not given, is read from `content`, and without any is a default.
 
-    A run holds what it was given alone, so that this is only asked for what was not.
+    A run holds only what it was given, so that this is called for nothing else.
     """
 
     def __init__(self, default: object) -> None:
@@ -168,19 +168,19 @@ def _of_content(default: _ValueT) -> _ValueT:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def _run_type(cls: type[_ValueT]) -> type[_ValueT]:
-    made = dataclass(kw_only=True)(cls)  # without slots, which would take the place of `_of_content`
-    names = frozenset(told.name for told in fields(cls))  # type: ignore[arg-type]  # made one above
+    run_type = dataclass(kw_only=True)(cls)  # without slots, which would take the place of `_of_content`
+    names = frozenset(each.name for each in fields(cls))  # type: ignore[arg-type]  # a dataclass since above
     required = {"trace_id", "span_id", "agent"}
 
     def take(self: object, **given: object) -> None:
         if not required <= given.keys() <= names:
-            told = f"lacks {sorted(required - given.keys())} and has no {sorted(given.keys() - names)}"
-            raise TypeError(f"{cls.__name__} {told}")
+            missing, unknown = sorted(required - given.keys()), sorted(given.keys() - names)
+            raise TypeError(f"{cls.__name__} lacks {missing} and has no {unknown}")
         given.setdefault("resource", _NO_ATTRIBUTES)
         self.__dict__ = given
 
-    setattr(made, "__init__", take)  # noqa: B010  # storing thirty defaults costs three times as much
-    return made
+    setattr(run_type, "__init__", take)  # noqa: B010  # storing thirty defaults costs three times as much
+    return run_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class Conversation:
     """What was known of a run's conversation when the run was graded.
 
     `runs` are the other runs in it, in no order, of which only the calls, the times and whether they are
-    complete are looked at. `gap` says why there may be runs that are not known; empty: all are.
+    complete are looked at. `gap` is why there may be unknown runs; empty: there are none.
     """
 
     runs: Sequence["AgentRun"] = ()
@@ -215,8 +215,8 @@ class AgentRun:
     output: JsonValue = _of_content(None)
     output_state: ValueState = _of_content(ValueState.ABSENT)
     error: ToolError | None = _of_content(None)
-    """Why the run failed, as the agent's own span tells it: an exception that nobody caught, mostly. None: it
-    ended well, or nobody told otherwise. A run that stops to wait for an answer has not failed."""
+    """Why the run failed, by the agent's own span: an uncaught exception, mostly. None: no failure is known.
+    A run that stops to wait for an answer has not failed."""
     messages: Sequence[Message] = _of_content(())
     messages_state: ValueState = _of_content(ValueState.PRESENT)
     """`PRESENT`: `messages` is the whole conversation. `ABSENT`: it is what telemetry shows of it. `REDACTED`
@@ -232,37 +232,37 @@ class AgentRun:
     resource: Mapping[str, JsonValue] = field(default_factory=dict)
     """Resource attributes of the carrier span (empty for runs not read from spans)."""
     span_attributes: Mapping[str, JsonValue] = _of_content(_NO_ATTRIBUTES)
-    """Attributes of the carrier span (empty for runs not read from spans); decoded when asked for."""
+    """Attributes of the carrier span (empty for runs not read from spans); decoded when looked at."""
     dialect: str = field(default="", compare=False)
     """The dialect that read the run: the first that recognises its carrier span, or else one of its model
-    turns (empty for runs not read from spans). It says how a run was read, not what it is, and so is not
-    compared."""
+    turns (empty for runs not read from spans). This is how a run was read, not what it is, and so is
+    not compared."""
     carrier_span_id: bytes | None = None
-    """The span that results are written to: the invocation span, else the span that stands for it."""
+    """The span that results are written to: the invocation span, else the span in its place."""
     available_tools: Mapping[str, JsonValue] | None = _of_content(None)
-    """The tools that the run could call, by name, with their JSON schemas (null where none is told).
-    None or empty: nobody told which."""
+    """The tools that the run could call, by name, with their JSON schemas (null: unknown).
+    None or empty: the tools are unknown."""
     requested_calls: Sequence[tuple[int, ToolCall]] = _of_content(())
-    """Calls that a model asked for and that were never executed, where spans tell of those that were: each
-    with the number of `tool_calls` that stand before it, in order. The tool does not exist, somebody refused
-    the call, or a limit was reached. What runs at the provider, handoffs and final answers are left out."""
+    """Calls that a model requested and that were never executed, where spans show those that were: each with
+    the number of `tool_calls` before it, in order. The tool does not exist, the call was refused, or a limit was
+    reached. What runs at the provider, handoffs and final answers are left out."""
     model_calls: Sequence[ModelCall] = _of_content(())
     """The requests to models that the run made itself or through its tools, in order of start; those of
     agents within it are theirs."""
     models: Sequence[str] = _of_content(())
-    """The models that answered, each once, in order; of a run without `model_calls` what its span tells."""
+    """The models that answered, each once, in order; of a run without `model_calls` what its span names."""
     usage: TokenUsage | None = _of_content(None)
-    """The tokens of all `model_calls`. Where they do not all tell theirs it is what the agent's own span says
-    in total, with which agents within it may be counted; None where nobody tells."""
+    """The tokens of all `model_calls`. If some do not report theirs, the total in the agent's own span, which
+    may include agents within it; None if unknown."""
     time_to_first_output_seconds: float | None = _of_content(None)
-    """Time from the start of the run to the first output of a model, where a model call tells it."""
+    """Time from the start of the run to the first output of a model, where a model call reports it."""
     cost: float | None = _of_content(None)
     """What `usage` costs by the configured prices, in their currency; None where tokens are not known, or
     the price of a model is not."""
     content: object = field(default=None, repr=False, compare=False)
     """Has, as attributes, those of the fields that are read late and were not given."""
     conversation: Conversation | None = field(default=None, repr=False, compare=False)
-    """The other runs with the same `session`, for evaluations over a conversation. None: nobody looked."""
+    """The other runs with the same `session`, for evaluations over a conversation. None: not looked up."""
 
     @property
     def has_all_spans(self) -> bool:
@@ -280,13 +280,13 @@ class AgentRun:
         requested = self.requested_calls
         if not requested:
             return self.tool_calls
-        made: list[ToolCall] = []
+        calls: list[ToolCall] = []
         position = 0
         for before, call in requested:
-            made += self.tool_calls[position:before]
+            calls += self.tool_calls[position:before]
             position = max(position, before)
-            made.append(call)
-        return [*made, *self.tool_calls[position:]]
+            calls.append(call)
+        return [*calls, *self.tool_calls[position:]]
 
     @late
     def call_counts(self) -> Mapping[tuple[str, str], int]:
@@ -319,12 +319,12 @@ class AgentRun:
         resource: Mapping[str, JsonValue],
     ) -> "AgentRun":
         """The same run with these values, without its conversation, and the rest read from `content`."""
-        told = copy(self)
+        other = copy(self)
         for name in ("calls", "call_counts", "last_end_unix_nano", *_READ_LATE):
-            told.__dict__.pop(name, None)
-        told.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
-        told.__dict__["conversation"] = None
-        return told
+            other.__dict__.pop(name, None)
+        other.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
+        other.__dict__["conversation"] = None
+        return other
 
     def with_calls(
         self,
@@ -334,7 +334,7 @@ class AgentRun:
         complete: bool,
         incomplete_reason: IncompleteReason,
     ) -> "AgentRun":
-        """The same run as if it had made these calls, and as complete as is said."""
+        """The same run with these calls."""
         other = copy(self)
         other.__dict__.pop("calls", None)
         other.__dict__.update(
@@ -352,7 +352,7 @@ class AgentRun:
         return other
 
     def answers_are_known(self) -> bool:
-        """Whether `messages` shows what the agent said; if not, it was not captured, or is hidden."""
+        """Whether `messages` shows the agent's answers; if not, they were not captured, or are hidden."""
         if self.messages_state is not ValueState.ABSENT:
             return self.messages_state is ValueState.PRESENT
         return any(message.role == "assistant" for message in self.messages)
@@ -364,4 +364,4 @@ class AgentRun:
 
 
 _READ_LATE = tuple(name for name, value in AgentRun.__dict__.items() if isinstance(value, _OfContent))
-"""The fields of a run that its `content` tells."""
+"""The fields that are read from `content`."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from processors.model.agent_run import AgentRun, IncompleteReason, ToolCall, ValueState
 from processors.model.tool_name import canonical_tool_name
 
-_UNKNOWN = "nobody looked for its other runs"
+_UNKNOWN = "its other runs were not looked up"
 _NUMBERED_ID = re.compile(r"\D*[0-9]{0,4}")
 """Call ids that may be numbers of calls within a turn, so that other turns give them to other calls."""
 _MAX_LOOK_BACK = 16
@@ -40,8 +40,8 @@ class RunReference(NamedTuple):
 class ConversationView(NamedTuple):
     """What an evaluation over a conversation looks at.
 
-    `run` is the run that is graded with the calls of all `runs`; `gap` says why it is not complete, if it is
-    not.
+    `run` is the run that is graded with the calls of all `runs`; `gap` is why it is not complete, empty if
+    it is.
     """
 
     run: AgentRun
@@ -57,12 +57,12 @@ def reference_of(run: AgentRun) -> RunReference:
 def over_conversation(run: AgentRun) -> ConversationView:
     """`run` with the calls of all runs that are known of its conversation, its own included.
 
-    A call that one run asked for and a later one executed is one call (`superseded`), and the executed one
+    A call that one run requested and a later one executed is one call (`superseded`), and the executed one
     stays.
 
     The order is that of the starts of runs, and where runs overlap, of calls; within a run calls keep their
-    order. Runs that tell no start come first, in the order in which they are given. It does not depend on
-    the order in which runs with known starts came.
+    order. Runs of unknown start are first, in the order given. The order in which runs with known starts
+    arrived does not matter.
     """
     known = run.conversation
     others = () if known is None else known.runs
@@ -79,11 +79,11 @@ def _incompleteness(run: AgentRun, runs: Sequence[AgentRun]) -> tuple[Incomplete
     """Why calls of the conversation may be missing: the reason, and a text for people; none: they are not."""
     if run.session is None:
         return "content_not_captured", "the telemetry names no conversation"
-    for found in runs:
-        if not found.complete:
-            whose = "this run" if found is run else f"the run {reference_of(found)} of the conversation"
-            what = "calls" if found.has_all_spans else "spans"
-            return found.incomplete_reason, f"{what} of {whose} may be missing"
+    for each in runs:
+        if not each.complete:
+            whose = "this run" if each is run else f"the run {reference_of(each)} of the conversation"
+            what = "calls" if each.has_all_spans else "spans"
+            return each.incomplete_reason, f"{what} of {whose} may be missing"
     gap = _UNKNOWN if run.conversation is None else run.conversation.gap
     return ("interrupted", f"runs of the conversation may be missing: {gap}") if gap else (None, "")
 
@@ -94,10 +94,10 @@ def _place(run: AgentRun) -> tuple[int, bytes, bytes]:
     return run.start_unix_nano, run.trace_id, run.span_id or b""
 
 
-class _Made(NamedTuple):
+class _Placed(NamedTuple):
     """A call and its place: when it began, as far as that is in order, its run's number, and where in that.
 
-    `at` is its index among the run's `tool_calls`; None where it was only asked for.
+    `at` is its index among the run's `tool_calls`; None where it was only requested.
     """
 
     start: int
@@ -109,17 +109,17 @@ class _Made(NamedTuple):
 
 def _merged(runs: Sequence[AgentRun]) -> tuple[list[ToolCall], list[tuple[int, ToolCall]]]:
     """`tool_calls` and `requested_calls` of all runs; groups and attempts stay within their run."""
-    made = sorted(
+    placed = sorted(
         (call for number, run in enumerate(runs) for call in _calls(number, run)), key=lambda call: call[:3]
     )
-    resumed = superseded([call.call for call in made])
+    resumed = superseded([call.call for call in placed])
     if resumed:
-        made = [call for at, call in enumerate(made) if at not in resumed]
+        placed = [call for at, call in enumerate(placed) if at not in resumed]
     tool_calls: list[ToolCall] = []
     requested: list[tuple[int, ToolCall]] = []
     places: dict[tuple[int, int], int] = {}
     groups: dict[tuple[int, int], int] = {}
-    for _, number, _, at, call in made:
+    for _, number, _, at, call in placed:
         group = call.parallel_group
         if group is not None:
             call = replace(call, parallel_group=groups.setdefault((number, group), len(groups)))
@@ -133,16 +133,16 @@ def _merged(runs: Sequence[AgentRun]) -> tuple[list[ToolCall], list[tuple[int, T
     return tool_calls, requested
 
 
-def _calls(number: int, run: AgentRun) -> Iterator[_Made]:
+def _calls(number: int, run: AgentRun) -> Iterator[_Placed]:
     start, place = run.start_unix_nano, 0
     waiting = list(run.requested_calls)[::-1]
     for at, call in enumerate([*run.tool_calls, None]):
         while waiting and (call is None or waiting[-1][0] <= at):
-            yield _Made(start, number, place, None, waiting.pop()[1])
+            yield _Placed(start, number, place, None, waiting.pop()[1])
             place += 1
         if call is not None:
             start = max(start, call.start_unix_nano)
-            yield _Made(start, number, place, at, call)
+            yield _Placed(start, number, place, at, call)
             place += 1
 
 
@@ -150,28 +150,28 @@ def superseded(calls: Sequence[ToolCall]) -> Collection[int]:
     """The places of those of `calls`, in order, that a later one of them reports again.
 
     A call that was not executed, because it waited, and the next one with its id and its tool are one: the
-    later report says what came of it. The arguments may differ, for people edit them when they approve;
+    later report has its outcome. The arguments may differ, since people edit them when they approve;
     where the id may be but a number within a turn (`call_0`), they must not. A later call without an id is
-    the same one if it was executed with the same arguments. An id that comes again after its call was
+    the same one if it was executed with the same arguments. An id that occurs again after its call was
     executed is that of another call.
     """
-    gone: set[int] = set()
+    replaced: set[int] = set()
     waiting: dict[Hashable, list[int]] = {}
     for at, call in enumerate(calls):
         if call.executed and not waiting:
             continue
         tool = canonical_tool_name(call.name)
         earlier = waiting.get((tool, call.call_id) if call.call_id else tool, [])
-        while earlier and earlier[-1] in gone:
+        while earlier and earlier[-1] in replaced:
             earlier.pop()
         for place in earlier[: -_MAX_LOOK_BACK - 1 : -1]:
-            if place not in gone and _is_one(calls[place], call):
-                gone.add(place)
+            if place not in replaced and _is_one(calls[place], call):
+                replaced.add(place)
                 break
         if not call.executed and call.call_id:
             for key in (tool, (tool, call.call_id)):
                 waiting.setdefault(key, []).append(at)
-    return gone
+    return replaced
 
 
 def _is_one(before: ToolCall, after: ToolCall) -> bool:

@@ -1,12 +1,12 @@
-"""The error by which an evaluator says that its criteria do not fit what a run holds."""
+"""The error of an evaluator whose criteria do not fit what a run holds."""
 
 
 class EvaluationError(ValueError):
     """The run holds everything that is needed, and it cannot be graded by these criteria.
 
     For example an output without the key that is to be compared. The outcome is `error`, the class names
-    what went wrong (`error_type`), and the text is the explanation: it says what the criteria ask for and
-    what kind of thing was found, and holds nothing that was captured.
+    what went wrong (`error_type`), and the text is the explanation: what the criteria require and what kind
+    of value the run has, and nothing that was captured.
     """
 
     @property

@@ -30,7 +30,7 @@ class NotEvaluatedReason(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a failure asks of people: wake someone, file something, or only watch the rate."""
+    """What a failure requires of people: wake someone, file a ticket, or only watch the rate."""
 
     PAGE = "page"
     TICKET = "ticket"
@@ -60,10 +60,10 @@ class SkipReason(StrEnum):
 
 
 class Score(Struct, frozen=True, tag=True):
-    """What an evaluator found: a value in [0, 1] and the details from which a reader can recompute it.
+    """The answer of an evaluator: a value in [0, 1] and the details from which a reader can recompute it.
 
     `details` is the evaluator's justification object. `lines` are the `key: text` pieces from which
-    the explanation is joined; empty: they are made from `details`.
+    the explanation is joined; empty: they are built from `details`.
     """
 
     value: float
@@ -72,24 +72,24 @@ class Score(Struct, frozen=True, tag=True):
 
 
 class NotEvaluated(Struct, frozen=True, tag=True):
-    """The evaluator's answer when the run does not hold what it needs; `text` says what was missing."""
+    """The evaluator's answer when the run does not hold what it needs; `text` is what was missing."""
 
     reason: NotEvaluatedReason
     text: str = ""
 
     @staticmethod
     def over_limit(text: str) -> "NotEvaluated":
-        """There is more in it than evaluators look at."""
+        """The run exceeds a cap on work."""
         return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, text)
 
     @staticmethod
     def not_applicable(text: str) -> "NotEvaluated":
-        """It is no run that the evaluation speaks of."""
+        """The evaluation does not apply to the run."""
         return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, text)
 
     @staticmethod
     def not_captured(text: str) -> "NotEvaluated":
-        """Telemetry does not tell what decides."""
+        """What decides was not captured."""
         return NotEvaluated(NotEvaluatedReason.CONTENT_NOT_CAPTURED, text)
 
 
@@ -130,7 +130,7 @@ class EvaluationResult(Struct, frozen=True, omit_defaults=True):
 
     @property
     def exemption(self) -> str:
-        """Why a failure would alert nobody and gate nothing: `shadow`, `muted` or `advisory`; else empty."""
+        """Why a failure would alert no one and gate nothing: `shadow`, `muted` or `advisory`; else empty."""
         if self.stage is Stage.SHADOW:
             return "shadow"
         if self.muted_until_unix_nano:

@@ -1,4 +1,4 @@
-"""The contract of an evaluator: a class in `processors/evaluators/`, found without registration."""
+"""The contract of an evaluator: a class in `processors/evaluators/`, discovered without registration."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -10,24 +10,23 @@ from pydantic import BaseModel
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import NotEvaluated, Score
 
-_FoundT = TypeVar("_FoundT")
+_ValueT = TypeVar("_ValueT")
 
 
 class RunFacts:
-    """What evaluators of one run worked out and others need as well, while it is graded; no verdicts."""
+    """What evaluators of one run computed and share while it is graded; no verdicts."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_known",)
 
     def __init__(self) -> None:
-        self._found: dict[Hashable, Any] = {}
+        self._known: dict[Hashable, Any] = {}
 
-    def once(self, key: Hashable, work: Callable[[], _FoundT]) -> _FoundT:
-        """What `work` gives; it is done for the first who asks. Equal keys mean the same work on the run."""
-        if key in self._found:
-            found: _FoundT = self._found[key]
-        else:
-            found = self._found[key] = work()
-        return found
+    def once(self, key: Hashable, work: Callable[[], _ValueT]) -> _ValueT:
+        """What `work` returns; it is called once for a key. Equal keys mean the same work on the run."""
+        if key not in self._known:
+            self._known[key] = work()
+        value: _ValueT = self._known[key]
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class Evaluator(Protocol):
     id: ClassVar[str]
     """Short id with hyphens, one of its own; names of classes and files are free."""
     version: ClassVar[str] = "1"
-    """Changes whenever the same run could get another score; dashboards tell old from new by it."""
+    """Changes whenever the same run could get another score; dashboards separate old from new by it."""
     quotes_content: ClassVar[bool] = True
     """Whether its texts may show arguments, results, errors, input or output; tools' names are no content."""
     Config: ClassVar[type[BaseModel]]
@@ -72,7 +71,7 @@ class Evaluator(Protocol):
     """The `criteria:` object, or None for evaluators that take none."""
 
     def __new__(cls, config: BaseModel, criteria: BaseModel | None = None) -> Self:
-        """Refuse, with a ValueError, to be made without criteria that are needed."""
+        """Raise a ValueError if required criteria are missing."""
         if criteria is None and cls.Criteria is not None:
             try:
                 cls.Criteria.model_validate({})
@@ -81,7 +80,7 @@ class Evaluator(Protocol):
         return super().__new__(cls)
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade one run as it stands, as if no further span could come.
+        """Grade one run as it stands, as if no further span could arrive.
 
         `facts` is what the evaluators of this run share.
 
@@ -91,21 +90,20 @@ class Evaluator(Protocol):
         ...
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """The lowest and highest score that `run` could still reach if any further spans of it came.
+        """The lowest and highest score that `run` could still reach if further spans of it arrived.
 
-        Asked only for runs that are not complete: `pass` needs the lowest at or above the threshold,
-        `fail` the highest below it, else the run is `not_evaluated`. `(0.0, 1.0)`, anything, is always right,
-        and what an evaluator says that leaves this out: the text, call or result that decides may be still
-        to come.
+        Called only for runs that are not complete: `pass` needs the lowest at or above the threshold, `fail`
+        the highest below it, else the run is `not_evaluated`. The default, `(0.0, 1.0)`, is always right:
+        what decides may still arrive.
         """
         return 0.0, 1.0
 
 
 def looks_at_calls_alone(kind: type[Evaluator]) -> bool:
-    """Whether evaluators of this class say that they look at nothing of a run but its calls."""
+    """Whether evaluators of this class look at nothing of a run but its calls."""
     return bool(getattr(kind, "over_calls", False))
 
 
 def needs_calls(evaluator: Evaluator) -> bool:
-    """Whether calls that are not known could change a verdict of this evaluator: so unless it denies it."""
+    """Whether unknown calls could change a verdict of this evaluator, which is the default."""
     return bool(getattr(evaluator, "needs_calls", True))

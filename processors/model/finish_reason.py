@@ -9,7 +9,7 @@ class FinishReason(StrEnum):
     ROOT = "root"
     """A local root is there, no parent is missing, and the trace was quiet for its grace."""
     ROOT_INCOMPLETE = "root_incomplete"
-    """A local root is there, but some span names a parent that never came."""
+    """A local root is there, but some span names a parent that never arrived."""
     IDLE = "idle"
     """No local root was seen and the trace was quiet for the idle time."""
     MAX_AGE = "max_age"

@@ -12,8 +12,7 @@ class GradedRun:
     """An agent run and the results of every evaluation that applied to it.
 
     `graded_unix_nano` is when a service graded it and `instance` which one; 0 and empty elsewhere, so that
-    grading a recording again says the same again. `line` is it as a line of a runs file, where that was made
-    already.
+    grading a recording again gives the same again. `line` is its line of a runs file, if already written.
     """
 
     run: AgentRun
@@ -24,7 +23,7 @@ class GradedRun:
 
     @property
     def verdict(self) -> Outcome:
-        """How the run ended as a whole, as exit codes say it.
+        """How the run ended as a whole, as in exit codes.
 
         `FAIL` or `ERROR` if a result that counts ended so, else `PASS` if there is a verdict that is not in
         shadow, be it a failure that decides nothing, else `NOT_EVALUATED`.

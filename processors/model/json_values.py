@@ -29,7 +29,7 @@ def encode_json(value: JsonValue) -> bytes:
 
 
 def decode_json(text: bytes) -> JsonValue:
-    """The value that `encode_json` or anybody else wrote, integers exact and lone surrogates kept.
+    """The value of a JSON text, integers exact and lone surrogates retained.
 
     Raises:
         ValueError: no JSON, NaN or an infinity, or nested too deep.

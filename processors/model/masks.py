@@ -1,7 +1,7 @@
 """Masks: what redaction leaves in place of a value, or of a part of a text.
 
-Senders and Collectors mask values before anybody else sees them, in whole or in part. What stands behind a
-mask is unknown: it neither equals nor differs. Comparisons are therefore of three values: True and False
+Senders and Collectors mask values, in whole or in part. What a mask hides is
+unknown: it neither equals nor differs. Comparisons are therefore of three values: True and False
 where the known part decides, None where the masked part does.
 
 Known forms: `[REDACTED]` with its kin in brackets (OpenInference, Mastra, LangSmith, LangChain's
@@ -10,7 +10,7 @@ such as `<PERSON>`, and runs of asterisks: four or more anywhere (the Collector'
 `****` for each match), three as a word of their own. A run on a line of its own in a longer text is a rule of
 Markdown. A value that is as a whole the hex digest of MD5, SHA-1, SHA-256 or SHA-512 (the Collector's `hash`)
 may be one of a hidden value: it is masked where it is not what is expected, unless a digest of the same
-length is. `NaN`, `Infinity` and `-Infinity` as a whole value tell no more of it than a mask.
+length is. `NaN`, `Infinity` and `-Infinity` as a whole value show no more of it than a mask.
 """
 
 import re
@@ -37,7 +37,7 @@ _FURTHER = ("fully masked due to", "sensitive_redacted", "SENSITIVE_REDACTED")
 _NEEDLES = (
     "***", "__REDACTED__", "_hash:", *(left + form for left in "[<" for form in (*_IN_BRACKETS, *_FURTHER)),
 )  # fmt: skip
-"""One of these stands in every text that has a mask in it, but for those that are nothing else."""
+"""Every text with a mask in it contains one of these, unless it is nothing but a mask."""
 _MASK = re.compile(
     r"\*{4,}"
     r"|(?<=\w)\*{3}(?=[\w@])"
@@ -57,7 +57,7 @@ _DIGEST_LENGTHS = (32, 40, 64, 128)
 
 
 def is_mask(text: str) -> bool:
-    """Whether `text` as a whole stands in place of a value, so that nothing of the value is known."""
+    """Whether `text` as a whole is a mask, so that nothing of the value is known."""
     if len(text) > _LONGEST_WHOLE:
         return False
     text = text.strip()
@@ -70,7 +70,7 @@ def is_digest(text: str) -> bool:
 
 
 def has_mask(text: str) -> bool:
-    """Whether a mask stands in `text`."""
+    """Whether `text` contains a mask."""
     if "[" in text or "<" in text or "_" in text:
         needles: Iterable[str] = _NEEDLES
     else:
@@ -108,7 +108,7 @@ def known_parts(text: str) -> list[str]:
 
 
 def holds_mask(value: JsonValue) -> bool:
-    """Whether a mask stands anywhere in `value`, in the names of members too."""
+    """Whether `value` contains a mask, also in the names of members."""
     if isinstance(value, str):
         return has_mask(value)
     if isinstance(value, dict):
@@ -117,7 +117,7 @@ def holds_mask(value: JsonValue) -> bool:
 
 
 def may_be_masked(text: str | None) -> bool:
-    """Whether a mask or a digest may stand in the JSON document `text`, or in a text; None: one may.
+    """Whether the JSON document or text `text` may contain a mask or a digest; None: it may.
 
     Quick: where it is False no value in the document is masked.
     """
@@ -134,7 +134,7 @@ def hides_member(value: JsonValue) -> bool:
 def same_text(expected: str, actual: str, *, fold: bool = False) -> bool | None:
     """Whether `actual` is `expected`; None where that depends on what a mask hides.
 
-    `fold`: case does not count. False where the known parts do not stand in `expected` in their order.
+    `fold`: case does not count. False where `expected` does not contain the known parts in their order.
     """
     if expected == actual or (fold and expected.lower() == actual.lower()):
         return True
@@ -158,7 +158,7 @@ def same_text(expected: str, actual: str, *, fold: bool = False) -> bool | None:
 
 
 def contains_text(actual: str, searched: str, *, fold: bool = False) -> bool | None:
-    """Whether `searched` stands in `actual`; None where it may stand behind a mask. `fold`: case aside."""
+    """Whether `actual` contains `searched`; None where a mask may hide it. `fold`: ignoring case."""
     if not searched:
         return True
     folded = actual.lower() if fold else actual
@@ -168,7 +168,7 @@ def contains_text(actual: str, searched: str, *, fold: bool = False) -> bool | N
 
 
 def may_equal(left: JsonValue, right: JsonValue) -> bool:
-    """Whether two values that are not equal as they stand may be so behind the masks in them.
+    """Whether two different values may be equal behind the masks in them.
 
     Digests count as what they are: both values come from the same telemetry.
     """

@@ -1,4 +1,4 @@
-"""What the models of a run were asked for and used: tokens, time, and what they cost by a table of prices."""
+"""Requests to the models of a run and what they used: tokens, time, and the cost by a table of prices."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +15,11 @@ class TokenUsage(Struct, frozen=True):
     """Tokens of one model call, or of all of a run. The last three are parts of the first two."""
 
     input_tokens: int
-    """All that the model was given, what came out of a cache or went into one included."""
+    """All that the model was given, including what was read from or written to a cache."""
     output_tokens: int
-    """All that the model made, its reasoning included."""
+    """All that the model produced, its reasoning included."""
     cached_input_tokens: int | None = None
-    """Input that was read from a cache; None where it is not told, as for those below."""
+    """Input that was read from a cache; None: unknown, as for those below."""
     cache_write_tokens: int | None = None
     """Input that was written to a cache."""
     reasoning_tokens: int | None = None
@@ -32,17 +32,17 @@ class TokenUsage(Struct, frozen=True):
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
-    """One request to a model, however many spans tell of it."""
+    """One request to a model, however many spans report it."""
 
     model: str | None = None
-    """The model that answered, else the one that was asked for; None where neither is told."""
+    """The model that answered, else the one requested; None if unknown."""
     usage: TokenUsage | None = None
-    """None where telemetry does not tell both its input and its output tokens."""
+    """None unless both its input and its output tokens are known."""
     time_to_first_output_seconds: float | None = None
-    """Time from the start of the call to the first output of a streamed answer, where it is told."""
+    """Time from the start of the call to the first output of a streamed answer, if known."""
     duration_seconds: float | None = None
     failed: bool = False
-    """Whether the call ended in an error; one that tells no usage used nothing."""
+    """Whether the call ended in an error; one without usage used nothing."""
 
 
 class ModelPrice(Struct, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class PriceTable:
         self._known: dict[str, ModelPrice | None] = {}
 
     def price(self, model: str) -> ModelPrice | None:
-        """What the model called `model` costs; None where the table does not tell."""
+        """What the model called `model` costs; None if the table has no price."""
         found = self._exact.get(model)
         if found is not None or model in self._known:
             return found or self._known[model]
@@ -95,10 +95,10 @@ class PriceTable:
     def cost(
         self, calls: Sequence[ModelCall], usage: TokenUsage | None, models: Sequence[str]
     ) -> float | None:
-        """What a run costs that made `calls`; None where that is not known.
+        """What a run with these `calls` costs; None if unknown.
 
-        Where not every call tells its usage, `usage`, the run's own, is what counts, if the run used one
-        model only. A call that failed and tells no usage costs nothing.
+        Where not every call has its usage, `usage`, the run's own, is what counts, if the run used one model
+        only. A call that failed and has no usage costs nothing.
         """
         spent = 0.0
         for call in calls:
@@ -118,21 +118,21 @@ class PriceTable:
 
 
 def sum_of_usage(usages: Iterable[TokenUsage]) -> TokenUsage:
-    """All of `usages` together; a part is known where any of them tells it."""
-    given = made = 0
+    """All of `usages` together; a part is known if any of them has it."""
+    given = produced = 0
     cached: int | None = None
     written: int | None = None
     reasoning: int | None = None
     for usage in usages:
         given += usage.input_tokens
-        made += usage.output_tokens
+        produced += usage.output_tokens
         if usage.cached_input_tokens is not None:
             cached = (cached or 0) + usage.cached_input_tokens
         if usage.cache_write_tokens is not None:
             written = (written or 0) + usage.cache_write_tokens
         if usage.reasoning_tokens is not None:
             reasoning = (reasoning or 0) + usage.reasoning_tokens
-    return TokenUsage(given, made, cached, written, reasoning)
+    return TokenUsage(given, produced, cached, written, reasoning)
 
 
 def seconds_between(start_unix_nano: int, end_unix_nano: int) -> float | None:

@@ -17,7 +17,7 @@ def canonical_tool_name(name: str) -> str:
     """The form in which two names of one tool are equal.
 
     White space of any kind and length becomes one `_` (none at the ends), ASCII characters other than
-    letters, digits, `_` and `-` are dropped, and 64 characters are kept; case and other scripts stay.
+    letters, digits, `_` and `-` are dropped, and 64 characters remain; case and other scripts stay.
     A name of which nothing would be left is its own form, so it equals only itself.
     """
     return _FORMS[name]
@@ -56,7 +56,7 @@ def _canonical(name: str) -> str:
 
 
 class _Forms(dict[str, str]):
-    """Canonical forms by name, worked out when first asked for; begins anew when it is full."""
+    """Canonical forms by name, computed when first needed; starts over when it is full."""
 
     def __missing__(self, name: str) -> str:
         form = _canonical(name)

@@ -2,7 +2,7 @@
 
 Telemetry writes a value as an attribute map, as JSON, as JSON inside a JSON string, as the `repr` of
 Python data, or as bare text; it also hides values and cuts them off. What cannot be read stays text
-with a state that says why.
+with a state that is the reason.
 """
 
 import json
@@ -45,7 +45,7 @@ _OMITTED = '{"omitted":true}'
 _MASKS_BEGIN = frozenset("*<[_RrH")
 _TEXT_OR_MASKED_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]{0,40}\*{3,}[-+.*\w]*')
 _ONLY_PYTHON_READS = ("\\u", "NaN", "Infinity")
-"""One of these stands in every JSON text that the fast parser refuses and Python's takes."""
+"""Every JSON text that the fast parser refuses and Python's accepts contains one of these."""
 _CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
 
 
@@ -142,7 +142,7 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
 def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """Decode the result of a call, given as text or as a value, without looking for envelopes.
 
-    Text that is neither JSON nor a Python literal is a result as it stands, but for printed objects that tell
+    Text that is neither JSON nor a Python literal is a result as it stands, but for printed objects that show
     nothing but their address. A JSON string counts as the string in it, in `text` too. Never raises.
     """
     if not isinstance(raw, str):
@@ -220,7 +220,7 @@ def _quoted(found: re.Match[str]) -> str:
 
 def _parsed_json(text: str) -> JsonValue:
     value: JsonValue
-    # Integers of up to 18 digits are exact to the fast parser; what opens a level is counted beside it.
+    # Integers of up to 18 digits are exact to the fast parser; what opens a level is counted separately.
     encoded = text.encode(errors="surrogatepass")
     scanned = encoded.translate(DIGITS_TO_ZEROS, b"[{")
     if scanned.find(LONG_NUMBER) < 0:  # `in` makes and drops an exception for every search in bytes
