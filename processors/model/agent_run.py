@@ -244,8 +244,8 @@ class AgentRun:
     None or empty: the tools are unknown."""
     requested_calls: Sequence[tuple[int, ToolCall]] = _of_content(())
     """Calls that a model requested and that were never executed, where spans show those that were: each with
-    the number of `tool_calls` before it, in order. The tool does not exist, the call was refused, or there was a
-    limit. What runs at the provider, handoffs and final answers are left out."""
+    the number of `tool_calls` before it, in order. The tool does not exist, the call was refused, or a limit
+    was reached. What runs at the provider, handoffs and final answers are left out."""
     model_calls: Sequence[ModelCall] = _of_content(())
     """The requests to models that the run made itself or through its tools, in order of start; those of
     agents within it are theirs."""
