@@ -57,7 +57,7 @@ class Tally:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Graded:
     """A graded trace and what is to be counted; `runs` are those to be added to their conversations."""
 

@@ -64,13 +64,13 @@ class LoopLane:
     async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
         """See `Lane`; in the loop it waits only where `supply` does."""
         steps = self.grader.steps(trace)
-        found = await self._run(partial(self._advanced, trace, steps, None))
+        found = await self._step(trace, steps, None)
         while isinstance(found, Needed):
-            found = await self._run(partial(self._advanced, trace, steps, await supply(found)))
+            found = await self._step(trace, steps, await supply(found))
         return found
 
-    async def _run(self, work: Callable[[], _ResultT]) -> _ResultT:
-        return work()
+    async def _step(self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None) -> Needed | Graded:
+        return self._advanced(trace, steps, supplied)
 
     def _advanced(self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None) -> Needed | Graded:
         if self.journal is not None:
@@ -103,8 +103,8 @@ class ThreadLane(LoopLane):
         self._thread = GradingThread()
         self.close = self._thread.close
 
-    async def _run(self, work: Callable[[], _ResultT]) -> _ResultT:
-        return await self._thread.run(work)
+    async def _step(self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None) -> Needed | Graded:
+        return await self._thread.run(partial(self._advanced, trace, steps, supplied))
 
     def _left(self, trace: FinishedTrace, graded: Graded) -> Graded:
         compacted = compact(trace, graded.trace, self.form, self._envelopes, self.read_run)
