@@ -1,7 +1,7 @@
 """The processes that grade: traces wait in one line, each process takes the next few of them.
 
 A process that ends, or takes too long, is replaced. The traces that it was at are graded by another one, each
-by itself; one that was in work when three of them ended is not graded any more.
+by itself; one that was being graded when three of them ended is not graded any more.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from collector.workers.worker_process import WorkerDied, WorkerLanes, WorkerProc
 from processors.model import AgentRun
 
 CRASHES_UNTIL_QUARANTINE = 3
-"""A trace that was in work when so many processes ended is not graded: another was tried twice."""
+"""A trace that was being graded when this many processes ended is not graded: it was tried again twice."""
 SPANS_AT_A_TIME, BYTES_AT_A_TIME = 500, 1 << 20
 """A message has no more of either, but for one with a single trace: it is some 30 ms of work."""
 MESSAGES_AHEAD = 2
@@ -36,7 +36,7 @@ ANSWER_SECONDS, SECONDS_A_SPAN = 60.0, 0.001
 _LOAD_SECONDS = 60.0
 _MAX_REPLY_BYTES = 1 << 31
 _LARGE_SPANS = 1000
-"""Messages with more spans, and the answers to them, are made and read in a thread."""
+"""Messages with more spans, and the answers to them, are written and read in a thread."""
 _WORKER = "collector.grading.grading_worker"
 
 _logger = logging.getLogger(__name__)
@@ -47,13 +47,13 @@ class Quarantined(Exception):
 
 
 class _Job:
-    __slots__ = ("crashes", "found", "question", "size")
+    __slots__ = ("crashes", "outcome", "question", "size")
 
     def __init__(self, question: Question) -> None:
         self.question = question
         self.crashes = 0
         self.size = sum([len(span[1]) for span in question.trace.spans])
-        self.found: asyncio.Future[Graded | Needed] = asyncio.get_running_loop().create_future()
+        self.outcome: asyncio.Future[Graded | Needed] = asyncio.get_running_loop().create_future()
 
     @property
     def spans(self) -> int:
@@ -119,22 +119,22 @@ class GradingPool(WorkerLanes):
             GradingCutShort: this was closed before.
         """
         question = Question(trace)
-        while isinstance(found := await self._found(question), Needed):
-            supplied = await supply(found)
-            if found.runs:
+        while isinstance(outcome := await self._outcome(question), Needed):
+            supplied = await supply(outcome)
+            if outcome.runs:
                 question = question._replace(conversations=supplied.conversations)
             else:
                 question = question._replace(answers=supplied.answers)
-        return found
+        return outcome
 
-    async def _found(self, question: Question) -> Graded | Needed:
+    async def _outcome(self, question: Question) -> Graded | Needed:
         if self._is_closed:
             raise GradingCutShort
         job = _Job(question)
         self._unsettled.add(job)
         self._wait(job)
         try:
-            return await job.found
+            return await job.outcome
         finally:
             self._unsettled.discard(job)
 
@@ -142,8 +142,8 @@ class GradingPool(WorkerLanes):
         """Grade nothing any more: what is not done is cut short."""
         self._is_closed = True
         for job in self._unsettled:
-            if not job.found.done():
-                job.found.set_exception(GradingCutShort())
+            if not job.outcome.done():
+                job.outcome.set_exception(GradingCutShort())
 
     async def shutdown(self) -> None:
         """Close, and end the processes; safe at any time."""
@@ -152,14 +152,14 @@ class GradingPool(WorkerLanes):
 
     async def _work_with(self, worker: WorkerProcess) -> None:
         """Send messages ahead and take the answers, until the process ends or is of no more use."""
-        asked: deque[list[_Job]] = deque()
+        sent: deque[list[_Job]] = deque()
         criteria: CriteriaTexts | None = None
         self.pids.add(worker.pid)
         reason = ""
         ended = asyncio.ensure_future(worker.wait())
         try:
             while True:
-                while len(asked) < MESSAGES_AHEAD and (self._waiting or not asked):
+                while len(sent) < MESSAGES_AHEAD and (self._waiting or not sent):
                     jobs = self._next()
                     if not jobs:
                         await self._arrival_before(ended)
@@ -167,12 +167,12 @@ class GradingPool(WorkerLanes):
                     if self._criteria() is not criteria:
                         criteria = self._criteria()
                         worker.send(CRITERIA + pickle.dumps(criteria))
-                    asked.append(jobs)
+                    sent.append(jobs)
                     worker.send(TRACES + await self._encoded(jobs))
-                limit = ANSWER_SECONDS + SECONDS_A_SPAN * sum(job.spans for jobs in asked for job in jobs)
+                limit = ANSWER_SECONDS + SECONDS_A_SPAN * sum(job.spans for jobs in sent for job in jobs)
                 answer = await within(limit, worker.receive(), self._clock)
-                await self._settle(asked[0], answer)
-                asked.popleft()
+                await self._settle(sent[0], answer)
+                sent.popleft()
         except WorkerDied:
             reason = "grading_died"
         except TimeoutError:
@@ -183,7 +183,7 @@ class GradingPool(WorkerLanes):
             if reason:
                 self._metrics.worker_failures.add(1, reason)
                 self._log.warning("lost", "A process that graded traces is lost; another takes its place.")
-            for place, jobs in reversed(list(enumerate(asked))):
+            for place, jobs in reversed(list(enumerate(sent))):
                 self._take_back(jobs, has_crashed=bool(reason) and place == 0)  # it was at the first only
 
     async def _arrival_before(self, ended: asyncio.Future[None]) -> None:
@@ -209,7 +209,7 @@ class GradingPool(WorkerLanes):
                 break
             self._waiting.popleft()
             self._spans_waiting -= job.spans
-            if not job.found.done():
+            if not job.outcome.done():
                 jobs.append(job)
         if not self._waiting:
             self._arrived.clear()
@@ -240,20 +240,22 @@ class GradingPool(WorkerLanes):
             ]
 
         is_large = _spans_in(jobs) > _LARGE_SPANS
-        for job, found in zip(jobs, await asyncio.to_thread(decoded) if is_large else decoded(), strict=True):
-            if not job.found.done():
-                job.found.set_result(found)
+        for job, outcome in zip(
+            jobs, await asyncio.to_thread(decoded) if is_large else decoded(), strict=True
+        ):
+            if not job.outcome.done():
+                job.outcome.set_result(outcome)
 
     def _take_back(self, jobs: list[_Job], *, has_crashed: bool) -> None:
         """Let others grade what a process has not graded."""
         for job in reversed(jobs):
-            if job.found.done():
+            if job.outcome.done():
                 continue
             job.crashes += has_crashed
             if job.crashes < CRASHES_UNTIL_QUARANTINE:
                 self._wait(job, first=True)
             else:
-                job.found.set_exception(Quarantined())
+                job.outcome.set_exception(Quarantined())
 
     def _wait(self, job: _Job, *, first: bool = False) -> None:
         if first:

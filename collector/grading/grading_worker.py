@@ -96,7 +96,7 @@ class _Worker:
     def answer(self, message: bytes) -> bytes:
         encoded, conversations = pickle.loads(message)
         questions, self._clock.now_unix_nano = decode_questions(encoded, self._registry)
-        found = [
+        outcomes = [
             self._graded(question._replace(conversations=known))
             for question, known in zip(questions, conversations, strict=True)
         ]
@@ -104,19 +104,23 @@ class _Worker:
             (question.trace, each, Tally())
             if isinstance(each, Needed)
             else (question.trace, each.trace, each.tally)
-            for question, each in zip(questions, found, strict=True)
+            for question, each in zip(questions, outcomes, strict=True)
         ]
-        return pickle.dumps((encode_graded(graded, self._form), [each.runs for each in found]))
+        return pickle.dumps((encode_graded(graded, self._form), [each.runs for each in outcomes]))
 
     def _graded(self, question: Question) -> Graded | Needed:
         steps = self._grader.steps(question.trace)
-        found = advance(steps)
+        outcome = advance(steps)
         # What was supplied may be that for other criteria, which have changed since it was needed.
-        if isinstance(found, Needed) and found.runs and len(found.runs) == len(question.conversations):
-            found = advance(steps, Supplied(conversations=question.conversations))
-        if isinstance(found, Needed) and found.questions and _fit(question.answers or (), found.questions):
-            found = advance(steps, Supplied(answers=question.answers or ()))
-        return found
+        if isinstance(outcome, Needed) and outcome.runs and len(outcome.runs) == len(question.conversations):
+            outcome = advance(steps, Supplied(conversations=question.conversations))
+        if (
+            isinstance(outcome, Needed)
+            and outcome.questions
+            and _fit(question.answers or (), outcome.questions)
+        ):
+            outcome = advance(steps, Supplied(answers=question.answers or ()))
+        return outcome
 
 
 def _fit(answers: Sequence[Mapping[str, Answer]], questions: Questions) -> bool:

@@ -64,10 +64,10 @@ class LoopLane:
     async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
         """See `Lane`; in the loop it waits only where `supply` does."""
         steps = self.grader.steps(trace)
-        found = await self._step(trace, steps, None)
-        while isinstance(found, Needed):
-            found = await self._step(trace, steps, await supply(found))
-        return found
+        outcome = await self._step(trace, steps, None)
+        while isinstance(outcome, Needed):
+            outcome = await self._step(trace, steps, await supply(outcome))
+        return outcome
 
     async def _step(self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None) -> Needed | Graded:
         return self._advanced(trace, steps, supplied)
@@ -76,8 +76,8 @@ class LoopLane:
         if self.journal is not None:
             self.journal.begin(trace, aside=self._aside)
         try:
-            found = advance(steps, supplied)
-            return found if isinstance(found, Needed) else self._left(trace, found)
+            outcome = advance(steps, supplied)
+            return outcome if isinstance(outcome, Needed) else self._left(trace, outcome)
         finally:
             if self.journal is not None:
                 self.journal.end(aside=self._aside)

@@ -91,12 +91,12 @@ class GradingStage:
     def regrade(self, trace: FinishedTrace) -> GradedTrace | None:
         """What the verdicts on a trace would be now, uncounted; None where that takes custom evaluators."""
         steps = self.grader.steps(trace)
-        found = advance(steps)
-        if isinstance(found, Needed) and found.runs:
-            found = advance(steps, self._conversations_of(found))
-        if isinstance(found, Needed) or found.tally.failure is not None:
+        outcome = advance(steps)
+        if isinstance(outcome, Needed) and outcome.runs:
+            outcome = advance(steps, self._conversations_of(outcome))
+        if isinstance(outcome, Needed) or outcome.tally.failure is not None:
             return None
-        return found.trace
+        return outcome.trace
 
     @property
     def has_room(self) -> bool:
