@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from collector.task_supervisor import TaskOwner
-from collector.trace import Receipt
 from processors.spans import RawSpan
+
+Notify: TypeAlias = Callable[[str], None]
+"""Takes note of a holder that has delivered or dropped something."""
 
 _SPAN_FRAMING_BYTES = 6
 """Tag and length of a span in its ScopeSpans, at most (spans are shorter than 256 MiB)."""
@@ -34,7 +37,7 @@ class Delivery:
     """One trace's spans, shared by the queues of all span exporters, which hold it from the start.
 
     `held_bytes` is what was acquired for the spans; `release` returns it, once, when the last of `holders`
-    is done. `receipt` is notified of each that is done, by its name and `form`.
+    is done. `notify`, if given, is called for each that is done, with its name and `form`.
     """
 
     spans: Sequence[RawSpan]
@@ -42,7 +45,7 @@ class Delivery:
     release: Callable[[int], None]
     holders: int
     required_holders: int
-    receipt: Receipt | None = None
+    notify: Notify | None = None
     form: str = ""
     size: int = field(init=False)
     """Upper bound of the spans' encoded size."""
@@ -55,7 +58,7 @@ class Delivery:
     @property
     def is_stored_elsewhere(self) -> bool:
         """Whether the journal or the source of its records has it until it is delivered."""
-        return self.receipt is not None
+        return self.notify is not None
 
     @property
     def is_required(self) -> bool:
@@ -65,8 +68,8 @@ class Delivery:
     def done(self, holder: str, *, required: bool) -> None:
         """`holder`, required or not, has delivered or dropped it."""
         self.holders -= 1
-        if self.receipt is not None:
-            self.receipt.delivered(holder + self.form)
+        if self.notify is not None:
+            self.notify(holder + self.form)
         if required:
             self.required_holders -= 1
         if not self.holders:

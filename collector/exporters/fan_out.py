@@ -95,9 +95,10 @@ class FanOut:
             receipt.seal()
 
     def _deliver(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None) -> None:
-        queues = self.queues
+        queues, notify = self.queues, None
         if receipt is not None:
             queues = tuple(queue for queue in queues if receipt.expects(queue.name))
+            notify = receipt.delivered
         if queues and spans:
             more = RECEIPT_BYTES if receipt is not None else 0
             waiting = held_bytes(spans) + DELIVERY_OVERHEAD_BYTES + more
@@ -105,27 +106,28 @@ class FanOut:
                 self._limiter.take(waiting - held)
                 held = waiting
         required = sum(queue.is_required for queue in queues)
-        delivery = Delivery(spans, held, self._release, len(queues), required, receipt)
+        delivery = Delivery(spans, held, self._release, len(queues), required, notify)
         for queue in queues:
             queue.enqueue(delivery)
 
     def _send_results(self, form: ResultForm, results: Sequence[RawSpan], receipt: Receipt | None) -> None:
         suffix = f"#{form}"
-        queues = self._result_queues.get(form, ())
+        queues, notify = self._result_queues.get(form, ()), None
         if receipt is not None:
             queues = [queue for queue in queues if receipt.expects(queue.name + suffix)]
+            notify = receipt.delivered
         held = held_bytes(results)
         if not queues:
             return
         if self._limiter.try_acquire(held):
-            delivery = Delivery(results, held, self._release, len(queues), 0, receipt, suffix)
+            delivery = Delivery(results, held, self._release, len(queues), 0, notify, suffix)
             for queue in queues:
                 queue.enqueue(delivery)
             return
         for queue in queues:
             queue.turn_away(len(results))
-            if receipt is not None:
-                receipt.delivered(queue.name + suffix)
+            if notify is not None:
+                notify(queue.name + suffix)
 
     async def shutdown(self, deadline: float) -> None:
         """Flush all side by side until `deadline`, then close the exporters behind the queues."""

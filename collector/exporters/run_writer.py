@@ -8,19 +8,20 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from pydantic import Field
 
 from collector.clock import ends_within
 from collector.exporters.counts import QueueCounts
-from collector.exporters.delivery import Delivery
+from collector.exporters.delivery import Delivery, Notify
 from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.request import ExportRequest
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import Sink
 from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig
 from collector.exporters.writer_thread import WriterThread
-from collector.trace import CountedReceipt, GradedTrace, Receipt
+from collector.trace import CountedReceipt, GradedTrace
 from processors.annotation import format_run
 from processors.documents import StrictModel
 from processors.model import GradedRun
@@ -31,6 +32,8 @@ _DROP_REASONS = ("rejected", "queue_full", "shutdown")
 _OWN_SHARE, _OWN_BYTES = 16, 8 * 1024 * 1024
 """A writer may use this part of the memory budget, or these bytes where that is more, however full it is: one
 that keeps up loses no runs because a backend of spans does not."""
+_LINES_TOGETHER = 20
+"""Lines that wait and are dropped together, where many runs arrive at once."""
 _LINE_OVERHEAD_BYTES = 512
 """Counted for every line in addition to its text: its delivery, and its place in the queue."""
 _NO_ENVELOPE = Envelope(b"", b"")
@@ -69,8 +72,9 @@ class RunWriter(ABC):
         counts = QueueCounts("runs", name, context.metrics.results_dropped, _DROP_REASONS)
         sink = Sink(name, endpoint, self._send)
         self._queue = SendingQueue(sink, _QUEUE, RetryConfig(), counts=counts, clock=context.clock)
-        self._arrived: deque[tuple[GradedRun, Receipt | None]] = deque()
-        self._formatting: Sequence[Receipt | None] = ()
+        self._arrived: deque[tuple[GradedRun, Notify | None]] = deque()
+        self._formatting: Sequence[Notify | None] = ()
+        self._lines_together = min(max(config.max_pending_runs // 100, 1), _LINES_TOGETHER)
         self._has_arrived = asyncio.Event()
         self._is_closing = False
         self._format_thread = WriterThread(f"format-{name}")
@@ -102,13 +106,14 @@ class RunWriter(ABC):
 
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         """Queue the runs of a trace for writing; see `ResultExporter`."""
-        receipt = None if done is None else CountedReceipt(done)
-        for run in trace.runs:
-            if receipt is not None:
+        notify = None
+        if done is not None:
+            receipt = CountedReceipt(done)
+            for _ in trace.runs:
                 receipt.expects(self.name)
-            self._arrived.append((run, receipt))
-        if receipt is not None:
             receipt.seal()
+            notify = receipt.delivered
+        self._arrived.extend((run, notify) for run in trace.runs)
         excess = self._queue.held_spans + len(self._formatting) + len(self._arrived) - self._max_pending
         if excess > 0:
             held = self._queue.held_spans
@@ -126,10 +131,10 @@ class RunWriter(ABC):
             self._formatter.cancel()
             await asyncio.gather(self._formatter, return_exceptions=True)
         self._format_thread.close(lambda: None)
-        unformatted = [*self._formatting, *(receipt for _, receipt in self._arrived)]
+        unformatted = [*self._formatting, *(notify for _, notify in self._arrived)]
         self._arrived.clear()
         self._formatting = ()
-        self._drop([receipt for receipt in unformatted if receipt is None], "shutdown")
+        self._drop([notify for notify in unformatted if notify is None], "shutdown")
         await self._queue.shutdown(deadline)
         await self.close(deadline)
 
@@ -144,21 +149,24 @@ class RunWriter(ABC):
 
     async def _format_some(self) -> None:
         arrived = [self._arrived.popleft() for _ in range(min(len(self._arrived), _RUNS_AT_ONCE))]
-        runs, receipts = deque([run for run, _ in arrived]), [receipt for _, receipt in arrived]
-        self._formatting = receipts
+        runs, notifies = deque([run for run, _ in arrived]), [notify for _, notify in arrived]
+        self._formatting = notifies
         del arrived  # so that each run is released when its line is there
         if all(run.line for run in runs):
             lines = _lines_of(runs)
         else:
             lines = await self._format_thread.run(_lines_of, runs)
         self._formatting = ()
-        without_room = []
-        for line, receipt in zip(lines, receipts, strict=True):
-            size = len(line[1]) + _LINE_OVERHEAD_BYTES
+        without_room: list[Notify | None] = []
+        for start in range(0, len(lines), self._lines_together):
+            some = lines[start : start + self._lines_together]
+            size = sum([len(text) + _LINE_OVERHEAD_BYTES for _, text, _ in some])
+            theirs = notifies[start : start + self._lines_together]
             if self._has_room(size):
-                self._queue.enqueue(Delivery([line], size, self._release, 1, 0, receipt))
+                notify = partial(_notify_all, theirs) if any(theirs) else None
+                self._queue.enqueue(Delivery(some, size, self._release, 1, 0, notify))
             else:
-                without_room.append(receipt)
+                without_room += theirs
         self._drop(without_room)
 
     async def _send(self, request: ExportRequest) -> ExportResponse:
@@ -182,17 +190,21 @@ class RunWriter(ABC):
         self._held_bytes -= size
         self._limiter.release(size)
 
-    def _drop(self, receipts: Sequence[Receipt | None], reason: str = "queue_full") -> None:
+    def _drop(self, notifies: Sequence[Notify | None], reason: str = "queue_full") -> None:
         """Count runs that never entered the queue as dropped."""
-        if not receipts:
+        if not notifies:
             return
-        self._queue.turn_away(len(receipts), reason)
+        self._queue.turn_away(len(notifies), reason)
         self._queue.log.warning(
-            reason, "Graded runs were dropped.", runs=len(receipts), **self._queue.sink.where
+            reason, "Graded runs were dropped.", runs=len(notifies), **self._queue.sink.where
         )
-        for receipt in receipts:
-            if receipt is not None:
-                receipt.delivered(self.name)
+        _notify_all(notifies, self.name)
+
+
+def _notify_all(notifies: Sequence[Notify | None], holder: str) -> None:
+    for notify in notifies:
+        if notify is not None:
+            notify(holder)
 
 
 def _lines_of(runs: deque[GradedRun]) -> list[RawSpan]:
