@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -141,15 +142,22 @@ def _load_evaluator(name: str, source: Mapping[str, str]) -> LoadedEvaluator:
         found = getattr(found, step, None)
     if not callable(found):
         raise LookupError(f'it has no function or class "{attribute}"')
-    code = source.get("code") or _code_of(module)
+    code, parameters = source.get("code", ""), list[str]()
+    if not code:
+        with suppress(OSError, TypeError):  # compiled modules
+            code = inspect.getsource(module)
     version = sha256(f"{attribute}\n{code}".encode(errors="replace")).hexdigest()[:12]
     if inspect.isclass(found):
         if not callable(getattr(found, "evaluate", None)):
             raise LookupError(f'the class "{attribute}" has no method "evaluate"')
         return LoadedEvaluator(_by_instance(found), False, version)
-    if _parameters(found)[:2] == _SUBMISSION_PARAMETERS:
+    with suppress(TypeError, ValueError):  # callables without a signature
+        parameters = list(inspect.signature(found).parameters)
+    if parameters[:2] == _SUBMISSION_PARAMETERS:
         return LoadedEvaluator(_by_submission(found), True, version)
-    return LoadedEvaluator(_by_run(found), False, version)
+    return LoadedEvaluator(
+        lambda question: found(question["run"], question["config"], question["criteria"]), False, version
+    )
 
 
 def _module_of(name: str, source: Mapping[str, str]) -> tuple[ModuleType, str]:
@@ -165,24 +173,6 @@ def _module_of(name: str, source: Mapping[str, str]) -> tuple[ModuleType, str]:
         sys.path.append(folder)
     exec(compile(source["code"], file, "exec"), vars(module))
     return module, source["function"]
-
-
-def _code_of(module: ModuleType) -> str:
-    try:
-        return inspect.getsource(module)
-    except (OSError, TypeError):  # compiled modules
-        return ""
-
-
-def _parameters(function: Callable[..., object]) -> list[str]:
-    try:
-        return list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return []
-
-
-def _by_run(function: Callable[..., object]) -> Callable[[Question], object]:
-    return lambda question: function(question["run"], question["config"], question["criteria"])
 
 
 def _by_instance(kind: Callable[..., Any]) -> Callable[[Question], object]:
