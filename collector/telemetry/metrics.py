@@ -49,7 +49,7 @@ class Instrument:
     def __init__(self, name_and_labels: str, help_text: str, *, optional_labels: Labels = ()) -> None:
         self.name, _, labels = name_and_labels.rstrip("}").partition("{")
         self.help = help_text
-        self.labels = (*labels.split(","), *optional_labels) if labels else ()
+        self.labels = (*filter(None, labels.split(",")), *optional_labels)
         self.optional_labels = optional_labels
         self.unit = next((unit for unit in ("seconds", "bytes") if self.name.endswith(f"_{unit}")), "")
         self.values = {}

@@ -55,7 +55,7 @@ def load_custom_evaluators(config: WorkersConfig) -> CustomEvaluators:
     for name, loaded in _loaded(order, config).items():
         if isinstance(loaded, dict) and "problem" not in loaded:
             reads_submission = loaded.get("reads_submission") is True
-            kinds[name] = evaluator_kind(name, str(loaded["version"]), reads_submission=reads_submission)
+            kinds[name] = evaluator_kind(name, str(loaded.get("version")), reads_submission=reads_submission)
         else:
             text = loaded.get("problem") if isinstance(loaded, dict) else loaded
             evaluator = config.custom_evaluators[name]
