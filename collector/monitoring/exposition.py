@@ -11,13 +11,7 @@ from itertools import accumulate
 from math import isfinite
 from typing import Any
 
-from prometheus_client import (
-    CollectorRegistry,
-    GCCollector,
-    PlatformCollector,
-    ProcessCollector,
-    exposition,
-)
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, exposition
 from prometheus_client.openmetrics import exposition as openmetrics_exposition
 from prometheus_client.utils import floatToGoString
 

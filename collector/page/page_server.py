@@ -126,8 +126,7 @@ class PageServer:
         path = request.url.path
         if not self._access.is_allowed_origin(request):
             answer = PlainTextResponse(
-                "This host name or requests from other sites are not allowed: see page.allowed_hosts.\n",
-                403,
+                "This host name or requests from other sites are not allowed: see page.allowed_hosts.\n", 403
             )
         elif (visitor := self._access.visitor(request)) is not None:
             scope[VISITOR] = visitor

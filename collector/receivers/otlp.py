@@ -78,8 +78,5 @@ def _create(
 
 
 COMPONENT = ReceiverType(
-    type_name="otlp",
-    config_model=OtlpReceiverConfig,
-    create=_create,
-    default=OtlpReceiverConfig(),
+    type_name="otlp", config_model=OtlpReceiverConfig, create=_create, default=OtlpReceiverConfig()
 )

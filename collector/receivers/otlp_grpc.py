@@ -13,13 +13,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from pydantic import Field
 
 from collector.config_fields import Endpoint, parse_endpoint
-from collector.errors import (
-    MalformedRequest,
-    Overloaded,
-    Refusal,
-    RequestTooLarge,
-    StartupError,
-)
+from collector.errors import MalformedRequest, Overloaded, Refusal, RequestTooLarge, StartupError
 from collector.otlp import GZIP_MAGIC, ErrorStatus, gzip_decompress, no_such_service, zlib_decompress
 from collector.receivers.consumer import COMPRESSED_AT_ONCE_BYTES, encode_response
 from collector.receivers.receiver import Receiver

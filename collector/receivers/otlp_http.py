@@ -15,11 +15,7 @@ from collector.otlp import (
     method_not_allowed,
     no_such_path,
 )
-from collector.receivers.consumer import (
-    COMPRESSED_AT_ONCE_BYTES,
-    encode_response,
-    encode_response_json,
-)
+from collector.receivers.consumer import COMPRESSED_AT_ONCE_BYTES, encode_response, encode_response_json
 from collector.receivers.in_flight import Disconnected, HttpBody
 from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig

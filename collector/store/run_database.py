@@ -280,9 +280,7 @@ def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_byt
     _insert(connection, "runs", [(at, *run.run) for at, run in numbered])
     _insert(connection, "lines", [(at, run.line) for at, run in numbered])
     _insert(
-        connection,
-        "results",
-        [(name, outcome, at) for at, run in numbered for name, outcome in run.results],
+        connection, "results", [(name, outcome, at) for at, run in numbered for name, outcome in run.results]
     )
     _insert(connection, "tools", [(tool, at) for at, run in numbered for tool in run.tools])
     size = sum(run.size for run in runs)

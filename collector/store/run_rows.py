@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from processors.annotation import run_to_json
-from processors.model import (
-    GradedRun,
-    JsonObject,
-    JsonValue,
-    NotEvaluatedReason,
-    decode_json,
-    encode_json,
-)
+from processors.model import GradedRun, JsonObject, JsonValue, NotEvaluatedReason, decode_json, encode_json
 
 _MAX_WORDS_CHARACTERS = 16_384
 _MAX_TEXT_CHARACTERS = 2_048

@@ -142,11 +142,7 @@ class _Lines(logging.Formatter):
 
 
 def configure_logging(
-    stream: TextIO,
-    *,
-    level: LogLevel = "info",
-    encoding: LogEncoding = "auto",
-    clock: Clock | None = None,
+    stream: TextIO, *, level: LogLevel = "info", encoding: LogEncoding = "auto", clock: Clock | None = None
 ) -> logging.Handler:
     """Send every record of the process to `stream` only; returns the handler.
 

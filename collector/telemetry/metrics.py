@@ -149,12 +149,7 @@ class Histogram(Instrument):
     values: "dict[Labels, array[float]]"
 
     def __init__(
-        self,
-        name_and_labels: str,
-        help_text: str,
-        buckets: Sequence[float],
-        *,
-        optional_labels: Labels = (),
+        self, name_and_labels: str, help_text: str, buckets: Sequence[float], *, optional_labels: Labels = ()
     ) -> None:
         super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
         self.buckets = tuple(buckets)

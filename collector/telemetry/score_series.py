@@ -8,13 +8,7 @@ from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, Know
 from collector.telemetry.metrics import Exemplar, Labels, Metrics
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
-from processors.model import (
-    EvaluationResult,
-    GradedRun,
-    NotEvaluatedReason,
-    Outcome,
-    Stage,
-)
+from processors.model import EvaluationResult, GradedRun, NotEvaluatedReason, Outcome, Stage
 
 DEFAULT_EXPIRY_SECONDS = 86_400.0
 

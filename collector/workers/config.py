@@ -7,13 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Self, TypeAlias
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from collector.config_fields import FilePath, PositiveDuration
 from processors.criteria import evaluator_types
@@ -54,9 +48,7 @@ class CustomEvaluatorConfig(StrictModel):
         return content if self.file is not None else {"entry_point": content["entry_point"]}
 
 
-def _checked_names(
-    evaluators: Mapping[str, CustomEvaluatorConfig],
-) -> Mapping[str, CustomEvaluatorConfig]:
+def _checked_names(evaluators: Mapping[str, CustomEvaluatorConfig]) -> Mapping[str, CustomEvaluatorConfig]:
     built_in = evaluator_types()
     for name in evaluators:
         if not _NAME.match(name) or name.startswith(_RESERVED_PREFIX):

@@ -14,14 +14,7 @@ from collector.telemetry import Metrics, RateLimitedLogger
 from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
 from collector.workers.protocol import MAX_REPLY_BYTES
 from collector.workers.worker_evaluator import WorkerFailure, read_answer
-from collector.workers.worker_process import (
-    COMMAND,
-    WorkerDied,
-    WorkerLanes,
-    WorkerProcess,
-    back_off,
-    within,
-)
+from collector.workers.worker_process import COMMAND, WorkerDied, WorkerLanes, WorkerProcess, back_off, within
 from processors.model import NotEvaluated, Score
 
 WAIT_SECONDS = 10.0
