@@ -57,14 +57,15 @@ class PageAccess:
         A browser reaches the loopback on behalf of any site: either the site's name resolves to it (and is
         the host of the request), or the request contains its origin.
         """
-        host = request.headers.get("host", "")
-        if _host_name(f"//{host}") not in self._hosts:
+        host, origin = request.headers.get("host", ""), request.headers.get("origin")
+        try:
+            is_own = urlsplit(f"//{host}").hostname in self._hosts
+            is_own = is_own and (origin is None or urlsplit(origin).netloc.lower() == host.lower())
+        except ValueError:  # not a URL
             return False
-        origin = request.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
-            return False
-        return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin") or (
-            request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate"
+        return is_own and (
+            request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+            or (request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate")
         )
 
     def visitor(self, request: Request) -> Visitor | None:
@@ -95,10 +96,3 @@ class PageAccess:
                 tokens.check(authorization)
                 found.append(visitor)
         return found[0] if len(found) == 1 else None
-
-
-def _host_name(url: str) -> str | None:
-    try:
-        return urlsplit(url).hostname
-    except ValueError:
-        return None

@@ -221,6 +221,12 @@ def test_settings_are_those_of_the_pages_of_frameworks() -> None:
     assert "switch on nothing" not in told
 
 
+@pytest.mark.parametrize("header", ["Host", "Origin"])
+async def test_a_host_or_origin_that_cannot_be_read_is_refused(header: str) -> None:
+    async with _page([]) as address:
+        assert 403 == (await _answer(f"{address}/", **{header: "http://["}))[0]
+
+
 async def test_every_answer_tells_browsers_what_to_allow() -> None:
     async with _page([]) as address, aiohttp.ClientSession() as session:
         for path in ("/", "/nowhere", "/api/newest", "/static/page.css"):
