@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -149,17 +149,6 @@ class ToolSummary:
     mean_seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class StoredLines:
-    """Run lines with the Unix milliseconds at which they were graded, oldest first.
-
-    None is missing from `complete_from` on; 0: none was ever removed.
-    """
-
-    lines: Sequence[tuple[int, JsonValue]]
-    complete_from: int
-
-
 _Condition: TypeAlias = tuple[str, *tuple[str | int, ...]]
 """A condition in SQL, followed by its values."""
 
@@ -183,8 +172,12 @@ class RunQueries:
         with self._database.reading() as connection:
             return int(self._select(connection, "coalesce(max(id), 0)", "runs").fetchone()[0])
 
-    def conversations(self, since: int, most: int) -> "StoredLines":
-        """Runs with a conversation, graded since that time in Unix milliseconds; the newest `most`."""
+    def conversations(self, since: int, most: int) -> tuple[list[tuple[int, JsonValue]], int]:
+        """The newest `most` lines of runs with a conversation, graded since then, and when they are complete.
+
+        Times are Unix milliseconds, lines are oldest first. None is missing since the second result; 0: none
+        was ever removed.
+        """
         with self._database.reading() as connection:
             source, tail = "runs JOIN lines USING (id)", f"ORDER BY id DESC LIMIT {most}"
             conditions: list[_Condition] = [("conversation != ''",), ("time >= ?", since)]
@@ -193,9 +186,7 @@ class RunQueries:
         complete_from = 0 if first is None or first[0] == 1 else int(first[1])
         if len(rows) == most:
             complete_from = max(complete_from, int(rows[-1][0]))
-        return StoredLines(
-            [(time, decode_json(zlib.decompress(line))) for time, line in rows[::-1]], complete_from
-        )
+        return [(time, decode_json(zlib.decompress(line))) for time, line in rows[::-1]], complete_from
 
     def agents(self, since_hour: int = 0) -> list[AgentSummary]:
         """All agents with runs, the most recent first; counts from `since_hour` on."""

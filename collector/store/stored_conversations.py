@@ -52,15 +52,15 @@ class StoredConversations:
         away = now - marks.get(_CLOSED, 0)
         known_from = marks.get(_KNOWN_FROM, 0) if away <= MAX_AWAY_SECONDS * 1e9 else 0
         since = now // 1_000_000 - round(self._retention * 1000)
-        stored = RunQueries(database).conversations(since, MAX_RESTORED_RUNS)
+        lines, complete_from = RunQueries(database).conversations(since, MAX_RESTORED_RUNS)
         runs: list[tuple[AgentRun, int]] = []
-        for milliseconds, line in stored.lines:
+        for milliseconds, line in lines:
             try:
                 runs.append((self._read_run(line, "the store"), milliseconds * 1_000_000))
             except ValueError:  # of another version
                 known_from = 0
         if known_from:
-            known_from = max(known_from, stored.complete_from * 1_000_000)
+            known_from = max(known_from, complete_from * 1_000_000)
         self._conversations.restore(runs, known_from)
 
     def leave(self, database: RunDatabase) -> None:
