@@ -59,10 +59,13 @@ def _role(span: Span) -> SpanRole | None:
         if _is_agent_workflow(span) or _run_in_graph(span) is not None:
             return SpanRole.AGENT
         return SpanRole.WORKFLOW if _is_outermost_graph(attributes) else SpanRole.OTHER
+    if role is not SpanRole.AGENT:
+        return role
     # An agent's span only runs agents, or holds several runs together, where it is given nothing.
-    is_empty = attributes.get(_INPUTS) == _EMPTY and attributes.get(_OUTPUTS) in (None, _EMPTY)
-    holds_runs = span.name in _RUNNER_SPANS or is_empty
-    return SpanRole.WORKFLOW if role is SpanRole.AGENT and holds_runs else role
+    holds_runs = span.name in _RUNNER_SPANS or (
+        attributes.get(_INPUTS) == _EMPTY and attributes.get(_OUTPUTS) in (None, _EMPTY)
+    )
+    return SpanRole.WORKFLOW if holds_runs else role
 
 
 def _tool(span: Span) -> ToolReading:

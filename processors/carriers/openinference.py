@@ -54,7 +54,7 @@ from processors.spans import STATUS_ERROR, Attributes, Span
 _KIND = "openinference.span.kind"
 _INPUT = "input.value"
 _OUTPUT = "output.value"
-_OTHERS = frozenset({"nat.event_type", "aiq.event_type", "workflow.activity"})
+_OTHERS = ("nat.event_type", "aiq.event_type", "workflow.activity")
 """Keys of conventions of their own that add the kind."""
 _CALLS_OF_CLIENT = "message.tool_calls."
 _TOOL_NAMES = "smolagents.tools_names"
@@ -74,7 +74,7 @@ _REPORT_KEYS = {"description", "expected_output", "raw"}
 
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
-    if attributes.among(_OTHERS):
+    if any(key in attributes for key in _OTHERS):
         return None
     kind = attributes.get(_KIND)
     if kind == "TOOL" or attributes.text("tool.name"):

@@ -26,13 +26,13 @@ from processors.shapes.dialect import Dialect, SpanRole, ToolReading, agent_fiel
 from processors.shapes.known_names import FINAL_ANSWER_TOOL_NAMES, is_around_call, transfer_or_function
 from processors.spans import AttributeValue, Span
 
-_OTHERS = frozenset({"openinference.span.kind", OPERATION, "agentops.span.kind"})
+_OTHERS = ("openinference.span.kind", OPERATION, "agentops.span.kind")
 """Keys of conventions that name tools in the same way."""
 
 
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
-    if attributes.among(_OTHERS):
+    if any(key in attributes for key in _OTHERS):
         return None
     if not attributes.get("tool.name"):
         return SpanRole.OTHER

@@ -14,7 +14,7 @@ from processors.shapes.members import failure, list_at
 from processors.shapes.messages import CallResponse, ChatMessage
 from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.shapes.span_event_messages import messages_in_attributes
-from processors.spans import Span
+from processors.spans import Attributes, Span
 
 _SCOPE = "agentscope"
 _RESULT = "gen_ai.tool.call.result"
@@ -27,16 +27,19 @@ _BLOCK = re.compile(
 
 
 def _role(span: Span) -> SpanRole | None:
-    attributes, scope = span.attributes, span.envelope.scope_name
-    # Printed objects mark the framework where the name of the scope was left out on the way.
-    result, messages = attributes.text(_RESULT) or "", attributes.text(_MESSAGES) or ""
-    is_printed = result.startswith('"' + _RESPONSE) or "TextBlock(type='text', text=" in messages
-    if scope != _SCOPE and (scope or not is_printed):
+    scope = span.envelope.scope_name
+    if scope != _SCOPE and (scope or not _holds_printed_objects(span.attributes)):
         return None
-    operation = operation_name(attributes)
+    operation = operation_name(span.attributes)
     if operation == "execute_tool":
         return SpanRole.TOOL
     return SpanRole.MODEL if operation == "chat" else None
+
+
+def _holds_printed_objects(attributes: Attributes) -> bool:
+    """Whether the framework shows although the name of the scope was left out on the way."""
+    result, messages = attributes.text(_RESULT) or "", attributes.text(_MESSAGES) or ""
+    return result.startswith('"' + _RESPONSE) or "TextBlock(type='text', text=" in messages
 
 
 def _tool(span: Span) -> ToolReading:

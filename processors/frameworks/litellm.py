@@ -22,8 +22,10 @@ _RESPONSE = ("choices", "candidates", "output", "content", "role")
 
 def is_borrowed(span: Span) -> bool:
     """Whether the callback wrote a model call on a span of the application."""
-    is_own = span.envelope.scope_name == "litellm" or span.name == "litellm_request"
-    return "litellm.call_id" in span.by_key and not is_own
+    # The key first: roles are remembered by what they look at, and names differ.
+    if "litellm.call_id" not in span.by_key:
+        return False
+    return span.envelope.scope_name != "litellm" and span.name != "litellm_request"
 
 
 def _role(span: Span) -> SpanRole | None:

@@ -20,8 +20,8 @@ def _role(span: Span) -> SpanRole | None:
     if _OUTCOME in attributes or (is_older and operation == "execute_tool"):
         return SpanRole.TOOL
     is_own = is_older or _PROMPT in attributes or _ANSWER in attributes
-    is_run = operation == "invoke_agent" and not attributes.among(_OTHERS)
-    return SpanRole.AGENT if is_own and is_run else None
+    is_run = is_own and operation == "invoke_agent" and not attributes.among(_OTHERS)
+    return SpanRole.AGENT if is_run else None
 
 
 def _tool(span: Span) -> ToolReading:

@@ -184,7 +184,11 @@ class Trace:
 
     def is_told_by(self, dialect: str) -> bool:
         """Whether the dialect of this name reads some span."""
-        return any(reader.name == dialect for shape in self.shapes for reader in shape.dialects)
+        for shape in self.shapes:  # a generator costs twice as much, as above
+            for reader in shape.dialects:
+                if reader.name == dialect:
+                    return True
+        return False
 
     @late
     def interruptions(self) -> Mapping[int, str]:
