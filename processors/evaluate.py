@@ -121,15 +121,15 @@ def plan(
             continue
         answer: Answer | None = None
         if not evaluation.is_plain:
-            found = _applied(run, evaluation)
-            if isinstance(found, SkipReason):
+            applied = _applied(run, evaluation)
+            if isinstance(applied, SkipReason):
                 if on_skip is not None:
-                    on_skip(found)
+                    on_skip(applied)
                 continue
-            if isinstance(found, NotEvaluated):
-                answer = found
+            if isinstance(applied, NotEvaluated):
+                answer = applied
             else:
-                evaluation = found
+                evaluation = applied
             if evaluation.scope is Scope.CONVERSATION:
                 over = over or _Conversation(run)
                 answer = over.answer(evaluation, answer)

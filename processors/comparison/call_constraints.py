@@ -282,19 +282,19 @@ class CallConstraints:
 
     def evaluate(self, run: AgentRun) -> list[Finding] | NotEvaluated:
         """`check`, or why arguments that are not known decide the share of those that hold."""
-        found = self.check(run)
-        if isinstance(found, NotEvaluated):
-            return found
-        fails = any(finding.applies and finding.holds is False for finding in found)
-        for finding in found:
+        findings = self.check(run)
+        if isinstance(findings, NotEvaluated):
+            return findings
+        fails = any(finding.applies and finding.holds is False for finding in findings)
+        for finding in findings:
             if finding.holds is None or (fails and finding.applies is None):
                 return self._unknown(run, finding.constraint)
-        return found
+        return findings
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """`attainable_share` of the constraints; over the limits anything."""
-        found = self.check(run, may_change=True)
-        return (0.0, 1.0) if isinstance(found, NotEvaluated) else attainable_share(found)
+        findings = self.check(run, may_change=True)
+        return (0.0, 1.0) if isinstance(findings, NotEvaluated) else attainable_share(findings)
 
     def _sequence(
         self, run: AgentRun, *, may_change: bool = False, most_events: float = _MAX_EVENTS
@@ -492,10 +492,10 @@ class _Sequence:
 
     def events(self, kind: CallCondition, paths: tuple[JsonPath, ...] = ()) -> list[_Event]:
         """The calls of a kind, in order; those that may be of it, with arguments that are not known, too."""
-        found = self._found.get((id(kind), paths))
-        if found is not None:
-            return found
-        found = self._found[id(kind), paths] = []
+        events = self._found.get((id(kind), paths))
+        if events is not None:
+            return events
+        events = self._found[id(kind), paths] = []
         names = {name for name in self._names if name in kind.tools}
         for at, call, (step, alone) in zip(self._places, self._calls, self._steps, strict=True):
             if call.name not in names:
@@ -515,8 +515,8 @@ class _Sequence:
                         continue
                 sure = sure and (fit is True or not kind.cost)
                 key = _key(arguments, paths)
-            found.append(_Event(at, step, alone, key, sure, call.is_held_back))
-        return found
+            events.append(_Event(at, step, alone, key, sure, call.is_held_back))
+        return events
 
     def _look_at(self, events: int) -> None:
         self._events_left -= events
@@ -677,15 +677,15 @@ def _key(arguments: JsonObject | None, paths: tuple[JsonPath, ...]) -> Any:
     """The values at `paths`, in a form that compares; `_NONE`: one is missing; `_UNKNOWN`: not known."""
     if arguments is None:
         return _UNKNOWN if paths else ()
-    found = []
+    keys = []
     for path in paths:
         values = path.values(arguments)
         if not values:
             return _UNKNOWN if hides_member(arguments) else _NONE
         if any(map(holds_mask, values)):
             return _UNKNOWN
-        found.append(equality_key(values))
-    return tuple(found)
+        keys.append(equality_key(values))
+    return tuple(keys)
 
 
 def _share(held: int, broken: int) -> float:

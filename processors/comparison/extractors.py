@@ -216,15 +216,15 @@ def _pattern(config: ExtractorConfig) -> Extract:
             if has_mask(text):
                 return _MASKED
             if not config.search_all:
-                found = pattern.search(text)
-                if found is not None:
-                    return found[number] or ""
+                match = pattern.search(text)
+                if match is not None:
+                    return match[number] or ""
                 continue
-            hits = pattern.all_matches(text)
-            if hits is None:
+            matches = pattern.all_matches(text)
+            if matches is None:
                 return NotEvaluated.over_limit("a message has too many matches of the pattern")
-            if hits:
-                return " ".join([hit[number] or "" for hit in hits])
+            if matches:
+                return " ".join([match[number] or "" for match in matches])
         return ""
 
     return _over_answers(text_of)

@@ -46,10 +46,10 @@ class JsonPath:
         A name picks a member of an object, a number an entry of a list (from the end when negative), `*`
         all members of either. The empty path picks `root`.
         """
-        found = [root]
+        values = [root]
         for step in self.steps:
-            found = [member for value in found for member in _members(value, step)]
-        return found
+            values = [member for value in values for member in _members(value, step)]
+        return values
 
     def covers(self, place: Place) -> bool:
         """Whether `place` is one that the path picks, or lies inside one."""
@@ -71,14 +71,14 @@ def parse_json_path(text: str) -> JsonPath:
     steps: list[Step] = []
     position = 0
     while position < len(rest):
-        found = _STEP.match(rest, position)
-        if found is None:
+        match = _STEP.match(rest, position)
+        if match is None:
             raise JsonPathError(
                 f'"{text[:100]}" is no path: expected names between dots, [0], [*] or ["name"] '
                 f"at character {len(text) - len(rest) + position + 1}"
             )
-        steps.append(_step(found))
-        position = found.end()
+        steps.append(_step(match))
+        position = match.end()
     return JsonPath(text, tuple(steps))
 
 
@@ -108,16 +108,16 @@ def place_text(place: Place) -> str:
     return text
 
 
-def _step(found: re.Match[str]) -> Step:
-    index = found["index"]
+def _step(match: re.Match[str]) -> Step:
+    index = match["index"]
     if index is not None:
         return int(index)
-    if found["every"] is not None or found["name"] == "*":
+    if match["every"] is not None or match["name"] == "*":
         return EVERY
     for group in ("double", "single"):
-        if found[group] is not None:
-            return found[group]
-    return found["name"]
+        if match[group] is not None:
+            return match[group]
+    return match["name"]
 
 
 def _members(value: JsonValue, step: Step) -> list[JsonValue]:

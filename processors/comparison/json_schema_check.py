@@ -167,8 +167,8 @@ class _Check:
                 self.visit(item, items, f"{path}[{index}]", depth + 1)
         contained = schema.get("contains")
         if contained is not None:
-            found = _any(self._follows(item, contained, depth) for item in value)
-            self._require(found, path, "no entry is of the kind that must be there")
+            is_contained = _any(self._follows(item, contained, depth) for item in value)
+            self._require(is_contained, path, "no entry is of the kind that must be there")
 
     def _check_object(self, value: JsonObject, schema: JsonObject, path: str, depth: int) -> None:
         self._check_size(len(value), schema, "Properties", "members", path)
@@ -265,18 +265,18 @@ class _Check:
     def _resolve(self, reference: str) -> JsonValue:
         """The schema that a local reference means; true, which allows everything, where it means none."""
         place, *steps = reference.split("/")
-        found = self.root if place == "#" else None
+        target = self.root if place == "#" else None
         for step in steps:
             step = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, dict) and step in found:
-                found = found[step]
-            elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-                found = found[int(step)]
+            if isinstance(target, dict) and step in target:
+                target = target[step]
+            elif isinstance(target, list) and step.isdecimal() and int(step) < len(target):
+                target = target[int(step)]
             else:
-                found = None
-        if found is None and self.resolves:
+                target = None
+        if target is None and self.resolves:
             raise UnresolvedReferenceError(reference)
-        return True if found is None else found
+        return True if target is None else target
 
     def _spend(self, steps: int) -> None:
         self.steps += steps
@@ -371,51 +371,55 @@ def schema_problems(schema: JsonValue, path: str = "") -> list[str]:
         return []
     if not isinstance(schema, dict):
         return [_at(path, "expected a JSON schema: an object, true or false")]
-    found = _misspelt(schema, path)
+    problems = _misspelt(schema, path)
     types = schema.get("type")
     for name in types if isinstance(types, list) else [] if types is None else [types]:
         if not isinstance(name, str) or name.lower() not in JSON_TYPES:
-            found.append(_at(_join(path, "type"), f"expected one of {', '.join(JSON_TYPES)}"))
+            problems.append(_at(_join(path, "type"), f"expected one of {', '.join(JSON_TYPES)}"))
     patterns = schema.get("patternProperties")
     written = list(patterns) if isinstance(patterns, dict) else []
     for pattern in [*written, schema.get("pattern")]:
         if pattern is not None and (not isinstance(pattern, str) or linear_pattern(pattern) is None):
-            found.append(_at(_join(path, "pattern"), "expected a regular expression in the syntax of RE2"))
+            problems.append(_at(_join(path, "pattern"), "expected a regular expression in the syntax of RE2"))
     for key in _NUMBERS:
         if key in schema and not JSON_TYPES["number"](schema[key]):
-            found.append(_at(_join(path, key), "expected a number"))
+            problems.append(_at(_join(path, key), "expected a number"))
     required = schema.get("required")
     if isinstance(required, bool):
         required = None  # draft 3, and still written: it asserts nothing
     if required is not None and not (
         isinstance(required, list) and all(isinstance(name, str) for name in required)
     ):
-        found.append(_at(_join(path, "required"), "expected a list of texts"))
+        problems.append(_at(_join(path, "required"), "expected a list of texts"))
     if "enum" in schema and not isinstance(schema["enum"], list):
-        found.append(_at(_join(path, "enum"), "expected a list"))
+        problems.append(_at(_join(path, "enum"), "expected a list"))
     reference = schema.get("$ref")
     if reference is not None and not (isinstance(reference, str) and reference.startswith("#")):
-        found.append(_at(_join(path, "$ref"), "expected a reference inside the schema: #/..."))
+        problems.append(_at(_join(path, "$ref"), "expected a reference inside the schema: #/..."))
     for inner_path, inner in _subschemas(schema, path):
-        found += schema_problems(inner, inner_path)
-    return found
+        problems += schema_problems(inner, inner_path)
+    return problems
 
 
 def _misspelt(schema: JsonObject, path: str) -> list[str]:
     unknown = [word for word in schema if word not in _KEYWORDS and not word.startswith(("x-", "$"))]
-    found = []
+    problems = []
     for word in unknown:
         near = get_close_matches(word[:_LONGEST_KEYWORD], _KEYWORDS, n=1, cutoff=_LIKE_A_KEYWORD)
         if near:
-            found.append(
+            problems.append(
                 _at(_join(path, word), f'expected a keyword of JSON Schema; did you mean "{near[0]}"?')
             )
-    if not found and len(unknown) == len(schema) and any(isinstance(schema[word], dict) for word in unknown):
+    if (
+        not problems
+        and len(unknown) == len(schema)
+        and any(isinstance(schema[word], dict) for word in unknown)
+    ):
         names = ", ".join(unknown[:3])
-        found.append(
+        problems.append(
             _at(path, f'expected keywords of JSON Schema, found {names}; did you mean "properties"?')
         )
-    return found
+    return problems
 
 
 @lru_cache(maxsize=1024)
@@ -432,26 +436,26 @@ def linear_pattern(written: str) -> "re2._Regexp | None":
 
 
 def _subschemas(schema: JsonObject, path: str) -> list[tuple[str, JsonValue]]:
-    found: list[tuple[str, JsonValue]] = []
+    subschemas: list[tuple[str, JsonValue]] = []
     for key in _SUBSCHEMAS:
         inner = schema.get(key)
         if key == "items" and isinstance(inner, list):
-            found += [(f"{path}.items[{index}]".lstrip("."), item) for index, item in enumerate(inner)]
+            subschemas += [(f"{path}.items[{index}]".lstrip("."), item) for index, item in enumerate(inner)]
         elif inner is not None:
-            found.append((_join(path, key), inner))
+            subschemas.append((_join(path, key), inner))
     for key in _SUBSCHEMA_LISTS:
         listed = schema.get(key)
         if isinstance(listed, list):
-            found += [(f"{_join(path, key)}[{index}]", item) for index, item in enumerate(listed)]
+            subschemas += [(f"{_join(path, key)}[{index}]", item) for index, item in enumerate(listed)]
         elif listed is not None:
-            found.append((_join(path, key), listed))
+            subschemas.append((_join(path, key), listed))
     for key in _SUBSCHEMA_MAPS:
         named = schema.get(key)
         if isinstance(named, dict):
-            found += [(_join(_join(path, key), name), item) for name, item in named.items()]
+            subschemas += [(_join(_join(path, key), name), item) for name, item in named.items()]
         elif named is not None:
-            found.append((_join(path, key), named))
-    return found
+            subschemas.append((_join(path, key), named))
+    return subschemas
 
 
 def _at(path: str, message: str) -> str:

@@ -126,13 +126,13 @@ class CriteriaSet:
         Criteria of another tenant never apply. The answer is remembered for some thousand agents.
         """
         key = tenant, agent_name
-        found = self._cache.get(key)
-        if found is None:
-            found = tuple(evaluation for _, evaluation in self.sources_for(agent_name, tenant))
+        evaluations = self._cache.get(key)
+        if evaluations is None:
+            evaluations = tuple(evaluation for _, evaluation in self.sources_for(agent_name, tenant))
             if len(self._cache) >= _MAX_CACHED_AGENTS:
                 self._cache.clear()
-            self._cache[key] = found
-        return found
+            self._cache[key] = evaluations
+        return evaluations
 
     def sources_for(self, agent_name: str, tenant: str = "") -> tuple[tuple[AgentCriteria, Evaluation], ...]:
         """`evaluations_for`, each with the criteria that it is from, which name their owner. Not cached."""

@@ -227,11 +227,11 @@ class _Reader:
     def _evaluator(self, written: JsonValue, path: Path) -> type[Evaluator] | None:
         if not isinstance(written, str) or not written:
             return None
-        found = self._evaluators.get(evaluator_id(written))
-        if found is None:
+        kind = self._evaluators.get(evaluator_id(written))
+        if kind is None:
             hint = did_you_mean(evaluator_id(written), list(self._evaluators))
             self._problem((*path, "evaluator"), f'unknown evaluator "{written[:100]}"{hint}')
-        return found
+        return kind
 
     def _check_name(self, what: str, name: str, path: Path, names: dict[str, int]) -> None:
         if name in names:

@@ -46,14 +46,14 @@ class CriteriaTemplate:
         root = run.input if members is None else members
         values: dict[str, JsonValue] = {}
         for path in self._paths:
-            found = path.values(root) if path.steps else [run.input]
-            if not found:
+            picked = path.values(root) if path.steps else [run.input]
+            if not picked:
                 return NotEvaluated.not_applicable(
                     f'`$input`: the input of the run has nothing at "{path.text}"'
                 )
-            if holds_mask(found[0]):
+            if holds_mask(picked[0]):
                 return NotEvaluated.not_captured(f'`$input`: redaction masked the input at "{path.text}"')
-            values[path.text] = found[0]
+            values[path.text] = picked[0]
         key = tuple(equality_key(value) for value in values.values())
         evaluator = self._evaluators.get(key)
         if evaluator is None:

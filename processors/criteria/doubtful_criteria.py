@@ -54,13 +54,13 @@ def _switching_nothing_off(
         if evaluation.enabled:
             continue
         inherited = {
-            found.name
+            other.name
             for glob in (*globs, *built_in)
             if glob.is_builtin or (glob.tenant == agent.tenant and glob.pattern != agent.pattern)
             # Whether two globs have a name in common is left open.
             if not agent.is_exact or fnmatchcase(agent.pattern, glob.pattern)
-            for found in glob.evaluations
-            if found.enabled
+            for other in glob.evaluations
+            if other.enabled
         }
         if evaluation.name not in inherited:
             hint = did_you_mean(evaluation.name, sorted(inherited))

@@ -29,7 +29,7 @@ def evaluator_types() -> Mapping[str, type[Evaluator]]:
 
 def evaluators_in(modules: Iterable[ModuleType]) -> Mapping[str, type[Evaluator]]:
     """The evaluator classes that `modules` define; raises TypeError as `evaluator_types` does."""
-    found: dict[str, type[Evaluator]] = {}
+    evaluators: dict[str, type[Evaluator]] = {}
     for module in modules:
         classes: list[type[Evaluator]] = [
             value
@@ -44,10 +44,10 @@ def evaluators_in(modules: Iterable[ModuleType]) -> Mapping[str, type[Evaluator]
                 f"{module.__name__}: expected a public class with {', '.join(_CONTRACT)}; found none"
             )
         for evaluator in classes:
-            other = found.setdefault(evaluator.id, evaluator)
+            other = evaluators.setdefault(evaluator.id, evaluator)
             if other is not evaluator:
                 raise TypeError(
                     f'{module.__name__}: the id of {evaluator.__name__} is "{evaluator.id}", '
                     f"which is that of {other.__module__}.{other.__name__}"
                 )
-    return MappingProxyType(dict(sorted(found.items())))
+    return MappingProxyType(dict(sorted(evaluators.items())))

@@ -366,10 +366,10 @@ def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluate
         return NotEvaluated.over_limit(text)
     if pattern.is_found(output) is None:
         return MASKED_OUTPUT
-    found = pattern.all_matches(output)
-    if found == []:
+    matches = pattern.all_matches(output)
+    if matches == []:
         return Score(0.0, {"matches": 0}, (f"No substrings matched the regex pattern {pattern.pattern}",))
-    count = None if found is None else len(found)
+    count = None if matches is None else len(matches)
     number = "too many to count" if count is None else f"{count}"
     line = f"There are {number} matches for the regex: {pattern.pattern}"
     return Score(1.0, {"matches": count}, (line,))
@@ -631,7 +631,7 @@ class _OutputComparison:
         value, further = compared
         shown = output_detail(actual)
         details: JsonObject = {"expected": self._expected_detail, "actual": shown, **further}
-        lines = [f"{key}: {found}" for key, found in further.items()]
+        lines = [f"{key}: {member}" for key, member in further.items()]
         return Score(value, details, (self._expected_line, f"actual: {output_line(shown)}", *lines))
 
     def _score_lines(self, path: OutputPath, text: str, compare: _Comparison) -> Score | NotEvaluated:

@@ -339,8 +339,8 @@ class DuplicateSideEffect(Evaluator):
         names, arguments = self._idempotency, comparable_arguments(call)
         if names is None or not arguments:
             return None
-        found = {name: value for name, value in arguments.items() if names.match(name)}
-        return equality_key(found) if found else None
+        keys = {name: value for name, value in arguments.items() if names.match(name)}
+        return equality_key(keys) if keys else None
 
     def _identifying(self, arguments: JsonObject) -> JsonObject:
         ignored = self._ignored

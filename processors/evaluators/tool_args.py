@@ -135,11 +135,11 @@ class ToolArgsSchema(Evaluator):
             if schema is None:
                 continue
             checked += 1
-            found = _violations(call, schema)
-            if isinstance(found, NotEvaluated):
-                return found
-            valid += not found
-            violations += [f"call {place}, {call.name}.{text}" for text in found]
+            broken = _violations(call, schema)
+            if isinstance(broken, NotEvaluated):
+                return broken
+            valid += not broken
+            violations += [f"call {place}, {call.name}.{text}" for text in broken]
         if calls and not checked and not self._schemas:
             return NotEvaluated.not_applicable("no schema is known of the tools that were called")
         details: dict[str, JsonValue] = {
@@ -179,8 +179,8 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
             return [_NO_OBJECT]
         return unknown_arguments(call)
     try:
-        found = schema_violations(arguments, schema, resolve=True)
-        return unknown_arguments(call) if found is None else found
+        broken = schema_violations(arguments, schema, resolve=True)
+        return unknown_arguments(call) if broken is None else broken
     except UnresolvedReferenceError as error:
         return NotEvaluated.not_captured(f"the schema of {call.name} lacks what it refers to: {error}")
     except SchemaTooComplexError:
@@ -348,7 +348,7 @@ class ToolArgsFlow(Evaluator):
     ) -> tuple[list[JsonValue], ToolCall | None, bool]:
         """What earlier calls returned, a call whose result is not known, and whether there was any call."""
         group = calls[position].parallel_group
-        found: list[JsonValue] = []
+        returned: list[JsonValue] = []
         unknown: ToolCall | None = None
         has_source = False
         for call in calls[:position]:
@@ -359,8 +359,8 @@ class ToolArgsFlow(Evaluator):
             picked = flow.path.values(result.value) if result else []
             if not is_known and not picked:
                 unknown = unknown or call
-            found += picked
-        return found, unknown, has_source
+            returned += picked
+        return returned, unknown, has_source
 
     def _equal(self, value: JsonValue, other: JsonValue) -> bool | None:
         if self._as_text and isinstance(value, (str, int, float)) and isinstance(other, (str, int, float)):
@@ -564,22 +564,22 @@ def _result_of(call: ToolCall) -> tuple[_Result | None, bool]:
 
 def _choices(run: AgentRun, call: ToolCall) -> set[object]:
     """The values that the schema of the called tool offers: its enumerations, constants and defaults."""
-    found: set[object] = set()
+    choices: set[object] = set()
     schema = (run.available_tools or {}).get(call.name)
     if isinstance(schema, dict):
-        _collect_choices(schema, found, 0)
-    return found
+        _collect_choices(schema, choices, 0)
+    return choices
 
 
-def _collect_choices(schema: JsonValue, found: set[object], depth: int) -> None:
+def _collect_choices(schema: JsonValue, choices: set[object], depth: int) -> None:
     if depth > _DEEPEST_SCHEMA:
         return
     if isinstance(schema, list):
         for item in schema:
-            _collect_choices(item, found, depth + 1)
+            _collect_choices(item, choices, depth + 1)
     elif isinstance(schema, dict):
         for word, inner in schema.items():
             if word in _CHOICE_WORDS:
-                found.update(equality_key(value) for _, value in leaves(inner))
+                choices.update(equality_key(value) for _, value in leaves(inner))
             else:
-                _collect_choices(inner, found, depth + 1)
+                _collect_choices(inner, choices, depth + 1)

@@ -282,10 +282,10 @@ class ToolCallOrder(Evaluator):
             if not (self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows))):
                 keys = ()
         else:
-            found = ordered_keys(calls, rows, self._width, _is_reorderable)
-            if found is None:
+            fitting = ordered_keys(calls, rows, self._width, _is_reorderable)
+            if fitting is None:
                 return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
-            keys, _ = found
+            keys, _ = fitting
         return self._score(len(keys) / self._width, actual, [self._expected[key] for key in keys])
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
@@ -783,7 +783,7 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         """For each expectation the calls that it is about, and whether they fit; None: over the limits."""
         test = self._test(calls, values)
         names = canonical_tool_names(calls)
-        found: list[list[tuple[int, bool | None]]] = []
+        attempts: list[list[tuple[int, bool | None]]] = []
         try:
             for index, (name, text, call_id) in enumerate(self._expected_calls):
                 own = [
@@ -793,10 +793,10 @@ class ToolCallArgs(_FirstFit[JsonObject]):
                     or call.call_id == (text if call_id is None else call_id)
                 ]
                 own = own[:1] if self._calls == "first" else own[-1:] if self._calls == "last" else own
-                found.append([(position, test(index, position)) for position in own])
+                attempts.append([(position, test(index, position)) for position in own])
         except (_OverLimitError, SchemaTooComplexError):
             return None
-        return found
+        return attempts
 
     def _comparison(self, calls: Sequence[ToolCall], values: Sequence[JsonObject | None]) -> _Test:
         def compare(index: int, position: int) -> bool | None:

@@ -283,10 +283,10 @@ class ToolConstraints(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where arguments that are not known decide, and beyond caps."""
-        found = self._constraints.evaluate(run)
-        if isinstance(found, NotEvaluated):
-            return found
-        applying = [finding for finding in found if finding.applies]
+        findings = self._constraints.evaluate(run)
+        if isinstance(findings, NotEvaluated):
+            return findings
+        applying = [finding for finding in findings if finding.applies]
         broken = [finding for finding in applying if finding.holds is False]
         details: JsonObject = {
             "applicable": len(applying),
@@ -306,7 +306,7 @@ class ToolConstraints(Evaluator):
             lines = [f"{len(applying)} of {len(applying)} constraints hold"]
         else:
             lines = ["no constraint applies"]
-        return Score(share_of(found), details, tuple(lines))
+        return Score(share_of(findings), details, tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """What further calls could make of each constraint; see the class."""

@@ -93,9 +93,9 @@ class ToolPermission(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        found = self._constraints.count(run)
-        names = [run.calls[at].name for at in sorted({at for finding in found for at in finding.unmet})]
-        total = found[0].of
+        findings = self._constraints.count(run)
+        names = [run.calls[at].name for at in sorted({at for finding in findings for at in finding.unmet})]
+        total = findings[0].of
         details: dict[str, JsonValue] = {**self._rule, "calls": total, "not_permitted": [*names]}
         if not names:
             return Score(1.0, details, ("all calls were permitted" if total else "no call was made",))
@@ -240,15 +240,15 @@ class ToolCallBudget(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        found = self._constraints.count(run)
+        findings = self._constraints.count(run)
         exceeded: list[str] = []
         counts: dict[str, JsonValue] = {}
-        for (name, bound, number), finding in zip(self._limits, found, strict=True):
+        for (name, bound, number), finding in zip(self._limits, findings, strict=True):
             if bound == "at least":
                 counts[name] = finding.count
             if not finding.holds:
                 exceeded.append(f"{name}: {finding.count} calls, {bound} {number}")
-        total = found[0].of
+        total = findings[0].of
         details: dict[str, JsonValue] = {"calls": total, "calls_of": counts, "exceeded": [*exceeded]}
         within = f"{total} call, within budget" if total == 1 else f"{total} calls, within budget"
         return Score(float(not exceeded), details, tuple(exceeded) or (within,))
@@ -330,13 +330,13 @@ class ToolPrecedence(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `over_limit` beyond the cap on calls."""
-        found = self._constraints.evaluate(run)
-        if isinstance(found, NotEvaluated):
-            return found
-        applicable = sum(bool(finding.applies) for finding in found)
+        findings = self._constraints.evaluate(run)
+        if isinstance(findings, NotEvaluated):
+            return findings
+        applicable = sum(bool(finding.applies) for finding in findings)
         violated: dict[str, JsonValue] = {}
         held = 0
-        for (first, second), finding in zip(self._pairs, found, strict=True):
+        for (first, second), finding in zip(self._pairs, findings, strict=True):
             if finding.applies and finding.holds:
                 held += 1
             elif finding.applies:
@@ -345,7 +345,7 @@ class ToolPrecedence(Evaluator):
         if not violated:
             line = f"{held} of {held} pairs hold" if applicable else "no pair applies"
             return Score(1.0, details, (line,))
-        return Score(share_of(found), details, tuple(f"{pair}: {text}" for pair, text in violated.items()))
+        return Score(share_of(findings), details, tuple(f"{pair}: {text}" for pair, text in violated.items()))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """A guard, or a call that lacks one, may still come first."""
@@ -406,11 +406,11 @@ class SingleToolUse(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        (found,) = self._constraints.count(run)
-        calls = f"{found.count} call" if found.count == 1 else f"{found.count} calls"
+        (finding,) = self._constraints.count(run)
+        calls = f"{finding.count} call" if finding.count == 1 else f"{finding.count} calls"
         return Score(
-            float(bool(found.holds)),
-            {"tool": self._tool_name, "calls": found.count},
+            float(bool(finding.holds)),
+            {"tool": self._tool_name, "calls": finding.count},
             (f"{self._tool_name}: {calls}, at least 1 expected",),
         )
 

@@ -219,20 +219,20 @@ class _Trajectory(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
-        found = self._rows(run)
-        if isinstance(found, NotEvaluated):
-            return found
-        calls = found.calls
+        rows = self._rows(run)
+        if isinstance(rows, NotEvaluated):
+            return rows
+        calls = rows.calls
         if not calls or not self._width:
             value = 0.0 if calls or self._width else 1.0
             return self._score(_Alignment(value, [-1] * self._width), calls, run)
-        alignment = self._measure(calls, found.certain)
+        alignment = self._measure(calls, rows.certain)
         if alignment is None:
             return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
-        if found.unknown is not None:
-            best = self._measure(calls, found.possible)
+        if rows.unknown is not None:
+            best = self._measure(calls, rows.possible)
             if best is None or best.value != alignment.value:
-                return unknown_arguments(found.unknown)
+                return unknown_arguments(rows.unknown)
         return self._score(alignment, calls, run)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
@@ -244,10 +244,10 @@ class _Trajectory(Evaluator):
         expectation with an `occurrence` counts for nothing in what lasts, and for any call of its tool in
         what is possible.
         """
-        found = self._rows(run, by_occurrence=False)
-        if isinstance(found, NotEvaluated):
+        rows = self._rows(run, by_occurrence=False)
+        if isinstance(rows, NotEvaluated):
             return 0.0, 1.0
-        return self._bounds(found.calls, [row & ~self._selective for row in found.certain], found.possible)
+        return self._bounds(rows.calls, [row & ~self._selective for row in rows.certain], rows.possible)
 
     def _bounds(
         self, calls: Sequence[ToolCall], certain: Sequence[int], possible: Sequence[int]
@@ -278,10 +278,10 @@ class _Trajectory(Evaluator):
 
         As many as possible are aligned; None when the search for the order that fits best was given up.
         """
-        found = ordered_keys(calls, rows, self._width, self._is_reorderable)
-        if found is None:
+        fitting = ordered_keys(calls, rows, self._width, self._is_reorderable)
+        if fitting is None:
             return None
-        keys, order = found
+        keys, order = fitting
         assigned = [-1] * self._width
         following = iter(order)
         for key in keys:
@@ -301,20 +301,20 @@ class _Trajectory(Evaluator):
             calls = without_failed(calls)
         if len(calls) > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
-        found = self._compare(calls)
-        if isinstance(found, NotEvaluated) or not (self._selective and by_occurrence):
-            return found
+        compared = self._compare(calls)
+        if isinstance(compared, NotEvaluated) or not (self._selective and by_occurrence):
+            return compared
         of_tool: dict[int, list[int]] = {}
         for position, call in enumerate(calls):
             for key in keys_of(self._row(call) & self._selective):
                 of_tool.setdefault(key, []).append(position)
         for key, positions in of_tool.items():
-            for rows in (found.certain, found.possible):
+            for rows in (compared.certain, compared.possible):
                 _select_occurrence(1 << key, self._occurrences[key], positions, rows)
-        return found
+        return compared
 
     def _compare(self, calls: Sequence[ToolCall]) -> _CallRows | NotEvaluated:
-        found = _CallRows(calls, [], [])
+        compared = _CallRows(calls, [], [])
         attempts = 0
         for call in calls:
             row = self._row(call)
@@ -339,10 +339,10 @@ class _Trajectory(Evaluator):
                     elif verdict is None:
                         doubtful |= 1 << key
             if doubtful:
-                found.unknown = found.unknown or call
-            found.certain.append(row)
-            found.possible.append(row | doubtful)
-        return found
+                compared.unknown = compared.unknown or call
+            compared.certain.append(row)
+            compared.possible.append(row | doubtful)
+        return compared
 
     def _score(self, alignment: _Alignment, calls: Sequence[ToolCall], run: AgentRun) -> Score:
         assigned = alignment.assigned
@@ -375,11 +375,11 @@ class _Trajectory(Evaluator):
         free = [position for position in range(len(calls)) if position not in taken]
         lines: list[str] = []
         for key in [key for key, position in enumerate(assigned) if position < 0][:_SHOWN_REFUSALS]:
-            found = next((at for at in free if self._row(calls[at]) >> key & 1), None)
-            if found is None:
+            refused = next((at for at in free if self._row(calls[at]) >> key & 1), None)
+            if refused is None:
                 continue
-            free.remove(found)
-            call = calls[found]
+            free.remove(refused)
+            call = calls[refused]
             place = next(number for number, made in enumerate(run.calls, 1) if made is call)
             lines.append(f"call {place}, {call.name}: {self._refusal(key, call)}")
         return lines

@@ -179,7 +179,10 @@ async def test_sigterm_leaves_unfinished_traces_to_the_next_process_or_finishes_
         assert 0 == await service.stop()
     if on_shutdown == "drain":
         assert ["shutdown"] == [run["finish_reason"] for run in service.results()]
-        assert "0 undelivered spans of 0 traces" in _tracegrade("journal", "--inspect", str(tmp_path / "journal")).stdout
+        assert (
+            "0 undelivered spans of 0 traces"
+            in _tracegrade("journal", "--inspect", str(tmp_path / "journal")).stdout
+        )
         return
     assert not service.results()
     async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
