@@ -178,7 +178,7 @@ def test_the_runs_of_a_store_are_learned_from(tmp_path: Path, capsys: pytest.Cap
     assert "of 13 runs held out" in capsys.readouterr().err
 
     assert 2 == run_command(["learn", "--store", str(tmp_path / "absent.db")])
-    assert "there is no such file" in capsys.readouterr().err
+    assert "no such file" in capsys.readouterr().err
     assert 2 == run_command(["learn", "--store"])
     assert "sets no store.path" in capsys.readouterr().err
     for arguments in ([], [str(path), "--store", str(path)]):
