@@ -4,7 +4,7 @@ They are spans in the OpenTelemetry GenAI conventions, of the reserved agent, an
 criteria below alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -34,8 +34,6 @@ _CALLS: Mapping[Outcome, Sequence[tuple[str, str]]] = {
     Outcome.PASS: (_LOOK, _REPORT),
     Outcome.FAIL: (("report", '{"to": "nobody"}'), _LOOK),
 }
-SPANS_PER_TRACE = 1 + 2
-"""The agent's span and those of its calls."""
 
 _MILLISECOND = 1_000_000
 
@@ -77,45 +75,37 @@ def misgrading(trace: FinishedTrace, graded: GradedTrace, expected: Outcome) -> 
     return None
 
 
-def _spans(trace: bytes, outcome: Outcome, unix_nano: int) -> list[Span]:
+def _spans(trace: bytes, outcome: Outcome, unix_nano: int) -> Iterator[Span]:
+    """The agent's span, and one for each of its calls, a millisecond apart."""
     calls = _CALLS[outcome]
-    agent = Span(
+    end = unix_nano + (len(calls) + 1) * _MILLISECOND
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": SELF_CHECK_AGENT}
+    yield _span(trace, 1, f"invoke_agent {SELF_CHECK_AGENT}", (unix_nano, end), agent)
+    for number, (tool, arguments) in enumerate(calls, 1):
+        start = unix_nano + number * _MILLISECOND
+        call = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool,
+            "gen_ai.tool.call.arguments": arguments,
+            "gen_ai.tool.call.result": '{"done": true}',
+        }
+        yield _span(trace, 1 + number, f"execute_tool {tool}", (start, start + _MILLISECOND // 2), call)
+
+
+def _span(
+    trace: bytes, number: int, name: str, times: tuple[int, int], attributes: Mapping[str, str]
+) -> Span:
+    """A span with its number as id; the first one is the parent of the others."""
+    return Span(
         trace_id=trace,
-        span_id=_span_id(1),
-        name=f"invoke_agent {SELF_CHECK_AGENT}",
+        span_id=number.to_bytes(8, "big"),
+        parent_span_id=b"" if number == 1 else (1).to_bytes(8, "big"),
+        name=name,
         kind=Span.SPAN_KIND_INTERNAL,
-        start_time_unix_nano=unix_nano,
-        end_time_unix_nano=unix_nano + (len(calls) + 1) * _MILLISECOND,
-        attributes=[
-            _attribute("gen_ai.operation.name", "invoke_agent"),
-            _attribute("gen_ai.agent.name", SELF_CHECK_AGENT),
-        ],
+        start_time_unix_nano=times[0],
+        end_time_unix_nano=times[1],
+        attributes=[_attribute(key, value) for key, value in attributes.items()],
     )
-    spans = [agent]
-    for number, (tool, arguments) in enumerate(calls):
-        start = unix_nano + (number + 1) * _MILLISECOND
-        spans.append(
-            Span(
-                trace_id=trace,
-                span_id=_span_id(2 + number),
-                parent_span_id=_span_id(1),
-                name=f"execute_tool {tool}",
-                kind=Span.SPAN_KIND_INTERNAL,
-                start_time_unix_nano=start,
-                end_time_unix_nano=start + _MILLISECOND // 2,
-                attributes=[
-                    _attribute("gen_ai.operation.name", "execute_tool"),
-                    _attribute("gen_ai.tool.name", tool),
-                    _attribute("gen_ai.tool.call.arguments", arguments),
-                    _attribute("gen_ai.tool.call.result", '{"done": true}'),
-                ],
-            )
-        )
-    return spans
-
-
-def _span_id(number: int) -> bytes:
-    return number.to_bytes(8, "big")
 
 
 def _attribute(key: str, value: str) -> KeyValue:
