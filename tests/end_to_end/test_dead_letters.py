@@ -108,7 +108,7 @@ async def test_what_was_refused_reaches_another_backend_with_its_verdicts(
     for request in other.requests:
         for span_id, payload, _ in next(iter(split_request(request).traces.values())):
             assert payload.startswith(sent.get(span_id, b""))
-    assert f"{len(lines)} requests sent, 0 kept" in capsys.readouterr().out
+    assert f"{len(lines)} requests sent, 0 remain in" in capsys.readouterr().out
     assert not file.exists()
 
 
@@ -178,7 +178,7 @@ async def test_old_lines_are_removed_at_the_start_and_counted(tmp_path: Path) ->
     ("arguments", "message"),
     [
         (["missing.jsonl", "--to", "debug"], '"debug" accepts neither spans nor log records'),
-        (["missing.jsonl", "--to", "otlp"], 'there is no exporter "otlp"'),
+        (["missing.jsonl", "--to", "otlp"], 'no exporter "otlp"; configured: debug'),
     ],
 )
 def test_what_cannot_be_done_is_told(
