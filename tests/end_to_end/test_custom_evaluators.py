@@ -219,5 +219,5 @@ def test_validate_names_code_that_is_missing(tmp_path: Path, capsys: pytest.Capt
     assert 2 == code
     assert (
         "processors.evaluation.custom_evaluators.my-count: cannot be loaded from "
-        f'{tmp_path / "checks.py"}: there is no function or class "count" in it\n'
+        f'{tmp_path / "checks.py"}: it has no function or class "count"\n'
     ) == capsys.readouterr().err
