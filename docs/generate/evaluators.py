@@ -37,6 +37,8 @@ This page is generated from `processors/evaluators/` by `make reference`.
 - A failed call counts as a call, unless `include_failed: false` leaves it out.
 - Where calls are compared with expected ones (`tool-call-*`, `trajectory-*`), an empty expectation scores 1
   without calls and 0 with calls; without calls every other expectation scores 0.
+- Evaluators that do not look at calls (output, time, tokens, cost, models, errors) grade a run without calls
+  as any other.
 - A call that a model requested and that was never executed (the tool does not exist, it was refused, a limit
   was reached) is a call of the agent: every evaluator sees it, at its place among the others.
   It counts as a failed call does (`include_failed: false` leaves it out) and took no effect.

@@ -15,8 +15,6 @@ class RunError(Evaluator):
     else 1. Calls that failed do not count, unless the agent ended with their error; a run that stops to wait
     for a person or for the result of a call has not failed.
 
-    There is nothing to expect. A run without calls is graded as any other.
-
     Example: a run whose agent raised RuntimeError scores 0.
     """
 

@@ -57,8 +57,6 @@ class RunDuration(Evaluator):
     as far as they are given, else 0. The duration is that of the agent's own span, waiting for people
     included. What telemetry does not contain gives no verdict, unless the other limit is exceeded.
 
-    A run without calls is graded as any other.
-
     Example: {"max_seconds": 10} over a run of 12.5 seconds scores 0.
     """
 
@@ -144,25 +142,24 @@ class ToolDuration(Evaluator):
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where telemetry does not contain how long a call took."""
         limited = self._limited(run)
-        slow: list[JsonValue] = []
-        lines: list[str] = []
+        slow: list[tuple[str, float, float]] = []
         for call, most in limited:
             seconds = call.duration_seconds
             if seconds is None:
                 return _not_captured(f"how long {call.name} took")
             if seconds > most:
-                slow.append({"name": call.name, "duration_seconds": seconds, "max_seconds": most})
-                lines.append(f"{call.name}: {_time(seconds)}, at most {_time(most)}")
-        details: dict[str, JsonValue] = {
-            "calls": len(limited),
-            "slow": len(slow),
-            "slow_calls": slow[:_SHOWN],
-        }
+                slow.append((call.name, seconds, most))
+        shown: list[JsonValue] = [
+            {"name": name, "duration_seconds": seconds, "max_seconds": most}
+            for name, seconds, most in slow[:_SHOWN]
+        ]
+        details: dict[str, JsonValue] = {"calls": len(limited), "slow": len(slow), "slow_calls": shown}
         if not slow:
             line = "all calls stayed within their time" if limited else "no call with a limit was made"
             return Score(1.0, details, (line,))
-        lines[_SHOWN:] = [f"{len(slow)} of {len(limited)} calls"]
-        return Score((len(limited) - len(slow)) / len(limited), details, tuple(lines))
+        lines = [f"{name}: {_time(seconds)}, at most {_time(most)}" for name, seconds, most in slow[:_SHOWN]]
+        value = (len(limited) - len(slow)) / len(limited)
+        return Score(value, details, (*lines, f"{len(slow)} of {len(limited)} calls"))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls may be slow or fast in any number, but what was slow stays so."""
@@ -202,8 +199,6 @@ class TokenBudget(Evaluator):
     `max_output_tokens`, as far as they are given, else 0. Model calls that tools made count; those of agents
     within the run are theirs. Where not every model call has its tokens, the total on the agent's own span
     counts; without one there is no verdict, unless the known tokens exceed a limit already.
-
-    A run without calls is graded as any other.
 
     Example: {"max_total_tokens": 1000} over two model calls of 600 and 500 tokens scores 0.
     """
@@ -272,8 +267,6 @@ class CostBudget(Evaluator):
     `model_prices` of the service file; no prices are built in. Where tokens are not known there is no
     verdict, and where a model has no price the evaluation is not applicable.
 
-    A run without calls is graded as any other.
-
     Example: {"max_cost": 0.05} over a run that cost 0.08 scores 0.
     """
 
@@ -329,8 +322,6 @@ class ModelAllowed(Evaluator):
     telemetry has them, upper and lower case included: that of the model that answered, else that of the
     requested one. Where the model of a call is not known and no other is refused, or no model is known at
     all, there is no verdict.
-
-    A run without calls is graded as any other.
 
     Example: allow [small-*] over model calls of small-1 and large-1 scores 0.5.
     """
