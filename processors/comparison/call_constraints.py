@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from processors.comparison.alignment import parallel_segments
 from processors.comparison.captured_value import (
+    call_label,
     looks_failed,
     readable_arguments,
     took_effect,
@@ -37,7 +38,6 @@ from processors.model import (
     ToolCall,
     hides_member,
     holds_mask,
-    json_text,
     late,
     may_be_masked,
 )
@@ -46,7 +46,6 @@ CallStatus: TypeAlias = Literal["any", "succeeded", "failed"]
 """Which calls are meant: all; those that took effect (`took_effect`); those that did not."""
 
 _Reach: TypeAlias = Literal["any", "later", "next", "alternate"]
-_SHOWN_ARGUMENTS: Final = 80
 _MAX_EVENTS: Final = 10_000
 """Calls, once for each kind they are of, that one evaluation looks at. Each costs about two microseconds."""
 
@@ -137,10 +136,7 @@ class CallCondition:
         self._status = status
         self.cost = 0 if self._expected is None else 1 + matching_cost(self._expected)
         """What a character of the arguments costs to compare; 0: they need not be known."""
-        self.label = self.tool
-        if arguments:
-            text = json_text(arguments)[1:-1]
-            self.label += f"({text if len(text) <= _SHOWN_ARGUMENTS else text[: _SHOWN_ARGUMENTS - 1] + '…'})"
+        self.label = call_label(self.tool, arguments) if arguments else self.tool
         if status != "any":
             self.label += f" {status}"
 

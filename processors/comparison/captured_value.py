@@ -23,6 +23,7 @@ from processors.model import (
 
 _LITERAL_STARTS = frozenset("{[(+-.0123456789TFN")
 _PRINTABLE_LENGTH = 8192
+_SHOWN_ARGUMENTS = 80
 _PRESENT = ValueState.PRESENT
 _HELD = (ValueState.PRESENT, ValueState.UNPARSED)
 _WITHHELD = frozenset({ValueState.REDACTED, ValueState.TRUNCATED})
@@ -129,6 +130,12 @@ def arguments_detail(call: ToolCall, arguments: JsonObject | None) -> str:
     # Printing all of a large object would cost more than it shows.
     shown = str(arguments) if text is None or len(text) <= _PRINTABLE_LENGTH else text
     return shown if len(shown) <= MAX_DETAIL_CHARACTERS else detail_text(shown)
+
+
+def call_label(name: str, arguments: JsonObject) -> str:
+    """An expected call as explanations show it: `book("seat": "4A")`."""
+    text = json_text(arguments)[1:-1]
+    return f"{name}({text if len(text) <= _SHOWN_ARGUMENTS else text[: _SHOWN_ARGUMENTS - 1] + '…'})"
 
 
 def detail_text(text: str) -> str:

@@ -140,3 +140,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         piece if piece in ("*", "?") else canonical_tool_name(piece) for piece in _WILDCARD.split(pattern)
     ]
     return re.compile(translate("".join(pieces).replace("[", "[[]")))
+
+
+def argument_names(globs: Sequence[str]) -> re.Pattern[str] | None:
+    """What matches the names that one of `globs` does; None: there are none."""
+    return re.compile("|".join(map(translate, globs))) if globs else None

@@ -3,9 +3,7 @@
 `tool-repetition`, `tool-error-recovery` and `duplicate-side-effect`.
 """
 
-import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from fnmatch import translate
 from typing import Literal
 
 from pydantic import Field
@@ -13,6 +11,7 @@ from pydantic import Field
 from processors.comparison import (
     ToolPatterns,
     ToolSelectionConfig,
+    argument_names,
     calls_of,
     comparable_arguments,
     equality_key,
@@ -272,8 +271,8 @@ class DuplicateSideEffect(Evaluator):
 
     def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
         self._tools = ToolPatterns(criteria.tools)
-        self._ignored = _names(config.ignore_args)
-        self._idempotency = _names(config.idempotency_keys)
+        self._ignored = argument_names(config.ignore_args)
+        self._idempotency = argument_names(config.idempotency_keys)
         self._unclear = config.after_unclear_failure
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
@@ -347,10 +346,6 @@ class DuplicateSideEffect(Evaluator):
         if ignored is None:
             return arguments
         return {name: value for name, value in arguments.items() if ignored.match(name) is None}
-
-
-def _names(globs: Sequence[str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(map(translate, globs))) if globs else None
 
 
 def _all(arguments: JsonObject) -> JsonObject:

@@ -5,10 +5,8 @@ their order or in any. Each evaluator is a row of a table: which of the two, wha
 matches, and whether further calls lower it. `trajectory-exact` alone has a rule of its own.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import translate
 from functools import reduce
 from operator import or_
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
@@ -25,6 +23,8 @@ from processors.comparison import (
     ToolOrCallId,
     ToolSelectionConfig,
     all_fit,
+    argument_names,
+    call_label,
     comparable_arguments,
     compile_expected,
     fits,
@@ -58,7 +58,6 @@ from processors.model import (
     canonical_tool_name,
     has_mask,
     hides_member,
-    json_text,
 )
 
 _SHOWN_CALLS = 20
@@ -210,7 +209,9 @@ class _Trajectory(Evaluator):
         self._occurrences = [call.occurrence for call in expected]
         self._selective = _mask(key for key, call in enumerate(expected) if call.occurrence != "any")
         self._row = ExpectedCalls([(call.name, call.id) for call in expected]).row
-        self._labels = [_label(call) for call in expected]
+        self._labels = [
+            call.name if call.args is None else call_label(call.name, call.args) for call in expected
+        ]
         self._detail: list[JsonValue] = [
             {"name": call.name, "args": call.args, "id": call.id} for call in expected
         ]
@@ -573,7 +574,7 @@ class _ArgumentMatch:
         ignored: tuple[str, ...] = (),
         defaults: JsonObject | None = None,
     ) -> None:
-        self._ignored = re.compile("|".join(map(translate, ignored))) if ignored else None
+        self._ignored = argument_names(ignored)
         compiled: dict[str, Expected] = {
             name: compile_expected(value)
             for name, value in (expected or {}).items()
@@ -694,13 +695,6 @@ def _select_occurrence(bit: int, occurrence: str | int, positions: Sequence[int]
         chosen = [positions[index]] if -len(positions) <= index < len(positions) else ()
     for position in {*positions}.difference(chosen):
         rows[position] &= ~bit
-
-
-def _label(call: ExpectedCall) -> str:
-    if call.args is None:
-        return call.name
-    text = json_text(call.args)[1:-1]
-    return f"{call.name}({text if len(text) <= _SHOWN_ARGUMENTS else text[: _SHOWN_ARGUMENTS - 1] + '…'})"
 
 
 def _listed(names: Sequence[str]) -> str:
