@@ -236,7 +236,7 @@ class _Flow:
 
 @dataclass(slots=True)
 class _Checks:
-    """What was found, and how many values may still be compared."""
+    """What was checked, what was wrong, and how many values were compared."""
 
     checked: int = 0
     violations: list[str] = field(default_factory=list)
@@ -392,12 +392,6 @@ class ToolArgsGroundedConfig(ToolSelectionConfig):
     )
 
 
-@dataclass(slots=True)
-class _Findings:
-    checked: int = 0
-    ungrounded: list[str] = field(default_factory=list)
-
-
 class ToolArgsGrounded(Evaluator):
     """The share of argument values that can be traced to what the agent was given before the call.
 
@@ -443,8 +437,8 @@ class ToolArgsGrounded(Evaluator):
             return NotEvaluated.over_limit("more text in the run than arguments are looked up in")
         if isinstance(answer, NotEvaluated):
             return answer
-        grounded = answer.checked - len(answer.ungrounded)
-        shown = answer.ungrounded[:_SHOWN_VIOLATIONS]
+        grounded = answer.checked - len(answer.violations)
+        shown = answer.violations[:_SHOWN_VIOLATIONS]
         details: dict[str, JsonValue] = {
             "checked": answer.checked,
             "grounded": grounded,
@@ -455,9 +449,9 @@ class ToolArgsGrounded(Evaluator):
             return Score(1.0, details, (line,))
         return Score(grounded / answer.checked, details, tuple(f"{path}: not grounded" for path in shown))
 
-    def _check(self, run: AgentRun) -> _Findings | NotEvaluated:
+    def _check(self, run: AgentRun) -> _Checks | NotEvaluated:
         calls = run.calls
-        findings = _Findings()
+        checks = _Checks()
         evidence: Evidence | None = None
         blind: NotEvaluated | None = None
         masked: ToolCall | None = None
@@ -488,13 +482,13 @@ class ToolArgsGrounded(Evaluator):
                 if isinstance(value, str) and has_mask(value):
                     masked = masked or call
                     continue
-                findings.checked += 1
+                checks.checked += 1
                 if equality_key(value) in choices or evidence.supports(value, self._text):
                     continue
                 if blind is not None:
                     return blind
-                findings.ungrounded.append(f"call {position + 1}, {call.name}.{place_text(place)}")
-        return findings if masked is None else unknown_arguments(masked)
+                checks.violations.append(f"call {position + 1}, {call.name}.{place_text(place)}")
+        return checks if masked is None else unknown_arguments(masked)
 
     def _given(self, run: AgentRun) -> tuple[Evidence, NotEvaluated | None]:
         """What the agent was given before the first call, and why that may not be all of it."""
