@@ -28,7 +28,7 @@ from processors.model import (
     Scope,
     SkipReason,
 )
-from processors.reconstruction import Scopes, reconstruct, settled_scopes, span_reader, told_agents
+from processors.reconstruction import Scopes, reconstruct, reported_agents, settled_scopes, span_reader
 from processors.shapes import Dialect
 from processors.spans import RawSpan
 
@@ -239,7 +239,7 @@ class Grader:
     def _rebuilt(self, trace: FinishedTrace, tally: Tally) -> list[AgentRun]:
         tally.foreign_results = count_results(trace.spans)
         if trace.quarantined:
-            return told_agents(
+            return reported_agents(
                 trace.spans,
                 trace_id=trace.trace_id,
                 reason=trace.reason,

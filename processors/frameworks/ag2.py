@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from processors.shapes.dialect import Dialect, Sign, SpanRole, by_signs
 from processors.shapes.messages import is_call_id
-from processors.shapes.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import CarrierKind, Outline, Rewrite, RunScope, Trace
 
 _TYPE = "ag2.span.type"
 """The attribute with what AG2 made a span for."""
@@ -16,7 +16,7 @@ _TYPE = "ag2.span.type"
 DIALECT = Dialect("ag2", (_TYPE,), role=by_signs(Sign(SpanRole.OTHER, values=((_TYPE, "agent"),))), rank=20)
 
 
-def _join_turns(trace: Trace, found: Found) -> Found:
+def _join_turns(trace: Trace, found: Outline) -> Outline:
     """The runs, with the turns of one agent between which only its calls were executed joined to one run.
 
     The calls belong to the run that requested them; a turn that did nothing but execute calls is no run.
@@ -80,6 +80,6 @@ REWRITE = Rewrite(
     framework="AG2",
     what="joins the turns of an agent between which another executed its calls",
     stage="runs",
-    applies=lambda trace, found: len(found.runs) > 1 and trace.is_told_by("ag2"),
+    applies=lambda trace, found: len(found.runs) > 1 and trace.is_read_by("ag2"),
     rewrite=_join_turns,
 )

@@ -6,10 +6,10 @@ Each time it is called it has an invocation span of its own, next to the one bef
 from collections.abc import Sequence
 
 from processors.shapes.messages import ChatMessage, is_call_id
-from processors.shapes.rewriting import Found, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import Outline, Rewrite, RunScope, Trace
 
 
-def _join_resumed(trace: Trace, found: Found) -> Found:
+def _join_resumed(trace: Trace, found: Outline) -> Outline:
     """The runs, with each invocation that only brings results of calls joined to the run that requested them.
 
     Both are spans of the same agent under the same parent with nothing below them. The joined run has every

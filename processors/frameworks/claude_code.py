@@ -22,7 +22,7 @@ from processors.shapes.attribute_reading import better, first_arguments, first_d
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.members import failure, text_at
 from processors.shapes.result_envelope import open_result
-from processors.shapes.rewriting import Found, Rewrite, Trace
+from processors.shapes.rewriting import Outline, Rewrite, Trace
 from processors.spans import Attributes, Span
 
 SUB_AGENT = "subagent_type"
@@ -111,7 +111,7 @@ _MOST_UNDER_WAY = 64
 """Calls of sub-agents whose runs have not begun, beyond which none is named: keeps hostile traces linear."""
 
 
-def _name_sub_agents(trace: Trace, found: Found) -> Found:
+def _name_sub_agents(trace: Trace, found: Outline) -> Outline:
     """The runs, where those of sub-agents bear the name in the call that started them.
 
     In the background the first to begin is that of the first call. Where agents of several names are under
@@ -126,7 +126,7 @@ def _name_sub_agents(trace: Trace, found: Found) -> Found:
     def started_by(call: int) -> str:
         return called_sub_agent(trace.tool(call).name, trace.tool(call).arguments.text)
 
-    taken = {run.asked_by for run in found.runs}
+    taken = {run.requested_by for run in found.runs}
     started: dict[int, deque[tuple[int, str]]] = {}
     for call in sorted(found.calls):
         name = "" if call in taken else started_by(call)
@@ -134,8 +134,8 @@ def _name_sub_agents(trace: Trace, found: Found) -> Found:
             started.setdefault(trace.tree.parents[call], deque()).append((call, name))
     under_way: dict[int, deque[tuple[int, str]]] = {}
     for run in sorted(sub_agents, key=lambda run: run.carrier):
-        if run.asked_by >= 0:
-            run.agent_name = started_by(run.asked_by)
+        if run.requested_by >= 0:
+            run.agent_name = started_by(run.requested_by)
             continue
         parent = trace.tree.parents[run.carrier]
         due = started.get(parent, deque())
@@ -143,7 +143,7 @@ def _name_sub_agents(trace: Trace, found: Found) -> Found:
         while due and due[0][0] < run.carrier:
             begun.append(due.popleft())
         if 0 < len(begun) <= _MOST_UNDER_WAY and len({name for _, name in begun}) == 1:
-            run.asked_by, run.agent_name = begun.popleft()
+            run.requested_by, run.agent_name = begun.popleft()
     return found
 
 
@@ -151,6 +151,6 @@ REWRITE = Rewrite(
     framework="Claude Agent SDK, OpenInference",
     what="names sub-agents after the agent that the call which started them asked for",
     stage="agents",
-    applies=lambda trace, found: len(found.runs) > 1 and trace.is_told_by("openinference"),
+    applies=lambda trace, found: len(found.runs) > 1 and trace.is_read_by("openinference"),
     rewrite=_name_sub_agents,
 )

@@ -28,7 +28,7 @@ from processors.shapes.members import objects_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.shapes.printed_messages import QUOTED, printed_text
-from processors.shapes.rewriting import CarrierKind, Found, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import CarrierKind, Outline, Rewrite, RunScope, Trace
 from processors.spans import Attributes, Span
 
 AGENT_WORKFLOW_SPANS = frozenset(
@@ -188,7 +188,7 @@ DIALECT = Dialect(
 )
 
 
-def _divide_by_agent(trace: Trace, found: Found) -> Found:
+def _divide_by_agent(trace: Trace, found: Outline) -> Outline:
     """The runs, where those that no span of their own names bear the name in their steps.
 
     Where steps have several names, every stay of an agent becomes a run; the stay's first step stands for it.
@@ -211,7 +211,7 @@ def _divide_by_agent(trace: Trace, found: Found) -> Found:
     for run in divided:
         around = stays_of.get(id(run.parent))
         if around is not None:
-            run.parent = around.of_call(run.asked_by if run.asked_by >= 0 else run.carrier)
+            run.parent = around.of_call(run.requested_by if run.requested_by >= 0 else run.carrier)
     return found._replace(runs=divided)
 
 
@@ -243,7 +243,7 @@ class _Stays:
         self._starts = [trace.tree.starts[at] for at, _ in takeovers]
         self.runs: list[RunScope] = []
         for at, name in takeovers:
-            stay = RunScope(CarrierKind.AGENT, at, scope.layers, scope.parent, scope.asked_by, name)
+            stay = RunScope(CarrierKind.AGENT, at, scope.layers, scope.parent, scope.requested_by, name)
             stay.is_whole, stay.has_lost_parents = scope.is_whole, scope.has_lost_parents
             if self.runs:
                 self.runs[-1].followed_by = at

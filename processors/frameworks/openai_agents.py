@@ -2,13 +2,13 @@
 
 from processors.shapes.dialect import SpanRole
 from processors.shapes.known_names import UNKNOWN_HANDOFF_TARGET
-from processors.shapes.rewriting import Found, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import Outline, Rewrite, RunScope, Trace
 
 _LOOK_AHEAD = 64
 """Spans that are looked at for the agent that took over: keeps hostile traces linear."""
 
 
-def _name_targets(trace: Trace, found: Found) -> Found:
+def _name_targets(trace: Trace, found: Outline) -> Outline:
     """The runs, with names for handoffs to unknown agents: the next agent next to the run's took over."""
     for run in found.runs:
         for position in run.tools:
@@ -37,6 +37,6 @@ REWRITE = Rewrite(
     framework="OpenAI Agents SDK, Traceloop",
     what="names handoffs after the agent that took over",
     stage="runs",
-    applies=lambda trace, _: trace.is_told_by("traceloop"),
+    applies=lambda trace, _: trace.is_read_by("traceloop"),
     rewrite=_name_targets,
 )

@@ -29,7 +29,7 @@ _NAMES: Sequence[tuple[SpanRole, Callable[[SpanReading], str]]] = (
 """Where names of agents stand: the first of these that any span has names all."""
 
 
-def told_agents(
+def reported_agents(
     spans: Sequence[RawSpan], *, trace_id: bytes, reason: FinishReason, tenant: str = "", reader: SpanReader
 ) -> list[AgentRun]:
     """The agents that spans name, in order of start: each once, as a run of which no call is known.
@@ -45,10 +45,10 @@ def told_agents(
             continue
         if reading is None:
             continue
-        told = reading.span.start_unix_nano, -reading.span.end_unix_nano, span_id
+        reported = reading.span.start_unix_nano, -reading.span.end_unix_nano, span_id
         for (role, name_of), first in zip(_NAMES, found, strict=True):
             if reading.role is role and (name := name_of(reading)):
-                first[name] = min(told, first.get(name, told))
+                first[name] = min(reported, first.get(name, reported))
     agents = next(filter(None, found), {})
     return [
         AgentRun(

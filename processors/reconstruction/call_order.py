@@ -1,6 +1,6 @@
 """The order of a run's calls, and which of them ran side by side.
 
-Calls stand by the model turn that asked for them, then by their place in the model's answer, then by
+Calls stand by the model turn that requested them, then by their place in the model's answer, then by
 start; never by arrival or by end alone.
 """
 
@@ -13,7 +13,7 @@ from processors.spans import MinimumTree
 _TURN_TOLERANCE_NANOS = 1_000_000
 """A call may seem to start this much before the model's answer ended: clocks of senders are coarse."""
 
-NOT_ASKED_FOR = -1
+NOT_REQUESTED = -1
 
 CallTimes: TypeAlias = tuple[int, int, bytes]
 """(start, end times minus one, span id): calls compare by it as they followed each other."""
@@ -31,7 +31,7 @@ def order_calls(
         calls: When each call ran.
         turns: When the run's model turns began and ended, in ascending order of their ends.
         place_of: Tells the place of a call in its model's answer, None where that is not known and
-            `NOT_ASKED_FOR` where the answer lacks the call; asked only where calls share a turn.
+            `NOT_REQUESTED` where the answer lacks the call; called only where calls share a turn.
         turns_around: For calls whose span lies under a turn's span, that turn.
     """
     turn_ends = [end for _, end in turns]
@@ -73,11 +73,11 @@ def order_calls(
             places = {position: place_of(position) for position in members}
             # Calls that the turn's model is known not to have asked for are a program's own, and so are those
             # that all stand for one request, which was tried again.
-            asked = set(places.values())
+            known_places = set(places.values())
             # An only turn that lasts until its calls are done, where nothing tells what it asked for, may
             # as well be one span around all turns.
-            is_whole_loop = len(turns) == 1 and turn in lasting and None in asked
-            if turn >= 0 and not is_whole_loop and (len(asked) > 1 or None in asked):
+            is_whole_loop = len(turns) == 1 and turn in lasting and None in known_places
+            if turn >= 0 and not is_whole_loop and (len(known_places) > 1 or None in known_places):
                 groups.update(dict.fromkeys(members, next_group))
                 next_group += 1
             else:
@@ -90,7 +90,7 @@ def order_calls(
 def _by_place(places: dict[int, int | None], members: list[int]) -> list[int]:
     """The calls of one turn in the order the model asked for them, if it is known of every one."""
     known = set(places.values())
-    if None in known or NOT_ASKED_FOR in known or len(known) < len(members):
+    if None in known or NOT_REQUESTED in known or len(known) < len(members):
         return members
     return sorted(members, key=lambda position: places[position] or 0)
 

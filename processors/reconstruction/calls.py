@@ -27,7 +27,7 @@ from processors.model import (
     late,
     parse_text,
 )
-from processors.reconstruction.call_order import NOT_ASKED_FOR, CallTimes, order_calls
+from processors.reconstruction.call_order import NOT_REQUESTED, CallTimes, order_calls
 from processors.reconstruction.requested_calls import (
     OfferedCalls,
     RequestedCall,
@@ -77,7 +77,7 @@ _BEGINS_WITH_CALL = re.compile(
     rb'\{"type": ?"tool_call", ?"id": ?"[^"\\]*", ?"name": ?"[^"\\]+", ?"arguments": ?[{"]'
 )
 """How an answer begins that tells a call, as the GenAI conventions write it."""
-_ASKS = (b'call"', b'Call"', b"tool", b"function")
+_REQUEST_WORDS = (b'call"', b'Call"', b"tool", b"function")
 """Words without which no answer asks for a call, however it is written."""
 _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 
@@ -183,7 +183,7 @@ class RunCalls:
         hidden = self._all_requests().hidden if self.turns else []
         if not (hidden if self.turns else needs_turns):
             return False
-        layers = self._trace.told(self._run.layers)
+        layers = self._trace.readings_at(self._run.layers)
         is_answered = any(
             shows_calls(output := reading.conversation.output, None)
             and (any(message.requests for message in output) or reading.agent.output is not ABSENT)
@@ -191,14 +191,14 @@ class RunCalls:
         )
         return not is_answered or hidden not in ([], self.turns[-1:])
 
-    def all_came(self) -> bool:
+    def all_arrived(self) -> bool:
         """Whether every turn has a readable answer, the last one requests nothing, and every request a span.
 
         Every call has to be requested, too: else the messages do not show what is to come. What the last
         turn's history requested counts as well, as the turn that did may not be here. A call at the model's
         provider has no span; its result has to be in the messages.
         """
-        turns = self._trace.told(self.turns)
+        turns = self._trace.readings_at(self.turns)
         if not turns:
             return False
         last = turns[-1].conversation
@@ -210,9 +210,9 @@ class RunCalls:
         if not any(message.role == "user" and not message.responses for message in last.input):
             return False  # not the whole history: the provider keeps it, and earlier turns may be missing
         before = requests_of_run(last.input)
-        asking = self._asking_for_these_alone
-        if asking is not None:
-            return all(request.call_id.encode() in asking for request in before)
+        requesting = self._requesting_these_alone
+        if requesting is not None:
+            return all(request.call_id.encode() in requesting for request in before)
         if any(not turn.conversation.output or leaves_calls_out(turn.conversation.output) for turn in turns):
             return False
         requests = self._all_requests()
@@ -227,10 +227,10 @@ class RunCalls:
             for requested in in_order
             if not requested.request.runs_at_provider or requests.answer(requested) is None
         ]
-        made = [canonical_tool_name(call.name) for call in self._merged]
-        return sorted(names) == sorted(made) and not self._never_executed()
+        executed = [canonical_tool_name(call.name) for call in self._merged]
+        return sorted(names) == sorted(executed) and not self._never_executed()
 
-    def requested_among(self, made: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
+    def requested_among(self, executed: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
         """The calls that were never executed, each with how many of those that were stand before it."""
         never_executed = self._never_executed() if self._may_lack_calls() else []
         if not never_executed:
@@ -241,28 +241,28 @@ class RunCalls:
         ]
         spans = {self._trace.tree.span_ids[merged.spans[0]]: at for at, merged in enumerate(self._merged)}
         around = self._turns_around()
-        merged_at = [spans.get(call.span_id or b"", len(spans)) for call in made]
+        merged_at = [spans.get(call.span_id or b"", len(spans)) for call in executed]
         starts, ends = self._trace.tree.starts, self._trace.tree.ends
         order, groups = order_calls(
-            [_times_of(call) for call in (*made, *requested)],
+            [_times_of(call) for call in (*executed, *requested)],
             [(starts[position], ends[position]) for position in self.turns],
             lambda position: (
-                self._place(made[position], merged_at[position])
-                if position < len(made)
-                else never_executed[position - len(made)].place
+                self._place(executed[position], merged_at[position])
+                if position < len(executed)
+                else never_executed[position - len(executed)].place
             ),
             {position: around[at] for position, at in enumerate(merged_at) if at in around},
         )
-        group_of = {groups[at]: call.parallel_group for at, call in enumerate(made) if at in groups}
+        group_of = {groups[at]: call.parallel_group for at, call in enumerate(executed) if at in groups}
         found: list[tuple[int, ToolCall]] = []
         before = 0
         for position in order:
-            if position < len(made):
+            if position < len(executed):
                 before += 1
                 continue
             group = groups.get(position)
-            number = None if group is None else group_of.get(group, len(made) + group)
-            found.append((before, replace(requested[position - len(made)], parallel_group=number)))
+            number = None if group is None else group_of.get(group, len(executed) + group)
+            found.append((before, replace(requested[position - len(executed)], parallel_group=number)))
         return found
 
     def _in_order(self) -> list[ToolCall]:
@@ -320,8 +320,8 @@ class RunCalls:
         by_id = {call.call_id: position for position, call in enumerate(calls) if call.call_id}
         if len(by_id) < 2:
             return
-        for _, told in self._conversations(self._run.layers):
-            for message in (*told.input, *told.output):
+        for _, reported in self._conversations(self._run.layers):
+            for message in (*reported.input, *reported.output):
                 members = {by_id[request.call_id] for request in message.requests if request.call_id in by_id}
                 if len(members) > 1 and groups.keys().isdisjoint(members):
                     groups.update(dict.fromkeys(members, len(calls) + len(groups)))
@@ -329,22 +329,24 @@ class RunCalls:
     def _all_requests(self) -> RequestedCalls:
         if self._requests is None:
             conversations = list(self._conversations(self.turns))
-            requests = self._requests = RequestedCalls(conversations, self._asks)
-            is_told = self._run.tools or requests.in_order or any(told.output for _, told in conversations)
-            if not is_told:
+            requests = self._requests = RequestedCalls(conversations, self._requests_calls)
+            is_reported = (
+                self._run.tools or requests.in_order or any(reported.output for _, reported in conversations)
+            )
+            if not is_reported:
                 # A run's own messages repeat what its turns say; they count only where no turn says it.
                 self._requests = RequestedCalls([*self._conversations(self._run.layers[:1])])
                 self._requests.hidden = [] if self._requests.in_order else requests.hidden
         return self._requests
 
-    def _asks(self, turn: int) -> bool | None:
+    def _requests_calls(self, turn: int) -> bool | None:
         """Whether a model turn tells by its end that it asked for calls."""
         reading = self._trace.readings[turn]
         if reading is None:
             return None
         views = self._trace.tree.views
         in_loop = views[self._run.carrier].envelope.scope_name == views[turn].envelope.scope_name
-        return reading.asks_for_calls(in_loop=in_loop)
+        return reading.requests_calls(in_loop=in_loop)
 
     def _conversations(self, positions: Iterable[int]) -> Iterable[tuple[int, Conversation]]:
         for position in positions:
@@ -361,10 +363,10 @@ class RunCalls:
             if not is_call_id(call_id):
                 call_id = ""
             if fields.arguments_are_doubtful or arguments.state in _TO_BE_LOOKED_UP:
-                asked, asked_id = self._asked(merged, call_id)
-                call_id = call_id or asked_id
-                if asked.state is _PRESENT:
-                    arguments = asked
+                given, given_id = self._requested_arguments(merged, call_id)
+                call_id = call_id or given_id
+                if given.state is _PRESENT:
+                    arguments = given
             if result.state in _UNSEEN and error is None and is_call_id(call_id):
                 answered = _opened(self._all_requests().result(call_id))
                 result, error = better(result, answered.result), answered.error
@@ -397,7 +399,7 @@ class RunCalls:
         )
         return call if shown is None else _held_back(call, shown)
 
-    def _asked(self, merged: "MergedCall", call_id: str) -> tuple[DecodedValue, str]:
+    def _requested_arguments(self, merged: "MergedCall", call_id: str) -> tuple[DecodedValue, str]:
         """The arguments that the node above the call was given, else those a model asked for; and the id."""
         parent = self._trace.tree.parents[merged.spans[0]]
         node = self._trace.readings[parent] if parent >= 0 else None
@@ -421,23 +423,23 @@ class RunCalls:
             return None
         nth = self._nth[self._merged[position].spans[0]] if position < len(self._merged) else 0
         found = requests.find(call.call_id or "", call.name, nth)
-        return NOT_ASKED_FOR if found is None else found.place
+        return NOT_REQUESTED if found is None else found.place
 
     def _may_hold_provider_calls(self) -> bool:
         """Whether some turn's span holds a word that calls at a provider are told with.
 
         It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
         """
-        asking = self._asking_for_these_alone
-        if asking is not None:
-            return _holds(asking, PROVIDER_CALL_MARKERS)
+        requesting = self._requesting_these_alone
+        if requesting is not None:
+            return _holds(requesting, PROVIDER_CALL_MARKERS)
         answers: list[bytes] = []
         for turn, held in enumerate(self._answers, 1):
             if held is not None and (turn == len(self.turns) or _BEGINS_WITH_CALL.match(held)):
                 answers.append(held)
                 continue
-            for told in self._trace.told(self.turns[turn - 1 : turn + 1]):
-                if _holds(told.span.raw, PROVIDER_CALL_MARKERS):
+            for reported in self._trace.readings_at(self.turns[turn - 1 : turn + 1]):
+                if _holds(reported.span.raw, PROVIDER_CALL_MARKERS):
                     return True
         markers = PROVIDER_CALL_MARKERS + ANSWERED_CALL_MARKERS
         if _holds(b"\n".join(answers), markers):  # costs less than to search each
@@ -464,7 +466,7 @@ class RunCalls:
         """How the last turn passed the conversation on, where the framework does that without a call."""
         if (
             not self.turns
-            or self._asking_for_these_alone is not None
+            or self._requesting_these_alone is not None
             or (reading := self._trace.readings[self.turns[-1]]) is None
         ):
             return []
@@ -490,19 +492,19 @@ class RunCalls:
         nested = self._nested_agents()
         if not nested or not self.turns:
             return []
-        told: dict[str, int] = {}
+        reported: dict[str, int] = {}
         for merged in self._merged:
-            told[merged.name] = told.get(merged.name, 0) + 1
-        asked: dict[str, deque[RequestedCall]] = {}
+            reported[merged.name] = reported.get(merged.name, 0) + 1
+        open_requests: dict[str, deque[RequestedCall]] = {}
         for requested in self._all_requests().in_order:
             name = requested.request.name
-            if told.get(name):
-                told[name] -= 1
+            if reported.get(name):
+                reported[name] -= 1
             else:
-                asked.setdefault(name, deque()).append(requested)
+                open_requests.setdefault(name, deque()).append(requested)
         calls: list[ToolCall] = []
         for name, carrier in nested:
-            waiting = asked.get(name)
+            waiting = open_requests.get(name)
             if waiting:
                 calls.append(self._call_of_agent(waiting.popleft(), carrier))
         return calls
@@ -529,7 +531,7 @@ class RunCalls:
                 behind_servers.setdefault(name, set()).add(call.reading.call_id)
         for name, _ in self._nested_agents():
             ids_of.setdefault(canonical_tool_name(name), set()).add("")
-        asked = {requests.call_id(requested) for requested in requests.in_order}
+        request_ids = {requests.call_id(requested) for requested in requests.in_order}
         called: dict[str, tuple[set[str], bool]] = {}
         """For each name the ids of its calls, and whether all of them are ids of requests."""
         found: list[RequestedCall] = []
@@ -541,7 +543,7 @@ class RunCalls:
                 ids = set(ids_of.get(canonical_tool_name(name), ())) | behind_servers.get(name, set())
                 for shorter in names_behind_servers(name):
                     ids |= ids_of.get(canonical_tool_name(shorter), set())
-                called[name] = ids, "" not in ids and ids <= asked
+                called[name] = ids, "" not in ids and ids <= request_ids
             ids, are_requested = called[name]
             call_id = requests.call_id(requested)
             if (
@@ -554,49 +556,49 @@ class RunCalls:
         """Whether some turn asked for a call that no span has the id and the name of."""
         if not self._merged:
             return False  # the calls are what models asked for
-        if self._asking_for_these_alone is not None:
+        if self._requesting_these_alone is not None:
             return False
         known = {(call.reading.call_id, call.name) for call in self._merged}
-        for _, told in self._conversations(self.turns):
-            if told.output and leaves_calls_out(told.output):
+        for _, reported in self._conversations(self.turns):
+            if reported.output and leaves_calls_out(reported.output):
                 return True
-            for message in told.output:
+            for message in reported.output:
                 for request in message.requests:
                     if (request.call_id, request.name) not in known:
                         return True
         return False
 
     @late
-    def _asking_for_these_alone(self) -> bytes | None:
+    def _requesting_these_alone(self) -> bytes | None:
         """All answers in one, where their bytes tell that they ask for the calls that were made, each once.
 
         To search it costs less than to search each.
         """
         answers: list[bytes] = []
-        asked = 0
-        for turn, reading in enumerate(self._trace.told(self.turns), 1):
+        request_count = 0
+        for turn, reading in enumerate(self._trace.readings_at(self.turns), 1):
             held = reading.answer()
             if held is None:
                 return None
             count = held.count(b"tool_call")
             # An answer without a call may leave it to the next turn's history.
-            if not count and (turn < len(self.turns) or _holds(held, _ASKS)):
+            if not count and (turn < len(self.turns) or _holds(held, _REQUEST_WORDS)):
                 return None
-            asked += count
+            request_count += count
             answers.append(held)
         ids = {call.reading.call_id for call in self._merged}
-        if "" in ids or not asked == len(ids) == len(self._merged):
+        if "" in ids or not request_count == len(ids) == len(self._merged):
             return None
-        told = b"\n".join(answers)
+        reported = b"\n".join(answers)
         for call_id in ids:
-            if told.find(call_id.encode()) < 0:
+            if reported.find(call_id.encode()) < 0:
                 return None
-        return told
+        return reported
 
     @late
     def _answers(self) -> list[bytes | None]:
         """The text in which a turn's whole answer stands, where that is known; for each turn."""
-        return [reading.answer() for reading in self._trace.told(self.turns)]
+        return [reading.answer() for reading in self._trace.readings_at(self.turns)]
 
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
@@ -667,8 +669,8 @@ class RunCalls:
     @late
     def _awaited(self) -> Mapping[str, AwaitedCall]:
         """The calls that the run's own spans say it waits for, by id."""
-        told = self._trace.told(self._run.layers)
-        return next((reading.agent.awaited for reading in told if reading.agent.awaited), NOTHING_AWAITED)
+        reported = self._trace.readings_at(self._run.layers)
+        return next((reading.agent.awaited for reading in reported if reading.agent.awaited), NOTHING_AWAITED)
 
     def _awaited_calls(self) -> list[ToolCall]:
         """Calls that the run waits for, and that neither a span nor a model's answer tells."""
@@ -771,7 +773,7 @@ class MergedCall:
 
 def report_at(position: int, trace: Trace) -> MergedCall:
     """The call that the span at `position`, which some dialect reads, reports by itself."""
-    (reading,) = trace.told((position,))
+    (reading,) = trace.readings_at((position,))
     fields = reading.tool
     name = fields.name or fields.inferred_name
     span = reading.span
@@ -812,16 +814,16 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
 def _resumed(calls: list[MergedCall]) -> list[MergedCall]:
     """The calls without those that stopped to wait for somebody and went on in a later span of their id."""
     waiting: dict[tuple[str, str], MergedCall] = {}
-    gone: set[int] = set()
+    removed: set[int] = set()
     for call in calls:
         key = call.name, call.reading.call_id
         before = waiting.pop(key, None) if waiting else None
         if before is not None:
-            gone.add(before.spans[0])
+            removed.add(before.spans[0])
             call.spans.extend(before.spans)
         if call.interruption and is_call_id(call.reading.call_id):
             waiting[key] = call
-    return [call for call in calls if call.spans[0] not in gone] if gone else calls
+    return [call for call in calls if call.spans[0] not in removed] if removed else calls
 
 
 def _is_one_call(outer: MergedCall, inner: MergedCall, trace: Trace) -> bool:
@@ -944,7 +946,7 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
     by_name: dict[str, list[MergedCall]] = {}
     for call in calls:
         by_name.setdefault(call.name, []).append(call)
-    gone: set[int] = set()
+    removed: set[int] = set()
     for same_name in by_name.values():
         if len(same_name) < 2:
             continue
@@ -964,13 +966,13 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
             if reported is not None and scope not in reported[1]:
                 reported[0].absorb(call)
                 reported[1].add(scope)
-                gone.add(call.spans[0])
+                removed.add(call.spans[0])
             else:
                 reported = call, {scope}
                 known.append(reported)
             if is_call_id(call_id):
                 by_id[call_id] = reported
-    return [call for call in calls if call.spans[0] not in gone] if gone else calls
+    return [call for call in calls if call.spans[0] not in removed] if removed else calls
 
 
 def _scope_of(call: MergedCall, trace: Trace) -> str:
@@ -1042,11 +1044,11 @@ def error_of(span: Span, fields: ToolReading) -> ToolError | None:
                 exception_type = event.attributes.text("exception.type") or ""
                 exception_message = event.attributes.text("exception.message") or ""
                 break
-    told = fields.error
-    if not (error_type or status == STATUS_ERROR or told is not None or has_exception):
+    reported = fields.error
+    if not (error_type or status == STATUS_ERROR or reported is not None or has_exception):
         return None
-    message = exception_message or (told.message if told is not None else "") or span.status_message
-    kind = error_type or exception_type or (told.type if told is not None else "")
+    message = exception_message or (reported.message if reported is not None else "") or span.status_message
+    kind = error_type or exception_type or (reported.type if reported is not None else "")
     if kind.endswith(INTERRUPTION_ERRORS) or message.startswith(INTERRUPTION_ERRORS):
         return None
     return ToolError(type=kind, message=message)

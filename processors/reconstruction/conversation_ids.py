@@ -6,11 +6,11 @@ and the Collector moves it to the resource.
 
 from collections.abc import Mapping, Sequence
 
-from processors.reconstruction.runs import Telling
+from processors.reconstruction.runs import RunReport
 from processors.shapes import RunScope, Trace, conversation_id
 
 
-def sessions(trace: Trace, runs: Sequence[RunScope], told: Mapping[int, Telling]) -> dict[int, str]:
+def sessions(trace: Trace, runs: Sequence[RunScope], reported: Mapping[int, RunReport]) -> dict[int, str]:
     """The conversation of every run, by identity; empty where nothing names one.
 
     Of a run that lies in no other, what is nearest counts: its own spans, then its model turns and calls,
@@ -29,7 +29,7 @@ def sessions(trace: Trace, runs: Sequence[RunScope], told: Mapping[int, Telling]
             around = around.parent
         session = "" if around is None else found[id(around)]
         for inner in reversed(chain):
-            session = session or _told_by(inner, told[id(inner)], trace, above)
+            session = session or _named_by(inner, reported[id(inner)], trace, above)
             found[id(inner)] = session
     for run in runs:
         if not found[id(run)]:
@@ -37,16 +37,16 @@ def sessions(trace: Trace, runs: Sequence[RunScope], told: Mapping[int, Telling]
     return found
 
 
-def _told_by(run: RunScope, telling: Telling, trace: Trace, above: "_Above") -> str:
+def _named_by(run: RunScope, report: RunReport, trace: Trace, above: "_Above") -> str:
     """What the spans of a run say, and those above it."""
-    own = telling.reading.session
+    own = report.reading.session
     if own:
         return own
     inside = {
         conversation_id(reading.span.attributes)
         for positions in (run.models, run.tools)
-        for reading in trace.told(positions)
-        if reading.shape.tells_conversation
+        for reading in trace.readings_at(positions)
+        if reading.shape.names_conversation
     }
     inside.discard("")
     if inside:
@@ -70,13 +70,13 @@ class _Above:
             position = parents[position]
         session = known[position]
         for step in reversed(path):
-            known[step] = session = self._told_on(step) or session
+            known[step] = session = self._named_on(step) or session
         return session
 
-    def _told_on(self, position: int) -> str:
+    def _named_on(self, position: int) -> str:
         reading = self._trace.readings[position]
         if reading is None:
             return conversation_id(self._trace.tree.views[position].attributes)
-        if reading.shape.tells_conversation:
+        if reading.shape.names_conversation:
             return conversation_id(reading.span.attributes)
         return reading.agent.session

@@ -52,7 +52,7 @@ class TraceModels:
         the last one's alone: then a larger total goes before it.
         """
         readings, repeated = self._trace.readings, self._reports.repeated
-        told: list[TokenUsage] = []
+        reported: list[TokenUsage] = []
         is_whole = True
         for position in self._requests(run):
             reading = readings[position]
@@ -60,13 +60,13 @@ class TraceModels:
             if tokens is None and position in repeated:
                 tokens = self._repeated_tokens(position)
             if tokens is not None:
-                told.append(tokens)
+                reported.append(tokens)
             elif reading is None or (reading.span.status_code != STATUS_ERROR and reading.is_request):
                 is_whole = False
-        parts = told[0] if len(told) == 1 else sum_of_usage(told) if told else None
+        parts = reported[0] if len(reported) == 1 else sum_of_usage(reported) if reported else None
         total: TokenUsage | None = None
         if not (parts and is_whole) or self._loop(run) >= 0:
-            totals = [reading.tokens for reading in self._trace.told(run.layers)]
+            totals = [reading.tokens for reading in self._trace.readings_at(run.layers)]
             total = next((tokens for tokens in totals if tokens is not None), None)
         if total is not None and (parts is None or total.total_tokens >= parts.total_tokens):
             return total
@@ -87,45 +87,45 @@ class TraceModels:
     def time_to_first_output(self, run: RunScope) -> float | None:
         """The seconds from the start of `run` to the first output of any request, or as its spans tell it."""
         start = self._trace.tree.starts[run.carrier]
-        told = [
+        reported = [
             begun - start + call.time_to_first_output_seconds * 1e9
             for begun, call in self._calls(run)
             if call.time_to_first_output_seconds is not None and begun >= start
         ]
-        if told:
-            return min(told) / 1e9
-        by_layers = [reading.time_to_first_output_seconds for reading in self.told_by_layers(run)]
+        if reported:
+            return min(reported) / 1e9
+        by_layers = [reading.time_to_first_output_seconds for reading in self.reported_by_layers(run)]
         return next((seconds for seconds in by_layers if seconds is not None), None)
 
     def _calls(self, run: RunScope) -> list[tuple[int, ModelCall]]:
         """The requests of `run` with when they began."""
         tree = self._trace.tree
         loop = self._loop(run)
-        made: list[tuple[int, ModelCall]] = []
+        requests: list[tuple[int, ModelCall]] = []
         for position in sorted(self._requests(run)):
             reading = self._trace.readings[position]
             if reading is None:
                 continue
-            told = reading.usage
-            if not told.is_request:
+            reported = reading.usage
+            if not reported.is_request:
                 continue
-            for again in self._trace.told(self._reports.repeated.get(position, ())):
-                told = merged_usage(told, again.usage._replace(usage=None))
-            usage = told.usage or self._repeated_tokens(position)
+            for again in self._trace.readings_at(self._reports.repeated.get(position, ())):
+                reported = merged_usage(reported, again.usage._replace(usage=None))
+            usage = reported.usage or self._repeated_tokens(position)
             is_part = position == loop and self.usage(run) != usage
             call = ModelCall(
-                model=told.model or None,
+                model=reported.model or None,
                 usage=None if is_part else usage,
-                time_to_first_output_seconds=told.time_to_first_output_seconds,
+                time_to_first_output_seconds=reported.time_to_first_output_seconds,
                 duration_seconds=seconds_between(tree.starts[position], tree.ends[position]),
                 failed=reading.span.status_code == STATUS_ERROR,
             )
-            made.append((tree.starts[position], call))
-        return made
+            requests.append((tree.starts[position], call))
+        return requests
 
-    def told_by_layers(self, run: RunScope) -> list[UsageReading]:
+    def reported_by_layers(self, run: RunScope) -> list[UsageReading]:
         """What the reports of the invocation itself tell."""
-        return [reading.usage for reading in self._trace.told(run.layers)]
+        return [reading.usage for reading in self._trace.readings_at(run.layers)]
 
     def _requests(self, run: RunScope) -> Sequence[int]:
         of_tools = self._reports.requests_of_tools.get(id(run))
@@ -134,17 +134,17 @@ class TraceModels:
     def _repeated_tokens(self, request: int) -> TokenUsage | None:
         """The tokens that the repeated reports of a request tell, outermost ones only."""
         tree, readings = self._trace.tree, self._trace.readings
-        told: list[TokenUsage] = []
+        reported: list[TokenUsage] = []
         end = 0
         for position in self._reports.repeated.get(request, ()):
             reading = readings[position]
-            if reading is None or (told and tree.starts[position] < end):
+            if reading is None or (reported and tree.starts[position] < end):
                 continue
             tokens = reading.tokens
             if tokens is not None:
-                told.append(tokens)
+                reported.append(tokens)
                 end = tree.ends[position]
-        return sum_of_usage(told) if told else None
+        return sum_of_usage(reported) if reported else None
 
     @late
     def _reports(self) -> _Reports:
@@ -183,7 +183,7 @@ class TraceModels:
                 request = -1 if home is None else home.request
                 if request < 0 and home is not None and home.call >= 0:
                     last = last_of_call.get(home.call, -1)
-                    if turns.tell_of_one(last, position):
+                    if turns.report_one_request(last, position):
                         request = last
                     else:
                         last_of_call[home.call] = position
@@ -225,7 +225,7 @@ class _Turns:
         near = (*reversed(self._turns[max(place - _LOOK_BACK, 0) : place]), *after)
         return next((turn for turn in near if at_one_time(turn, position, self._tree)), -1)
 
-    def tell_of_one(self, around: int, position: int) -> bool:
+    def report_one_request(self, around: int, position: int) -> bool:
         """Whether a span lies within the time of one before it that another instrumentation made."""
         if around < 0 or self._tree.ends[around] < self._tree.ends[position]:
             return False

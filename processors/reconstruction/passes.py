@@ -17,8 +17,8 @@ from processors.reconstruction.model_calls import TraceModels
 from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
 from processors.reconstruction.run_scopes import descend, give_out
-from processors.reconstruction.runs import Ending, Telling, rebuilt_run
-from processors.shapes import CarrierKind, Dialect, Found, RunScope, Trace
+from processors.reconstruction.runs import Ending, RunReport, rebuilt_run
+from processors.shapes import CarrierKind, Dialect, Outline, RunScope, Trace
 from processors.spans import RawSpan, SpanTree
 
 
@@ -57,17 +57,17 @@ def reconstruct(
         if not trace.shapes:
             return []
         scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
-    told = {id(run): Telling(run, trace, scopes.calls(run)) for run in scopes.runs}
-    session_of = sessions(trace, scopes.runs, told)
+    reported = {id(run): RunReport(run, trace, scopes.calls(run)) for run in scopes.runs}
+    session_of = sessions(trace, scopes.runs, reported)
     refuses_lost = missing_parents == "not_evaluated"
     models = TraceModels(trace, scopes.runs)
     ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models, prices)
     runs: list[AgentRun] = []
     for run in scopes.runs:
-        telling = told[id(run)]
-        calls = telling.calls.build()
+        report = reported[id(run)]
+        calls = report.calls.build()
         if calls or run.kind not in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING):
-            runs.append(rebuilt_run(telling, calls, told, session_of[id(run)], ending))
+            runs.append(rebuilt_run(report, calls, reported, session_of[id(run)], ending))
     return runs
 
 
@@ -127,7 +127,7 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
         if rule.applies(trace, found):
             found = rule.rewrite(trace, found)
     runs = give_out(trace, descent, found, lost_means_filtered=lost_means_filtered)
-    found = Found(runs, found.calls, found.turns, found.call_above, found.wrappers)
+    found = Outline(runs, found.calls, found.turns, found.call_above, found.wrappers)
     for rule in rewrites("runs"):
         if rule.applies(trace, found):
             found = rule.rewrite(trace, found)
@@ -137,8 +137,8 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
     nested: dict[int, list[RunScope]] = {}
     agent_calls: set[int] = set()
     for run in runs:
-        if run.asked_by >= 0:
-            agent_calls.add(run.asked_by)
+        if run.requested_by >= 0:
+            agent_calls.add(run.requested_by)
         elif run.parent is not None:
             nested.setdefault(id(run.parent), []).append(run)
     return Scopes(trace, runs, found.call_above, agent_calls, nested, TracedCalls(runs, trace))

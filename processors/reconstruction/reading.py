@@ -106,7 +106,7 @@ class SpanReader:
                     or _is_long(answer)
                     or (question and len(question.answers) >= _MAX_ANSWERS)
                 ):
-                    node = self._ask(span, present)
+                    node = self._query(span, present)
                 else:
                     node = self._learn(span, present)
             # No question: the loop above has ended.
@@ -125,7 +125,7 @@ class SpanReader:
     def _learn(self, span: Span, present: frozenset[str]) -> Shape | None:
         """Ask the dialects, and remember what they say by what they looked at."""
         noted = _Noted(self._keys, present)
-        shape = self._ask(_WatchedSpan(span, noted), present)
+        shape = self._query(_WatchedSpan(span, noted), present)
         if noted.new_keys or self._nodes >= _MAX_NODES:
             self._keys |= noted.new_keys  # by these, too, spans are told apart from now on
             self._tree.clear()
@@ -152,7 +152,7 @@ class SpanReader:
         if isinstance(question, _Question) and not _is_long(answer):
             question.answers[answer] = leaf
 
-    def _ask(self, span: Span, present: frozenset[str]) -> Shape | None:
+    def _query(self, span: Span, present: frozenset[str]) -> Shape | None:
         if present.isdisjoint(self._dialect_keys):  # what made the span may tell all the same
             of_scope = self._of_scope.get(span.envelope.scope_name)
             candidates: Sequence[Dialect] = () if of_scope is None else (of_scope,)
@@ -162,10 +162,10 @@ class SpanReader:
                 candidates = [dialect for dialect in self._dialects if not present.isdisjoint(dialect.keys)]
                 if len(self._candidates) < _MAX_NODES:
                     self._candidates[present] = candidates
-        told = [(role, dialect) for dialect in candidates if (role := dialect.role(span)) is not None]
-        if not told:
+        reported = [(role, dialect) for dialect in candidates if (role := dialect.role(span)) is not None]
+        if not reported:
             return None
-        role, found = max(role for role, _ in told), [dialect for _, dialect in told]
+        role, found = max(role for role, _ in reported), [dialect for _, dialect in reported]
         only = found[0]
         common = present & USAGE_KEYS
         shape = Shape(
@@ -173,7 +173,7 @@ class SpanReader:
             found,
             usage_plan=usage_plan(common) if common else None,
             usage_readers=[dialect.usage for dialect in found if dialect.usage and dialect.has_usage(span)],
-            tells_conversation=not present.isdisjoint(CONVERSATION_KEYS),
+            names_conversation=not present.isdisjoint(CONVERSATION_KEYS),
         )
         if len(found) == 1:
             if role is SpanRole.TOOL and only.plan_tool is not None:

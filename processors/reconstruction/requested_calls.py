@@ -42,13 +42,14 @@ class RequestedCalls:
     def __init__(
         self,
         conversations: Sequence[tuple[int, Conversation]],
-        asks: Callable[[int], bool | None] = lambda model: None,
+        requests_calls: Callable[[int], bool | None] = lambda model: None,
     ) -> None:
         """What the pass over requests reads.
 
         Args:
             conversations: Conversations with the position of their span, in order of time.
-            asks: Whether the model's span at a position tells that calls were asked for; None: it does not.
+            requests_calls: Whether the model's span at a position reports that it requested calls, None where
+                it reports neither.
         """
         self._conversations = conversations
         self._results: dict[str, CallResponse] | None = None
@@ -64,11 +65,11 @@ class RequestedCalls:
             place = after = 0
             answered: set[str] | None = None
             output = conversation.output
-            if _may_leave_calls_out(output, model, asks):
-                later = self._told_later(number)
+            if _may_leave_calls_out(output, model, requests_calls):
+                later = self._repeated_later(number)
                 if later:
                     output = later
-                elif later is None and not shows_calls(output, asks(model)):
+                elif later is None and not shows_calls(output, requests_calls(model)):
                     self.hidden.append(model)
             results = result_ids(output)
             for message in output:
@@ -91,11 +92,11 @@ class RequestedCalls:
                     if is_call_id(request.call_id):
                         self._by_id.setdefault(request.call_id, requested)
 
-    def _told_later(self, number: int) -> Sequence[ChatMessage] | None:
+    def _repeated_later(self, number: int) -> Sequence[ChatMessage] | None:
         """The calls that an answer leaves out, as the next turn's history repeats it; None: it does not."""
         if number + 1 == len(self._conversations):
             return None
-        before, history = (told.input for _, told in self._conversations[number : number + 2])
+        before, history = (reported.input for _, reported in self._conversations[number : number + 2])
         if (not before and number) or any(message.unreadable for message in (*before, *history)):
             return None  # nobody knows what in the history is new
         new = history[len(before) or _after_last_user(history) :]
@@ -153,12 +154,12 @@ class RequestedCalls:
                 _answer(waiting, responses, placed)
             elif waiting and number + 1 < len(self._conversations):
                 names = [requested.request.name for requested in waiting]
-                asked, responses = _end_of_history(self._conversations[number + 1][1].input)
+                requested_names, responses = _end_of_history(self._conversations[number + 1][1].input)
                 responses = list(filter(self._names_no_call, responses))
-                if asked is None:  # the history has lost what was asked for
+                if requested_names is None:  # the history has lost what was asked for
                     responses = responses[-len(names) :]
-                    asked = [response.name for response in responses]
-                if sorted(asked or names) == sorted(names):
+                    requested_names = [response.name for response in responses]
+                if sorted(requested_names or names) == sorted(names):
                     _answer(waiting, responses, placed)
         return placed
 
@@ -176,21 +177,21 @@ class RequestedCalls:
         return same_name[nth] if nth < len(same_name) else None
 
 
-def shows_calls(output: Sequence[ChatMessage], asks: bool | None) -> bool:
+def shows_calls(output: Sequence[ChatMessage], requests_calls: bool | None) -> bool:
     """Whether an answer tells all calls that it asks for; `asks`: whether it is known to ask for any."""
-    if asks is not None:
-        return _requests(output) or not asks
+    if requests_calls is not None:
+        return _requests(output) or not requests_calls
     if any(message.unreadable for message in output):
         return False
     return any(message.text or message.requests or message.responses for message in output)
 
 
 def _may_leave_calls_out(
-    output: Sequence[ChatMessage], model: int, asks: Callable[[int], bool | None]
+    output: Sequence[ChatMessage], model: int, requests_calls: Callable[[int], bool | None]
 ) -> bool:
     if not output:
-        return asks(model) is not False
-    return leaves_calls_out(output) or (not _requests(output) and asks(model) is True)
+        return requests_calls(model) is not False
+    return leaves_calls_out(output) or (not _requests(output) and requests_calls(model) is True)
 
 
 def _requests(output: Sequence[ChatMessage]) -> bool:

@@ -28,7 +28,7 @@ from processors.reconstruction.second_reports import (
     turns_of_two_scopes,
 )
 from processors.shapes import (
-    Found,
+    Outline,
     Rewrite,
     RunScope,
     SpanRole,
@@ -43,7 +43,15 @@ _LOOK_BACK = 64
 @cache
 def rewrites(stage: Literal["agents", "runs"]) -> Sequence[Rewrite]:
     """The rules of a stage, in order: those that any framework may need, then those of the families."""
-    common = (_WRAPPERS, _ECHOES, _SERVERS_VIEWS, _TURNS_TOLD_ONCE, SECOND_RUNS, CALLS_BESIDE, SECOND_TURNS)
+    common = (
+        _WRAPPERS,
+        _ECHOES,
+        _SERVERS_VIEWS,
+        _TURNS_REPORTED_ONCE,
+        SECOND_RUNS,
+        CALLS_BESIDE,
+        SECOND_TURNS,
+    )
     ordered = (*common, *discover_rewrites())
     return tuple(rule for rule in ordered if rule.stage == stage)
 
@@ -51,21 +59,23 @@ def rewrites(stage: Literal["agents", "runs"]) -> Sequence[Rewrite]:
 # Wrappers: agents that only wrap others.
 
 
-def _is_nested(trace: Trace, found: Found) -> bool:
+def _is_nested(trace: Trace, found: Outline) -> bool:
     return len(found.runs) > 1 and any(run.parent is not None for run in found.runs)
 
 
-def _without_wrappers(trace: Trace, found: Found) -> Found:
+def _without_wrappers(trace: Trace, found: Outline) -> Outline:
     """The agents without those that only wrap others: no name of its own, runs below, no calls."""
-    named = {id(run) for run in found.runs if any(reading.agent.name for reading in trace.told(run.layers))}
+    named = {
+        id(run) for run in found.runs if any(reading.agent.name for reading in trace.readings_at(run.layers))
+    }
     around_named = {id(run.parent) for run in found.runs if run.parent is not None and id(run) in named}
     kept: list[RunScope] = []
     for run in found.runs:
         parent = run.parent
         if parent is not None and parent.is_wrapper:
             run.parent = parent.parent
-            if run.asked_by < 0:
-                run.asked_by = parent.asked_by
+            if run.requested_by < 0:
+                run.requested_by = parent.requested_by
         if id(run) in around_named and not run.has_calls and id(run) not in named:
             run.is_wrapper = True
         else:
@@ -85,14 +95,14 @@ _WRAPPERS: Final = Rewrite(
 # Echoes: spans that only repeat the run beside them.
 
 
-def _may_echo(trace: Trace, found: Found) -> bool:
+def _may_echo(trace: Trace, found: Outline) -> bool:
     if len(found.runs) < 2:
         return False
     with_children = set(trace.tree.parents)
     return any(run.carrier not in with_children for run in found.runs)
 
 
-def _without_echoes(trace: Trace, found: Found) -> Found:
+def _without_echoes(trace: Trace, found: Outline) -> Outline:
     """The agents without spans that only repeat the run beside them.
 
     Such a span has nothing below it, and within its time lies a run of the same agent under the same
@@ -105,8 +115,10 @@ def _without_echoes(trace: Trace, found: Found) -> Found:
     for run in found.runs:
         parent = tree.parents[run.carrier]
         if run.carrier in with_children and parent >= 0:
-            told = trace.told(run.layers)
-            for name in {name for layer in told for name in (layer.agent.name, layer.agent.inferred_name)}:
+            reported = trace.readings_at(run.layers)
+            for name in {
+                name for layer in reported for name in (layer.agent.name, layer.agent.inferred_name)
+            }:
                 beside.setdefault((parent, name), _SideBySide(tree)).add(run.carrier)
     kept: list[RunScope] = []
     for run in found.runs:
@@ -157,15 +169,15 @@ _ECHOES: Final = Rewrite(
 # Servers' views: calls as a tool server saw them, where a caller in the same trace tells of them already.
 
 
-def _has_servers(trace: Trace, found: Found) -> bool:
+def _has_servers(trace: Trace, found: Outline) -> bool:
     views = trace.tree.views
     for position in found.calls:
         if views[position].message.kind in (KIND_SERVER, KIND_CLIENT):
             return True
-    return trace.is_told_by("traceloop")  # whose views are of no kind
+    return trace.is_read_by("traceloop")  # whose views are of no kind
 
 
-def _without_servers_views(trace: Trace, found: Found) -> Found:
+def _without_servers_views(trace: Trace, found: Outline) -> Outline:
     """The calls without those as a server saw them that a caller tells already: one span, one view.
 
     A server or a gateway may know the trace, but not the call it serves. Its view is of the caller's span
@@ -186,11 +198,11 @@ def _without_servers_views(trace: Trace, found: Found) -> Found:
         if not report.reading.is_part:
             for called in {report.name, *names_behind_servers(report.name)}:
                 waiting.setdefault(called, []).append(position)
-    told: set[int] = set()
+    reported: set[int] = set()
     used: set[int] = set()
     for is_near, is_alike in ((_is_around, True), (_may_be_around, True), (_is_around, False)):
         for view in views:
-            callers = [] if view in told else waiting.get(reports[view].name, [])
+            callers = [] if view in reported else waiting.get(reports[view].name, [])
             for place in range(len(callers) - 1, max(len(callers) - 1 - _LOOK_BACK, -1), -1):
                 caller = callers[place]
                 if (
@@ -199,17 +211,17 @@ def _without_servers_views(trace: Trace, found: Found) -> Found:
                     and (not is_alike or may_be_one_call(reports[caller], reports[view]))
                 ):
                     used.add(callers.pop(place))
-                    told.add(view)
+                    reported.add(view)
                     break
     for position in found.calls:
         above = found.call_above.get(position, -1)
         if (
-            above in told
+            above in reported
             and name_one_tool(reports[above].name, reports[position].name)
             and may_be_one_call(reports[above], reports[position])
         ):
-            told.add(position)
-    return found._replace(calls=[position for position in found.calls if position not in told])
+            reported.add(position)
+    return found._replace(calls=[position for position in found.calls if position not in reported])
 
 
 def _is_view(position: int, trace: Trace) -> bool:
@@ -251,11 +263,11 @@ _SERVERS_VIEWS: Final = Rewrite(
 # model's client does not lie below the framework's own span of that model call, but beside it or further up.
 
 
-def _has_two_scopes(trace: Trace, found: Found) -> bool:
+def _has_two_scopes(trace: Trace, found: Outline) -> bool:
     return turns_of_two_scopes(trace, found) or bool(found.wrappers)
 
 
-def _turns_told_once(trace: Trace, found: Found) -> Found:
+def _turns_reported_once(trace: Trace, found: Outline) -> Outline:
     """The turns that are no wrappers of others and that no model call around them tells already.
 
     A span tells of the same call as another if it comes from another instrumentation scope, lies within the
@@ -269,12 +281,12 @@ def _turns_told_once(trace: Trace, found: Found) -> Found:
             for position, reading in enumerate(trace.readings)
             if reading is not None and reading.role is SpanRole.MODEL
         ]
-        told_twice = _told_twice(models, trace)
-        own = [position for position in own if position not in told_twice]
+        reported_twice = _reported_twice(models, trace)
+        own = [position for position in own if position not in reported_twice]
     return found._replace(turns=own)
 
 
-def _told_twice(models: Iterable[int], trace: Trace) -> set[int]:
+def _reported_twice(models: Iterable[int], trace: Trace) -> set[int]:
     tree = trace.tree
     parents, starts, ends, views = tree.parents, tree.starts, tree.ends, tree.views
     first, last = _numbered(tree)
@@ -291,9 +303,9 @@ def _told_twice(models: Iterable[int], trace: Trace) -> set[int]:
                 continue
             if parent >= 0 and not first[parent] < first[around] <= last[parent]:
                 continue
-            for told in (around, position):
-                if told not in answers:
-                    answers[told] = answer_of(trace.readings[told])
+            for reported in (around, position):
+                if reported not in answers:
+                    answers[reported] = answer_of(trace.readings[reported])
             same = agree(answers[around], answers[position])
             is_beside = parent >= 0 or tree.parent_ids[position] == tree.parent_ids[around]
             if same or (same is None and is_beside):
@@ -326,10 +338,10 @@ def _numbered(tree: SpanTree) -> tuple[list[int], list[int]]:
     return first, [begin + below - 1 for begin, below in zip(first, size, strict=True)]
 
 
-_TURNS_TOLD_ONCE: Final = Rewrite(
+_TURNS_REPORTED_ONCE: Final = Rewrite(
     framework="any, beside an instrumentation of the model's client",
     what="leaves out the second report of a model call",
     stage="agents",
     applies=_has_two_scopes,
-    rewrite=_turns_told_once,
+    rewrite=_turns_reported_once,
 )

@@ -14,7 +14,7 @@ from processors.model import CallCategory
 from processors.reconstruction.calls import is_servers_view, service_of_caller
 from processors.shapes import (
     CarrierKind,
-    Found,
+    Outline,
     RunScope,
     SpanReading,
     SpanRole,
@@ -75,9 +75,9 @@ class Descent:
     names: dict[int, tuple[int, set[str]]] = field(default_factory=dict)
     """What the first so many layers of the run of an agent's span call the agent."""
 
-    def found(self) -> Found:
+    def found(self) -> Outline:
         """What rewrites are shown of it."""
-        return Found(self.runs, self.calls, self.turns, self.call_above, frozenset(self.wrappers))
+        return Outline(self.runs, self.calls, self.turns, self.call_above, frozenset(self.wrappers))
 
 
 def descend(trace: Trace) -> Descent:
@@ -154,7 +154,7 @@ def _is_of_other_agent(trace: Trace, state: Descent, call: int, turn: SpanReadin
         callers = _names_of(trace, state, run)
     else:
         beside = [turn for turn in state.turns[-_LOOK_BACK:] if parents[turn] == parents[call]]
-        callers = {reading.agent_of_turn for reading in trace.told(beside)}
+        callers = {reading.agent_of_turn for reading in trace.readings_at(beside)}
     return name not in callers and any(callers)
 
 
@@ -192,13 +192,13 @@ def _names_of(trace: Trace, state: Descent, run: RunScope) -> set[str]:
     """What the layers of `run` call the agent, each layer looked at once."""
     seen, names = state.names.get(run.carrier, (0, set()))
     if seen < len(run.layers):
-        for told in trace.told(run.layers[seen:]):
-            names |= {told.agent.name, told.agent.inferred_name}
+        for reported in trace.readings_at(run.layers[seen:]):
+            names |= {reported.agent.name, reported.agent.inferred_name}
         state.names[run.carrier] = len(run.layers), names
     return names
 
 
-def give_out(trace: Trace, descent: Descent, found: Found, *, lost_means_filtered: bool) -> list[RunScope]:
+def give_out(trace: Trace, descent: Descent, found: Outline, *, lost_means_filtered: bool) -> list[RunScope]:
     """All runs, in no order: those of `found`, and those for which something else than an agent stands.
 
     Reads the places of `descent`; gives every call and every turn of `found` to its run, and every run that
@@ -228,8 +228,8 @@ def give_out(trace: Trace, descent: Descent, found: Found, *, lost_means_filtere
         if home is not None:
             home.models.append(position)
     for run in agents:
-        if run.parent is None and run.asked_by >= 0:
-            around = lost.container(run.asked_by)  # none if only calls are around it
+        if run.parent is None and run.requested_by >= 0:
+            around = lost.container(run.requested_by)  # none if only calls are around it
             run.parent = None if around is None or around.kind is CarrierKind.NOTHING else around
     if trace.has(_WORKFLOW):
         for position, reading in enumerate(trace.readings):
@@ -279,7 +279,7 @@ def _enclosing(trace: Trace, descent: Descent, agents: Sequence[RunScope]) -> di
 class _Containers:
     """The runs of calls and turns that have no agent above them, each made when its first one comes."""
 
-    def __init__(self, trace: Trace, descent: Descent, found: Found) -> None:
+    def __init__(self, trace: Trace, descent: Descent, found: Outline) -> None:
         self._trace = trace
         self._places = descent.places
         self._call_above = found.call_above

@@ -71,21 +71,21 @@ class Ending(NamedTuple):
 def agent_name_of_resource(envelope: Envelope) -> str:
     """What the resource calls the agent, if no span does; empty where it is called nothing in particular."""
     for key in AGENT_NAME_RESOURCE_ATTRIBUTES:
-        told = envelope.resource_attributes.text(key) or ""
-        if not is_placeholder_agent(told) and not told.startswith("unknown_service"):
-            return told
+        reported = envelope.resource_attributes.text(key) or ""
+        if not is_placeholder_agent(reported) and not reported.startswith("unknown_service"):
+            return reported
     return ""
 
 
-class Telling:
+class RunReport:
     """What one run's spans say about it as a whole."""
 
     def __init__(self, run: RunScope, trace: Trace, calls: RunCalls) -> None:
         self.run = run
         self.trace = trace
         self.calls = calls
-        told = [reading.agent for at in run.layers if (reading := trace.readings[at]) is not None]
-        self.reading = merged_agents(told) if told else _NOTHING_READ
+        reported = [reading.agent for at in run.layers if (reading := trace.readings[at]) is not None]
+        self.reading = merged_agents(reported) if reported else _NOTHING_READ
 
     @late
     def agent_name(self) -> str:
@@ -105,32 +105,32 @@ class Telling:
 
     def _name_in_turns(self) -> str:
         """The one name that model turns tell of their agent."""
-        names = {name for turn in self.trace.told(self.run.models) if (name := turn.agent_of_turn)}
+        names = {name for turn in self.trace.readings_at(self.run.models) if (name := turn.agent_of_turn)}
         return names.pop() if len(names) == 1 else ""
 
     def _name_of_call(self, resource: bytes) -> str:
-        asked_by = self.run.asked_by
-        reading = self.trace.readings[asked_by] if asked_by >= 0 else None
-        if reading is None or self.trace.tree.views[asked_by].envelope.resource != resource:
+        requested_by = self.run.requested_by
+        reading = self.trace.readings[requested_by] if requested_by >= 0 else None
+        if reading is None or self.trace.tree.views[requested_by].envelope.resource != resource:
             return ""
         return reading.tool.name or reading.tool.inferred_name
 
     def lost_attributes(self) -> bool:
         """Whether the sender dropped attributes of a model turn, and with them perhaps calls."""
-        return any(turn.span.dropped_attributes_count for turn in self.trace.told(self.run.models))
+        return any(turn.span.dropped_attributes_count for turn in self.trace.readings_at(self.run.models))
 
 
 class _Content:
     """What evaluators seldom look at: those fields of `AgentRun` that are read late."""
 
-    def __init__(self, telling: Telling, calls: Sequence[ToolCall], ending: Ending) -> None:
-        self._telling = telling
+    def __init__(self, report: RunReport, calls: Sequence[ToolCall], ending: Ending) -> None:
+        self._report = report
         self._models = ending.models
         self._prices = ending.prices
-        self._run = telling.run
-        self._trace = telling.trace
-        self._turns = telling.calls.turns
-        self._made = calls
+        self._run = report.run
+        self._trace = report.trace
+        self._turns = report.calls.turns
+        self._executed = calls
 
     def release_spans(self) -> None:
         for views in (self._trace.readings, self._trace.tree.views):
@@ -139,11 +139,11 @@ class _Content:
 
     @property
     def input(self) -> JsonValue:
-        return self._asked.value
+        return self._requested.value
 
     @property
     def input_state(self) -> ValueState:
-        return self._asked.state
+        return self._requested.state
 
     @property
     def output(self) -> JsonValue:
@@ -156,7 +156,7 @@ class _Content:
     @late
     def error(self) -> ToolError | None:
         """Why the run failed, as its outermost span tells it."""
-        for reading in self._trace.told(self._run.layers[:1]):
+        for reading in self._trace.readings_at(self._run.layers[:1]):
             return error_of(reading.span, _NO_TOOL)
         return None
 
@@ -179,18 +179,18 @@ class _Content:
     def available_tools(self) -> Mapping[str, JsonValue]:
         """The tools offered in the invocation or any model turn; some schemas stand on calls only."""
         found: dict[str, JsonValue] = {}
-        for reading in self._trace.told((*self._run.layers, *self._turns)):
+        for reading in self._trace.readings_at((*self._run.layers, *self._turns)):
             merge_tools(found, reading.conversation.tools())
         if None in found.values():
-            for reading in self._trace.told(self._run.tools):
-                told = reading.conversation.tools()
-                merge_tools(found, {name: told[name] for name in told.keys() & found.keys()})
+            for reading in self._trace.readings_at(self._run.tools):
+                reported = reading.conversation.tools()
+                merge_tools(found, {name: reported[name] for name in reported.keys() & found.keys()})
         return found
 
     @late
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
         """The calls that models asked for and that were never executed."""
-        return self._telling.calls.requested_among(self._made)
+        return self._report.calls.requested_among(self._executed)
 
     @late
     def model_calls(self) -> Sequence[ModelCall]:
@@ -200,10 +200,12 @@ class _Content:
     @late
     def models(self) -> Sequence[str]:
         """The models that answered, else those that the invocation's own spans tell."""
-        told = dict.fromkeys(call.model for call in self.model_calls if call.model)
+        reported = dict.fromkeys(call.model for call in self.model_calls if call.model)
         if not self.model_calls:
-            told = dict.fromkeys(told.model for told in self._models.told_by_layers(self._run) if told.model)
-        return tuple(told)
+            reported = dict.fromkeys(
+                reported.model for reported in self._models.reported_by_layers(self._run) if reported.model
+            )
+        return tuple(reported)
 
     @late
     def usage(self) -> TokenUsage | None:
@@ -223,55 +225,59 @@ class _Content:
         return self._prices.cost(self.model_calls, self.usage, self.models)
 
     @late
-    def _asked(self) -> DecodedValue:
+    def _requested(self) -> DecodedValue:
         """The run's own input, else the first model turn's last user message."""
-        told = decoded(self._telling.reading.input)
-        if told.state is not ValueState.ABSENT:
-            return _value_only(told)
-        for reading in self._trace.told(sorted(self._run.models)):
+        reported = decoded(self._report.reading.input)
+        if reported.state is not ValueState.ABSENT:
+            return _value_only(reported)
+        for reading in self._trace.readings_at(sorted(self._run.models)):
             if reading.conversation.input:
-                return better(told, last_content(reading.conversation.input, "user"))
-        return told
+                return better(reported, last_content(reading.conversation.input, "user"))
+        return reported
 
     @late
     def _answered(self) -> DecodedValue:
         """The run's own output, else a last turn's text if it asks for no call, else the answer as data."""
         if self._run.followed_by >= 0:
             return ABSENT  # handed over; the answer is that of the last agent
-        told = decoded(self._telling.reading.output)
-        if told.state is not ValueState.ABSENT:
-            return _value_only(told)
-        for reading in self._trace.told(self._turns[-1:]):
+        reported = decoded(self._report.reading.output)
+        if reported.state is not ValueState.ABSENT:
+            return _value_only(reported)
+        for reading in self._trace.readings_at(self._turns[-1:]):
             answered = after_results(reading.conversation.output)
             if not any(message.requests for message in answered):
-                told = last_content(answered, "assistant")
-        return _given_to_answer_tool(self._made) if told.state is ValueState.ABSENT else told
+                reported = last_content(answered, "assistant")
+        return _given_to_answer_tool(self._executed) if reported.state is ValueState.ABSENT else reported
 
     def _chat(self) -> Sequence[ChatMessage]:
         """The conversation: the invocation's own, else that of the last model turn with its history."""
         trace, layers = self._trace, self._run.layers
         if layers and layers[0] in self._run.models:
-            return [*self._told_in_turns()]
-        for reading in trace.told(layers):
+            return [*self._messages_by_turn()]
+        for reading in trace.readings_at(layers):
             if reading.conversation.input and reading.conversation.output:
                 return [*reading.conversation.input, *reading.conversation.output]
-        for reading in reversed(trace.told(self._turns)):
+        for reading in reversed(trace.readings_at(self._turns)):
             if reading.conversation.input or reading.conversation.output:
                 return [*reading.conversation.input, *reading.conversation.output]
         return ()
 
-    def _told_in_turns(self) -> Iterator[ChatMessage]:
+    def _messages_by_turn(self) -> Iterator[ChatMessage]:
         """What each turn adds, where every turn is an invocation that brings only what is new."""
-        for reading in self._trace.told(self._turns):
+        for reading in self._trace.readings_at(self._turns):
             yield from reading.conversation.input
             yield from reading.conversation.output
 
 
 def rebuilt_run(
-    telling: Telling, calls: Sequence[ToolCall], told: Mapping[int, Telling], session: str, ending: Ending
+    report: RunReport,
+    calls: Sequence[ToolCall],
+    reported: Mapping[int, RunReport],
+    session: str,
+    ending: Ending,
 ) -> AgentRun:
     """The run, with its calls in order of execution; `told` has all runs by identity."""
-    run, tree, reading = telling.run, telling.trace.tree, telling.reading
+    run, tree, reading = report.run, report.trace.tree, report.reading
     is_nothing = run.kind is CarrierKind.NOTHING
     has_all_spans = (
         run.is_whole
@@ -279,10 +285,10 @@ def rebuilt_run(
         and not ending.may_lack_spans
         and not tree.lacks_events
         and not (ending.refuses_lost_parents and run.has_lost_parents)
-        and not (telling.calls.from_messages and telling.lost_attributes())
+        and not (report.calls.from_messages and report.lost_attributes())
     )
     needs_turns = not reading.needs_no_turns
-    hides_calls = (not calls and reading.hides_calls) or telling.calls.may_be_hidden(needs_turns)
+    hides_calls = (not calls and reading.hides_calls) or report.calls.may_be_hidden(needs_turns)
     carrier_id = tree.span_ids[run.carrier]
     envelope = tree.views[run.carrier].envelope
     if is_nothing:
@@ -293,12 +299,12 @@ def rebuilt_run(
         trace_id=ending.trace_id,
         span_id=None if is_nothing else carrier_id,
         agent=AgentIdentity(
-            name=telling.agent_name,
+            name=report.agent_name,
             id=_stable_id(reading.id),
             version=reading.version or envelope.resource_attributes.text("service.version"),
         ),
         tool_calls=calls,
-        parent_agent=None if run.parent is None else told[id(run.parent)].agent_name,
+        parent_agent=None if run.parent is None else reported[id(run.parent)].agent_name,
         session=session or None,
         finish_reason=ending.reason,
         complete=has_all_spans and not hides_calls,
@@ -307,9 +313,9 @@ def rebuilt_run(
         end_unix_nano=end,
         tenant=ending.tenant,
         resource=_resource(envelope.resource),
-        dialect=_dialect(run, telling.trace),
+        dialect=_dialect(run, report.trace),
         carrier_span_id=carrier_id,
-        content=_Content(telling, calls, ending),
+        content=_Content(report, calls, ending),
     )
 
 
@@ -329,18 +335,22 @@ def _incomplete_reason(ending: Ending, lacks_events: bool, only_hides_calls: boo
     return "content_not_captured" if only_hides_calls else "incomplete_trace"
 
 
-def _given_to_answer_tool(made: Sequence[ToolCall]) -> DecodedValue:
+def _given_to_answer_tool(executed: Sequence[ToolCall]) -> DecodedValue:
     """What a model gave to the tool through which it answers, if it asked for nothing after that."""
-    for call in reversed(made):
+    for call in reversed(executed):
         if call.category is CallCategory.FINAL_ANSWER and call.error is None and call.arguments != {}:
             return _value_only(DecodedValue(call.arguments, call.arguments_text, call.arguments_state))
-        if call.parallel_group is None or call.parallel_group != made[-1].parallel_group:
+        if call.parallel_group is None or call.parallel_group != executed[-1].parallel_group:
             break
     return ABSENT
 
 
-def _value_only(told: DecodedValue) -> DecodedValue:
-    return told if told.state is ValueState.PRESENT else DecodedValue(None, told.text, told.state)
+def _value_only(reported: DecodedValue) -> DecodedValue:
+    return (
+        reported
+        if reported.state is ValueState.PRESENT
+        else DecodedValue(None, reported.text, reported.state)
+    )
 
 
 def _stable_id(agent_id: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from processors.shapes import (
     CarrierKind,
-    Found,
+    Outline,
     Rewrite,
     RunScope,
     SpanReading,
@@ -33,7 +33,7 @@ _HALF = 0.5
 # Runs.
 
 
-def _has_runs_of_two_scopes(trace: Trace, found: Found) -> bool:
+def _has_runs_of_two_scopes(trace: Trace, found: Outline) -> bool:
     views, runs = trace.tree.views, found.runs
     if len(runs) < 2:
         return False
@@ -44,7 +44,7 @@ def _has_runs_of_two_scopes(trace: Trace, found: Found) -> bool:
     return False
 
 
-def _without_second_runs(trace: Trace, found: Found) -> Found:
+def _without_second_runs(trace: Trace, found: Outline) -> Outline:
     """The runs without the second reports of each: what lies in those lies in the first one.
 
     Both are in one service and in the same run, have no different names, and come from different
@@ -70,7 +70,7 @@ def _without_second_runs(trace: Trace, found: Found) -> Found:
         one.tools += other.tools
         one.models += other.models
         one.steps = one.steps or other.steps
-        one.asked_by = one.asked_by if one.asked_by >= 0 else other.asked_by
+        one.requested_by = one.requested_by if one.requested_by >= 0 else other.requested_by
         one.has_lost_parents |= other.has_lost_parents
         stays[id(other)] = one
         first.run, first.scopes, first.names = one, first.scopes | new.scopes, first.names | new.names
@@ -95,7 +95,7 @@ class _Reported:
 
 
 def _names(run: RunScope, trace: Trace) -> set[str]:
-    agents = [reading.agent for reading in trace.told(run.layers)]
+    agents = [reading.agent for reading in trace.readings_at(run.layers)]
     return {name for agent in agents for name in (agent.name, agent.inferred_name) if name}
 
 
@@ -135,7 +135,7 @@ SECOND_RUNS: Final = Rewrite(
 # model turns may hang at the workflow, and the agent's own span stays empty beside them.
 
 
-def _has_agents_beside_calls(trace: Trace, found: Found) -> bool:
+def _has_agents_beside_calls(trace: Trace, found: Outline) -> bool:
     has_agent = has_calls = False
     for run in found.runs:
         if run.kind is CarrierKind.AGENT:
@@ -145,7 +145,7 @@ def _has_agents_beside_calls(trace: Trace, found: Found) -> bool:
     return has_agent and has_calls
 
 
-def _with_calls_beside(trace: Trace, found: Found) -> Found:
+def _with_calls_beside(trace: Trace, found: Outline) -> Outline:
     """The runs, where agents with empty spans have the calls and turns beside them that lie in their time.
 
     Agents that ran at one time keep nothing of it: nobody can tell whose a call is.
@@ -179,7 +179,7 @@ def _with_calls_beside(trace: Trace, found: Found) -> Found:
         holder.models = [position for position in holder.models if position not in moved]
     left = {id(run) for run in found.runs if run.carrier in empty and not (run.tools or run.models)}
     for run in found.runs:
-        caller = moved.get(run.asked_by)
+        caller = moved.get(run.requested_by)
         if caller is not None and caller is not run:
             run.parent = caller
         if id(run.parent) in left:
@@ -199,7 +199,7 @@ CALLS_BESIDE: Final = Rewrite(
 # Requests to models.
 
 
-def turns_of_two_scopes(trace: Trace, found: Found) -> bool:
+def turns_of_two_scopes(trace: Trace, found: Outline) -> bool:
     """Whether model turns came in several envelopes."""
     views, turns = trace.tree.views, found.turns
     envelope = views[turns[0]].envelope if turns else None
@@ -209,7 +209,7 @@ def turns_of_two_scopes(trace: Trace, found: Found) -> bool:
     return False
 
 
-def _without_second_turns(trace: Trace, found: Found) -> Found:
+def _without_second_turns(trace: Trace, found: Outline) -> Outline:
     for run in found.runs:
         if len(run.models) > 1:
             repeated = second_requests(sorted(run.models), trace)
@@ -266,7 +266,7 @@ def _is_one_request(first: int, second: int, answers: dict[int, "Answer"], trace
     same = agree(answers[first], answers[second])
     if same is False or tree.ends[first] < tree.starts[second]:
         return False
-    if same and answers[first].asked and answers[second].asked:
+    if same and answers[first].requested and answers[second].requested:
         return True
     if same:  # short requests: what each instrumentation does itself is a tenth of them and more
         shorter = min(tree.ends[first] - tree.starts[first], tree.ends[second] - tree.starts[second])
@@ -289,27 +289,27 @@ def _is_one_request(first: int, second: int, answers: dict[int, "Answer"], trace
 class Answer(NamedTuple):
     """What a model answered: the ids of the calls that it asked for, and its text."""
 
-    asked: Set[str]
+    requested: Set[str]
     text: str
 
     @property
     def is_known(self) -> bool:
         """Whether there is any of it."""
-        return bool(self.asked or self.text)
+        return bool(self.requested or self.text)
 
 
 def answer_of(reading: SpanReading | None) -> Answer:
     """What the span of a model call tells of the answer."""
     messages = [] if reading is None else after_results(reading.conversation.output)
-    asked = {request.call_id for message in messages for request in message.requests if request.call_id}
-    return Answer(asked, (last_text(messages, "assistant") or "").strip())
+    requested = {request.call_id for message in messages for request in message.requests if request.call_id}
+    return Answer(requested, (last_text(messages, "assistant") or "").strip())
 
 
 def agree(one: Answer, other: Answer) -> bool | None:
     """Whether both tell the same answer of the model; None where not both tell one."""
-    if one.asked and other.asked:
-        return not one.asked.isdisjoint(other.asked)
-    if one.asked or other.asked or not one.text or not other.text:
+    if one.requested and other.requested:
+        return not one.requested.isdisjoint(other.requested)
+    if one.requested or other.requested or not one.text or not other.text:
         return None
     return one.text in other.text or other.text in one.text
 

@@ -32,6 +32,6 @@ def settled_scopes(spans: Sequence[RawSpan], reader: SpanReader) -> Scopes | Non
         is_frame = (
             run.kind is CarrierKind.WORKFLOW and not run.models and not run.tools and id(run) in parents
         )
-        if not is_frame and not (run.kind in _INVOCATIONS and scopes.calls(run).all_came()):
+        if not is_frame and not (run.kind in _INVOCATIONS and scopes.calls(run).all_arrived()):
             return None
     return scopes if runs else None

@@ -40,11 +40,11 @@ def explain_trace(
     trace = read_trace(spans, reader)
     tree, readings = trace.tree, trace.readings
     meanings = _meanings(trace, find_scopes(trace, lost_means_filtered=lost_means_filtered))
-    told: list[SpanExplanation] = []
+    reported: list[SpanExplanation] = []
     for position, depth in _depth_first(tree):
         reading = readings[position]
         meaning = meanings.get(position)
-        told.append(
+        reported.append(
             SpanExplanation(
                 span_id=tree.span_ids[position],
                 name=tree.views[position].name,
@@ -55,7 +55,7 @@ def explain_trace(
                 is_left_out=meaning is None,
             )
         )
-    return told
+    return reported
 
 
 def _meanings(trace: Trace, scopes: Scopes) -> dict[int, str]:
@@ -90,7 +90,7 @@ def _meanings(trace: Trace, scopes: Scopes) -> dict[int, str]:
 
 
 def _name_of(scope: RunScope, trace: Trace) -> str:
-    for reading in trace.told(scope.layers):
+    for reading in trace.readings_at(scope.layers):
         name = reading.agent.name or scope.agent_name or reading.agent.inferred_name
         if name:
             return name
@@ -99,7 +99,9 @@ def _name_of(scope: RunScope, trace: Trace) -> str:
 
 def _has_calls(scope: RunScope, trace: Trace) -> bool:
     return bool(scope.tools) or any(
-        message.requests for reading in trace.told(scope.models) for message in reading.conversation.output
+        message.requests
+        for reading in trace.readings_at(scope.models)
+        for message in reading.conversation.output
     )
 
 

@@ -35,8 +35,8 @@ _FINISH_REASONS: Final = (
     "gen_ai.completion.0.finish_reason", "llm.completions.0.finish_reason", "anthropic.message.stop_reason",
     "stop_reason",
 )  # fmt: skip
-_ASKS: Final = frozenset({"functioncall", "toolcall", "toolcalls", "toolexecution", "tooluse"})
-_ASKS_FOR_NOTHING: Final = frozenset({"contentfilter", "endturn", "refusal", "stop", "stopsequence"})
+_REQUEST_WORDS: Final = frozenset({"functioncall", "toolcall", "toolcalls", "toolexecution", "tooluse"})
+_REQUESTS_NOTHING: Final = frozenset({"contentfilter", "endturn", "refusal", "stop", "stopsequence"})
 """An answer that was cut at its longest (`length`) leaves it unknown."""
 _CLASS: Final = "finishreason"
 """The class of an enumeration that was written with its member."""
@@ -64,7 +64,7 @@ class Shape:
     """What reads the model, its tokens and its time where they stand in attributes that all share."""
     usage_readers: Sequence[Callable[[Span], UsageReading]] = ()
     """What reads these where dialects write them in a way of their own; it goes before the common one."""
-    tells_conversation: bool = False
+    names_conversation: bool = False
     """Whether one of `CONVERSATION_KEYS` is there."""
 
 
@@ -112,7 +112,7 @@ class SpanReading:
         key, encoded = self.shape.answer_key, self.span.by_key
         return text_in(encoded[key]) if key and key in encoded else None
 
-    def asks_for_calls(self, *, in_loop: bool) -> bool | None:
+    def requests_calls(self, *, in_loop: bool) -> bool | None:
         """Whether a model's answer requests calls, by the reason why it ended; None where that is unknown.
 
         A request that failed has no answer. `in_loop`: what traces the agent's run traces its turns as well.
@@ -120,7 +120,7 @@ class SpanReading:
         output = self.conversation.output
         if not output and (self.span.status_code == STATUS_ERROR or not self.is_request):
             return False
-        asks = _asks_for_calls(self.span, output)
+        asks = _requests_calls(self.span, output)
         return None if asks is False and not in_loop and _stops_anyhow(self.span.attributes) else asks
 
     @property
@@ -182,7 +182,7 @@ class Trace:
                 return True
         return False
 
-    def is_told_by(self, dialect: str) -> bool:
+    def is_read_by(self, dialect: str) -> bool:
         """Whether the dialect of this name reads some span."""
         for shape in self.shapes:  # a generator costs twice as much, as above
             for reader in shape.dialects:
@@ -200,7 +200,7 @@ class Trace:
                 found.setdefault(self.tree.parents[position], name)
         return found
 
-    def told(self, positions: Sequence[int]) -> list[SpanReading]:
+    def readings_at(self, positions: Sequence[int]) -> list[SpanReading]:
         """The readings of the spans at `positions` that have one."""
         readings = self.readings
         return [reading for position in positions if (reading := readings[position]) is not None]
@@ -241,7 +241,7 @@ class RunScope:
     """The reports of the invocation itself, outermost first."""
     parent: "RunScope | None" = None
     """The run that this one is part of."""
-    asked_by: int = -1
+    requested_by: int = -1
     """The tool call of the parent run under which this run lies, or -1."""
     agent_name: str = ""
     """The agent's name in its calls or steps, where no span of its own has it."""
@@ -265,7 +265,7 @@ class RunScope:
     """Names of calls that their spans, at these positions, lack."""
 
 
-class Found(NamedTuple):
+class Outline(NamedTuple):
     """What was found in a trace so far.
 
     Before calls are given to runs, `runs` are those of agents alone. `calls` and `turns` are the tool calls
@@ -290,9 +290,9 @@ class Rewrite(NamedTuple):
     """What is done and why, for people."""
     stage: Literal["agents", "runs"]
     """`agents`: before calls and turns are given to runs. `runs`: when all runs are known."""
-    applies: Callable[[Trace, Found], bool]
+    applies: Callable[[Trace, Outline], bool]
     """One cheap test of every trace; `rewrite` is called only where it holds."""
-    rewrite: Callable[[Trace, Found], Found]
+    rewrite: Callable[[Trace, Outline], Outline]
     """Returns what the next passes use; it may change the runs that it is given."""
 
 
@@ -369,7 +369,7 @@ def _without_placeholders(reading: AgentReading) -> AgentReading:
     return reading
 
 
-def _asks_for_calls(span: Span, output: Iterable[ChatMessage]) -> bool | None:
+def _requests_calls(span: Span, output: Iterable[ChatMessage]) -> bool | None:
     """Whether the answer ended for calls to be made; None where that is unknown.
 
     The reason is in an attribute or in the messages, as a word, a list of words or its text.
@@ -380,9 +380,9 @@ def _asks_for_calls(span: Span, output: Iterable[ChatMessage]) -> bool | None:
     words = {
         word.lower().replace("_", "").replace("-", "") for text in reasons for word in _WORD.findall(text)
     } - {_CLASS}
-    if words & _ASKS:
+    if words & _REQUEST_WORDS:
         return True
-    return False if words and words <= _ASKS_FOR_NOTHING else None
+    return False if words and words <= _REQUESTS_NOTHING else None
 
 
 def _stops_anyhow(attributes: Attributes) -> bool:

@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from collector.otlp.codec import join_spans
-from collector.tools.self_check.traces import SPANS_PER_TRACE
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun
@@ -29,7 +28,7 @@ from tests.support.service_process import ServiceProcess, deep_merge
 
 pytestmark = pytest.mark.end_to_end
 
-SPANS = 2 * SPANS_PER_TRACE
+SPANS = 2 * (1 + 2)  # two traces, each of an agent and its two calls
 SUCCESS = 'tracegrade_self_checks_total{outcome="success"}'
 FAILURE = 'tracegrade_self_checks_total{outcome="failure"}'
 DROPPED = 'tracegrade_spans_dropped_total{exporter="",reason="self_check"}'

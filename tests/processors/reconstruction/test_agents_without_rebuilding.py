@@ -6,7 +6,7 @@ import pytest
 
 from collector.otlp.codec import split_request
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.agents_without_rebuilding import told_agents
+from processors.reconstruction.agents_without_rebuilding import reported_agents
 from processors.reconstruction.passes import reconstruct, span_reader
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
@@ -38,7 +38,7 @@ def test_recorded_agents_are_known_by_what_their_spans_say(folder: Path) -> None
     differ = False
     for trace_id, spans in traces_in(folder).items():
         rebuilt = reconstruct(spans, trace_id=trace_id, reason=FinishReason.ROOT)
-        told = told_agents(spans, trace_id=trace_id, reason=FinishReason.ROOT, reader=span_reader())
+        told = reported_agents(spans, trace_id=trace_id, reason=FinishReason.ROOT, reader=span_reader())
 
         names = [run.agent.name for run in told]
         assert len(set(names)) == len(names)
@@ -56,7 +56,7 @@ def test_an_agent_is_told_once_by_its_first_span_and_nothing_else_of_it() -> Non
         (bytes(8), b"\xff", shop[2]),  # no span at all
     ]
 
-    runs = told_agents(
+    runs = reported_agents(
         spans, trace_id=TRACE_ID, reason=FinishReason.IDLE, tenant="acme", reader=span_reader()
     )
 

@@ -18,7 +18,7 @@ from processors.spans import RawSpan
 from tests.support.corpus import CORPUS
 
 
-class Telling(NamedTuple):
+class RunReport(NamedTuple):
     """How one framework tells usage."""
 
     request: tuple[str, ...]
@@ -34,7 +34,7 @@ _GENAI = ("gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens")
 _AGGREGATED = ("gen_ai.aggregated_usage.input_tokens", "gen_ai.aggregated_usage.output_tokens")
 _OPENINFERENCE = ("llm.token_count.prompt", "llm.token_count.completion")
 _AI = ("ai.usage.inputTokens", "ai.usage.outputTokens")
-_AI_SDK = Telling(
+_AI_SDK = RunReport(
     ("ai.generateText.do", "ai.streamText.do"),
     ("ai.generateText", "ai.streamText"),
     _AI,
@@ -42,15 +42,17 @@ _AI_SDK = Telling(
     _AI,
 )
 TELLING = {
-    "agent-framework": Telling(("chat ",), ("invoke_agent ",), _GENAI, "gen_ai.response.model", _GENAI),
+    "agent-framework": RunReport(("chat ",), ("invoke_agent ",), _GENAI, "gen_ai.response.model", _GENAI),
     "ai-sdk-6": _AI_SDK,
-    "ai-sdk-7": Telling(("chat ",), ("invoke_agent ",), _GENAI, "gen_ai.response.model", _GENAI),
+    "ai-sdk-7": RunReport(("chat ",), ("invoke_agent ",), _GENAI, "gen_ai.response.model", _GENAI),
     "ai-sdk-7-legacy": _AI_SDK,
-    "openinference_langchain": Telling(("ChatOpenAI",), ("weather_agent",), _OPENINFERENCE, "llm.model_name"),
-    "openinference_openai_agents": Telling(
+    "openinference_langchain": RunReport(
+        ("ChatOpenAI",), ("weather_agent",), _OPENINFERENCE, "llm.model_name"
+    ),
+    "openinference_openai_agents": RunReport(
         ("response",), ("weather_agent",), _OPENINFERENCE, "llm.model_name"
     ),
-    "pydantic_ai": Telling(("chat ",), ("invoke_agent ",), _GENAI, "gen_ai.response.model", _AGGREGATED),
+    "pydantic_ai": RunReport(("chat ",), ("invoke_agent ",), _GENAI, "gen_ai.response.model", _AGGREGATED),
 }
 SILENT = ("agentscope", "autogen", "uipath_style")
 """Frameworks whose recordings hold no tokens."""
@@ -98,7 +100,7 @@ def _text(span: Span, key: str) -> str:
     return next((one.value.string_value for one in span.attributes if one.key == key), "")
 
 
-def _is_agent(span: Span, told: Telling) -> bool:
+def _is_agent(span: Span, told: RunReport) -> bool:
     return span.name.startswith(told.agent) and not span.name.startswith(told.request)
 
 
