@@ -45,10 +45,12 @@ Share: TypeAlias = Annotated[float, _as("a number from 0 to 1", ge=0, le=1)]
 SpanId: TypeAlias = Annotated[
     str, _as("16 hexadecimal digits, not all zero", pattern="^(?!0+$)[0-9a-fA-F]{16}$")
 ]
+OwnId: TypeAlias = SpanId | UnsetType | None
 TraceId: TypeAlias = Annotated[
     str, _as("32 hexadecimal digits, not all zero", pattern="^(?!0+$)[0-9a-fA-F]{32}$")
 ]
 Attributes: TypeAlias = Annotated[dict[str, Any], _as("an object of attribute names with their values")]
+Tools: TypeAlias = Annotated[dict[str, Any], _as("an object of tool names with their JSON schemas or null")]
 Words: TypeAlias = Annotated[list[str], _as("a list")]
 
 
@@ -71,10 +73,7 @@ class Agent(_Part):
 class Message(_Part):
     """A message of the conversation."""
 
-    role: Annotated[
-        Literal["system", "user", "assistant", "tool"],
-        doc("Whose message it is.", "system, user, assistant or tool"),
-    ]
+    role: Annotated[Literal["system", "user", "assistant", "tool"], doc("Whose message it is.")]
     content: Annotated[str | None, doc("Its text.")] = None
     turn: Annotated[Count | None, doc("The turn of the conversation, from 0.")] = None
 
@@ -98,17 +97,13 @@ class Call(_Part):
     result_state: Annotated[ValueState | None, doc("Whether it is known.")] = None
     error: Annotated[Error | str | None, doc("Why the call failed.")] = None
     call_id: Annotated[str | None, doc("The id that the model gave the call.")] = None
-    span_id: Annotated[
-        SpanId | UnsetType | None, doc("Left out: derived from file and line; null: there is none.")
-    ] = UNSET
+    span_id: Annotated[OwnId, doc("Left out: derived from file and line; null: there is none.")] = UNSET
     category: Annotated[CallCategory | None, doc("What kind of tool it is.")] = None
     parallel_group: Annotated[Count | None, doc("Calls with one number ran in parallel.")] = None
     start_time: Annotated[Time | None, doc("When the call began, in RFC 3339.")] = None
     end_time: Annotated[Time | None, doc("When it ended, in RFC 3339.")] = None
     duration_seconds: Annotated[Amount | None, doc("How long it took; ignored with `end_time`.")] = None
-    executed: Annotated[
-        bool | UnsetType, doc("False: requested by a model, and nothing shows that it ran.")
-    ] = UNSET
+    executed: Annotated[bool | UnsetType, doc("False: requested, and nothing shows that it ran.")] = UNSET
     decision: Annotated[
         Decision | None, doc("What was decided before it ran: pending and denied calls did not run.")
     ] = None
@@ -162,10 +157,7 @@ class Evaluation(_Part):
     tool_call_id: Annotated[str | None, doc("The call that the verdict is on, if it is on one.")] = None
     tool_span_id: Annotated[SpanId | None, doc("The span of that call.")] = None
     conversation_runs: Annotated[
-        Words | None,
-        doc(
-            "The runs that an evaluation over a conversation looked at: `trace id-span id`, or the trace id."
-        ),
+        Words | None, doc("The runs that were looked at in a conversation: trace id, or trace id-span id.")
     ] = None
     stage: Annotated[Stage, doc("`shadow`: shown; alerts no one and gates nothing.")] = Stage.LIVE
     muted: Annotated[bool, doc("True: a mute was in force.")] = False
@@ -180,10 +172,7 @@ class Run(_Part, kw_only=True):
 
     schema: Annotated[Literal[1, 2], doc("The version of this form; 1 if left out.", "1 or 2")] = 1
     trace_id: Annotated[TraceId | None, doc("Left out or null: derived from file and line.")] = None
-    span_id: Annotated[
-        SpanId | UnsetType | None,
-        doc("The agent's own. Left out: derived from file and line; null: there is none."),
-    ] = UNSET
+    span_id: Annotated[OwnId, doc("The agent's. Left out: derived from file and line; null: none.")] = UNSET
     agent: Annotated[Agent, doc("Whose run it is.")]
     parent_agent: Annotated[str | None, doc("The agent that this one was called by.")] = None
     session: Annotated[str | None, doc("The conversation (`gen_ai.conversation.id`).")] = None
@@ -194,9 +183,7 @@ class Run(_Part, kw_only=True):
     input: Annotated[Any, doc("What the agent was given: a text or a value.")] = UNSET
     output: Annotated[Any, doc("What it answered, likewise.")] = UNSET
     finish_reason: Annotated[FinishReason | None, doc("Why its trace was taken as finished.")] = None
-    messages: Annotated[
-        list[Message] | UnsetType | None, doc("The conversation, as far as the trace shows it.")
-    ] = UNSET
+    messages: Annotated[list[Message] | UnsetType | None, doc("The conversation, as far as known.")] = UNSET
     tool_calls: Annotated[list[Call] | None, doc("What the agent called, in order.")] = None
     evaluations: Annotated[list[Evaluation], doc("The verdicts; ignored when the run is graded again.")] = []
     input_state: Annotated[ValueState | None, doc("`present` if left out and the input is there.")] = None
@@ -214,34 +201,22 @@ class Run(_Part, kw_only=True):
     ] = UNSET
     incomplete_reason: Annotated[IncompleteReason | None, doc("Why the run is not complete.")] = None
     tenant: Annotated[str | None, doc("Whose run it is; left out: no one's in particular.")] = None
-    available_tools: Annotated[
-        dict[str, Any] | None,
-        doc(
-            "The tools that the run could call.",
-            "an object of tool names with their JSON schemas or null",
-        ),
-    ] = None
+    available_tools: Annotated[Tools | None, doc("The tools that the run could call.")] = None
     requested_tools: Annotated[
         Words | None, doc("Names of such tools, as lines had them before `requested_calls`.")
     ] = None
-    requested_calls: Annotated[
-        list[RequestedCall] | None, doc("What models requested and was not executed, if spans show what was.")
-    ] = None
+    requested_calls: Annotated[list[RequestedCall] | None, doc("Requested, but never executed.")] = None
     duration_seconds: Annotated[Amount | None, doc("How long it took; ignored with `end_time`.")] = None
     time_to_first_output_seconds: Annotated[Amount | None, doc("Until a model's first output.")] = None
     model_calls: Annotated[list[ModelRequest] | None, doc("The requests to models, in order.")] = None
     models: Annotated[Words | None, doc("The models that answered. Left out: those of `model_calls`.")] = None
     usage: Annotated[Usage | None, doc("The tokens of all model calls. Left out: their sum.")] = None
     cost: Annotated[Amount | None, doc("What they cost by the configured prices.")] = None
-    carrier_span_id: Annotated[
-        SpanId | UnsetType | None, doc("The span with the verdicts, if it is not the agent's own.")
-    ] = UNSET
+    carrier_span_id: Annotated[OwnId, doc("The span with the verdicts, if not the agent's own.")] = UNSET
     resource_attributes: Annotated[
         Attributes | None, doc("Attributes of the resource, which `when` can select runs by.")
     ] = None
-    span_attributes: Annotated[
-        Attributes | None, doc("Attributes of the span with the verdicts, likewise.")
-    ] = None
+    span_attributes: Annotated[Attributes | None, doc("Attributes of the span with the verdicts.")] = None
 
 
 def run_line_schema() -> dict[str, Any]:
