@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from collector.trace import FinishedTrace, GradedTrace
-from processors.model import GradedRun, decode_value, encode_value, plain
+from processors.model import GradedRun, decode_value, encode_value, plain_value
 from processors.spans import Envelope, RawSpan
 
 _ValueT = TypeVar("_ValueT")
@@ -64,7 +64,7 @@ def additions(trace: FinishedTrace, graded: GradedTrace) -> Additions:
     return Additions(added, graded.log_records, graded.evaluation_spans, graded.backfill)
 
 
-def encode_with_envelopes(value: object, encode_other: Callable[[Any], object] = plain) -> bytes:
+def encode_with_envelopes(value: object, encode_other: Callable[[Any], object] = plain_value) -> bytes:
     """The bytes of a value with spans in it: their resources and scopes precede it, each once."""
     numbers: dict[Envelope, int] = {}
 

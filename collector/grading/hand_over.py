@@ -35,7 +35,7 @@ from processors.model import (
     NotEvaluated,
     Score,
     TokenUsage,
-    plain,
+    plain_value,
 )
 from processors.reconstruction import release_spans
 from processors.spans import RawSpan
@@ -285,7 +285,7 @@ def _with_failures(answers: Mapping[str, Answer]) -> dict[str, Any]:
 
 def _error_text(part: object) -> object:
     """The form of the error in a `Tally`."""
-    return "".join(format_exception(part)) if isinstance(part, Exception) else plain(part)
+    return "".join(format_exception(part)) if isinstance(part, Exception) else plain_value(part)
 
 
 def _error_of_text(_: type, text: str) -> GradingFailed:

@@ -39,7 +39,7 @@ from processors.model.evaluator import (
     needs_calls,
 )
 from processors.model.finish_reason import CUT_SHORT, FinishReason
-from processors.model.forms import decode_value, encode_value, plain
+from processors.model.forms import decode_value, encode_value, plain_value
 from processors.model.graded_run import GradedRun
 from processors.model.json_values import JsonObject, JsonValue, decode_json, encode_json
 from processors.model.late_values import LateMapping, LateObject, LateSequence, late
@@ -116,6 +116,7 @@ __all__ = [
     "decode_value", "encode_json", "encode_value", "has_mask", "hides_member", "holds_mask", "is_broken_data",
     "is_digest", "is_mask", "json_text", "json_value", "known_parts", "late", "looks_at_calls_alone",
     "mask_places", "may_be_masked", "may_equal", "name_pattern", "needs_calls", "over_conversation",
-    "parse_json", "parse_python_literal", "parse_text", "plain", "plain_object", "reference_of", "same_text",
-    "seconds_between", "sum_of_usage", "text_value", "time_text", "unix_nano_of", "value_of", "value_type",
+    "parse_json", "parse_python_literal", "parse_text", "plain_object", "plain_value", "reference_of",
+    "same_text", "seconds_between", "sum_of_usage", "text_value", "time_text", "unix_nano_of", "value_of",
+    "value_type",
 ]  # fmt: skip

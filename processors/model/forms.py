@@ -17,7 +17,7 @@ _JSON = b"\xc1"
 """Begins no msgpack. JSON follows, for what msgpack cannot hold: integers beyond 64 bits, lone surrogates."""
 
 
-def plain(value: object) -> object:
+def plain_value(value: object) -> object:
     """`value`, which is of no type that has a form, as one that has.
 
     Raises:
@@ -28,7 +28,7 @@ def plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no form")
 
 
-def encode_value(value: object, encode_other: Callable[[Any], object] = plain) -> bytes:
+def encode_value(value: object, encode_other: Callable[[Any], object] = plain_value) -> bytes:
     """The bytes of `value`; `encode_other` gives those of its parts a form whose types have none.
 
     Raises:
