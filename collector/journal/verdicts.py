@@ -71,7 +71,7 @@ def decode_graded(content: bytes, envelope: EnvelopeSource) -> StoredVerdicts | 
             return upgrade(content, envelope)
         kind: Any = StoredVerdicts | Additions
         stored: StoredVerdicts | Additions = decode_with_envelopes(content, kind, envelope)
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError, struct.error) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, struct.error, msgspec.MsgspecError) as error:
         raise DamagedRecord(f"a record of a graded trace cannot be read: {error}") from error
     return stored
 

@@ -223,6 +223,23 @@ def test_results_of_which_one_has_no_form_are_not_written() -> None:
     assert (FinishReason.IDLE, []) == (stored.reason, list(stored.results))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"runs":[]}',
+        b'{"runs":[],"reason":"whim"}',
+        b'{"runs":[[5]],"reason":"root"}',
+        b"[]",
+        b"5",
+        b"{}",
+        b"A",
+    ],
+)
+def test_a_record_of_the_format_before_that_is_not_whole_is_damage(content: bytes) -> None:
+    with pytest.raises(DamagedRecord):
+        decode_graded(content, _ENVELOPES.envelope)
+
+
 def test_verdicts_and_additions_of_the_format_before_are_read() -> None:
     verdicts = (
         b'{"reason":"root","was_quiet":true,"interrupted":false,"backfill":false,"unix_nano":7,'
