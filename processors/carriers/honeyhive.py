@@ -55,7 +55,7 @@ def _agent(span: Span) -> AgentReading:
 
 
 def _is_failure(span: Span) -> bool:
-    """Whether the span only repeats that the function beside it failed."""
+    """Whether the span only repeats that the function next to it failed."""
     attributes = span.attributes
     return "honeyhive_error" in attributes and _NAME not in attributes and span.name.endswith("_error")
 

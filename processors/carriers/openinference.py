@@ -1,6 +1,6 @@
 """OpenInference: `openinference.span.kind` with flattened messages and input and output values.
 
-What its instrumentors have in common; where they differ, the shape of the values tells.
+What its instrumentors have in common; where they differ, the shape of the values shows it.
 """
 
 from collections.abc import Sequence
@@ -41,10 +41,10 @@ from processors.shapes.members import list_at, object_at, text_at, value_at
 from processors.shapes.messages import (
     CallResponse,
     ChatMessage,
+    assistant_messages,
     last_content,
     read_messages,
     read_model_response,
-    said,
 )
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.shapes.printed_messages import answer_in_printed_steps, last_printed_message
@@ -238,7 +238,9 @@ def _calls_of_client(attributes: Attributes) -> list[ChatMessage]:
     history = first_object(attributes, (_OUTPUT,)).get("automatic_function_calling_history")
     contents = first_object(attributes, (_INPUT,)).get("contents")
     if not isinstance(history, list) or not isinstance(contents, list):
-        return said("", flattened_list(attributes, _CALLS_OF_CLIENT)) or [ChatMessage("assistant")]
+        return assistant_messages("", flattened_list(attributes, _CALLS_OF_CLIENT)) or [
+            ChatMessage("assistant")
+        ]
     messages = read_messages(history[len(contents) :], "assistant")
     for message in messages:
         message.responses = [_out_of_client(response) for response in message.responses]
@@ -310,7 +312,7 @@ def _requests_of_node(attributes: Attributes) -> list[ChatMessage]:
         return []
     listed = value if isinstance(value, list) else [value_at(value, "tool_call")]
     is_of_calls = all(value_at(item, "type") == "tool_call" for item in listed)
-    return (said("", listed) or [ChatMessage("assistant")]) if listed and is_of_calls else []
+    return (assistant_messages("", listed) or [ChatMessage("assistant")]) if listed and is_of_calls else []
 
 
 def _category(span: Span, called: str) -> CallCategory:

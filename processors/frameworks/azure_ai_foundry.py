@@ -75,7 +75,7 @@ def _requester(
 
 REWRITE = Rewrite(
     framework="Azure AI Foundry",
-    what="joins the requests to a hosted agent that bring results to the run that asked for them",
+    what="joins the requests to a hosted agent that bring results to the run that requested them",
     stage="agents",
     applies=lambda _, found: len(found.runs) > 1,
     rewrite=_join_resumed,

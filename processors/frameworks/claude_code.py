@@ -149,7 +149,7 @@ def _name_sub_agents(trace: Trace, found: Outline) -> Outline:
 
 REWRITE = Rewrite(
     framework="Claude Agent SDK, OpenInference",
-    what="names sub-agents after the agent that the call which started them asked for",
+    what="names sub-agents after the agent in the call that started them",
     stage="agents",
     applies=lambda trace, found: len(found.runs) > 1 and trace.is_read_by("openinference"),
     rewrite=_name_sub_agents,

@@ -28,7 +28,7 @@ def _tool(span: Span) -> ToolReading:
 
 
 def _agent(span: Span) -> AgentReading:
-    # A session keeps the name of the agent that it began with, whoever takes over.
+    # A session keeps the name of the agent that it began with, even when another one takes over.
     is_turn = span.name == _TURN_SPAN
     return AgentReading(
         name=first_text(span.attributes, ("agent",)) if is_turn else "",

@@ -1,4 +1,4 @@
-"""Google ADK: the `gcp.vertex.agent.*` attributes that stand beside, or before, the GenAI conventions."""
+"""Google ADK: the `gcp.vertex.agent.*` attributes in addition to, or before, the GenAI conventions."""
 
 from processors.model import ABSENT, CallCategory, JsonObject, ToolError, decode_arguments, decode_result
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
@@ -53,7 +53,7 @@ def _tool(span: Span) -> ToolReading:
     if arguments is ABSENT and _takes_none(span):
         arguments = decode_arguments("{}")
     is_agent = attributes.text("gen_ai.tool.type") in AGENT_TOOL_TYPES
-    # A call that came back is described; in JavaScript one that raised has not even a status.
+    # A call that returned is described; in JavaScript one that raised has not even a status.
     is_described = bool(attributes) or span.dropped_attributes_count > 0
     error = opened.error or (None if is_described else failure())
     message = value_at(opened.result.value, "error")

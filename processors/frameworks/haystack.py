@@ -32,11 +32,11 @@ _OBJECT = re.compile(
     rf"(?P<text>{_STRING})|\b[A-Z]\w*+(?P<open>\()|(?P<close>\))|\b(?P<key>\w++)=", re.DOTALL
 )
 _MAX_DEPTH = 8
-"""How deep in what a component was given or made its messages are looked for."""
+"""How deep in the input or output of a component its messages are looked for."""
 
 
 def printed_chat(value: JsonValue) -> list[ChatMessage]:
-    """All printed messages in what a component or a pipeline was given or made, in order."""
+    """All printed messages in the input or output of a component or a pipeline, in order."""
     return [message for message in map(_read, _printed(value, 0)) if message is not None]
 
 

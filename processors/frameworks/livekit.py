@@ -12,7 +12,7 @@ from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.known_names import transfer_or_function
 from processors.shapes.members import failure, list_at
-from processors.shapes.messages import ChatMessage, read_messages, said
+from processors.shapes.messages import ChatMessage, assistant_messages, read_messages
 from processors.spans import Attributes, Span
 
 _TOOL_NAME = "lk.function_tool.name"
@@ -83,7 +83,7 @@ def _given(attributes: Attributes) -> list[ChatMessage]:
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:
     calls = [call for key in _CALLS for call in list_at(first_value(attributes, (key,)))]
-    return said(first_text(attributes, _ANSWER), calls)
+    return assistant_messages(first_text(attributes, _ANSWER), calls)
 
 
 DIALECT = Dialect(

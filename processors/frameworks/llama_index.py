@@ -1,8 +1,8 @@
 """LlamaIndex: the workflows that its agents run as, its own instrumentation, and agents that share a run.
 
-`llama-index-observability-otel` makes a span for each method, with its events beside it. Steps show the event
-that they were given as Python prints it, cut at some 200 characters; requests to models have all in their
-events. So what is cut off in a step comes from the model's messages.
+`llama-index-observability-otel` makes a span for each method, with its events. Steps show the event that they
+were given as Python prints it, cut at some 200 characters; requests to models have all in their events. So
+what is cut off in a step is taken from the model's messages.
 
 The agents of one workflow share its run, and take turns: a step that names an agent begins after all that the
 agent before it did, and before anything that this one does. So the times of the steps divide the run exactly.
@@ -37,10 +37,10 @@ AGENT_WORKFLOW_SPANS = frozenset(
 """Names of chains that are an agent's run as a workflow of steps; `ReAct.forward` is DSPy's."""
 
 AGENT_STEP = ".setup_agent"
-"""How the name of a step ends that tells the agent which takes over."""
+"""How the name of a step ends that names the agent which takes over."""
 
 REQUEST_PREPARATION = "._prepare_chat_with_tools"
-"""How the name of a span ends in which a model's class puts a request together and asks nobody."""
+"""How the name of a span ends in which a model's class only prepares a request."""
 
 AGENT_IN_STEP = '"current_agent_name": "'
 """What stands before that agent's name in the JSON of a step."""
@@ -265,7 +265,7 @@ class _Stays:
 
 REWRITE = Rewrite(
     framework="LlamaIndex",
-    what="divides the run of a workflow among the agents whose names its steps tell",
+    what="divides the run of a workflow among the agents that its steps name",
     stage="runs",
     applies=lambda trace, _: trace.has(SpanRole.STEP),
     rewrite=_divide_by_agent,

@@ -1,4 +1,4 @@
-"""Mastra: `mastra.span.type` beside the GenAI conventions, and what its exporter wrote before those (0.3)."""
+"""Mastra: `mastra.span.type` next to the GenAI conventions, and what its exporter wrote before them (0.3)."""
 
 from collections.abc import Mapping
 

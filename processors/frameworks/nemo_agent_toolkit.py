@@ -17,7 +17,7 @@ from processors.shapes.dialect import (
     whole_name,
 )
 from processors.shapes.members import list_at, text_at
-from processors.shapes.messages import ChatMessage, read_messages, said
+from processors.shapes.messages import ChatMessage, assistant_messages, read_messages
 from processors.spans import Attributes, Span
 
 _EVENTS = ("nat.event_type", "aiq.event_type")
@@ -125,7 +125,7 @@ def _answered(printed: str) -> list[ChatMessage]:
         listed = list_at(parse_text(calls)) if mark else []
     except ValueError:
         mark, listed = "", []
-    return said((text if mark else printed).strip(), listed) or [ChatMessage("assistant")]
+    return assistant_messages((text if mark else printed).strip(), listed) or [ChatMessage("assistant")]
 
 
 DIALECT = Dialect("nemo_agent_toolkit", _EVENTS, _role, _tool, _agent, _conversation, rank=20)

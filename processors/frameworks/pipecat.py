@@ -1,4 +1,4 @@
-"""Pipecat: a conversation and its model's turns; only the histories of later turns tell of calls."""
+"""Pipecat: a conversation and its model's turns; only the histories of later turns hold calls."""
 
 from msgspec.structs import replace
 

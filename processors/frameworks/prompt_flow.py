@@ -1,4 +1,4 @@
-"""Prompt flow: `framework` is `promptflow`, `span_type` says what a function was traced as."""
+"""Prompt flow: `framework` is `promptflow`, `span_type` is what a function was traced as."""
 
 from processors.shapes.attribute_reading import first_object, first_raw
 from processors.shapes.available_tools import read_tool_definitions

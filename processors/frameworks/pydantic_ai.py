@@ -1,4 +1,4 @@
-"""Pydantic AI: what its formats 1 to 6 write beside, or instead of, the GenAI conventions.
+"""Pydantic AI: what its formats 1 to 6 write in addition to, or instead of, the GenAI conventions.
 
 Up to format 2 arguments and results have keys of their own; in all formats the agent's span holds the
 whole history, with the place where this run begins.

@@ -1,4 +1,4 @@
-"""Rig, for Rust: GenAI conventions, with how a call came out, and an agent's question and answer as texts."""
+"""Rig, for Rust: GenAI conventions, with the outcome of a call, and an agent's prompt and answer as texts."""
 
 from processors.model import ToolError, text_value
 from processors.shapes.attribute_reading import first_text, operation_name

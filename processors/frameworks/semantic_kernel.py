@@ -51,7 +51,7 @@ def _agent(span: Span) -> AgentReading:
 
 
 def _is_prompt(span: Span, name: str) -> bool:
-    """Whether the function is a prompt that the program runs: one of no plugin that no model asked for."""
+    """Whether the function is a prompt that the program runs: one of no plugin that no model requested."""
     if span.envelope.scope_name == _DOTNET_SCOPE:  # names functions alone; prompts get a random name
         return _DRAWN_NAME.search(name) is not None
     return "-" not in name and "gen_ai.tool.call.id" not in span.attributes

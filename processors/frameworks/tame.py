@@ -15,7 +15,7 @@ from processors.shapes.dialect import (
     name_after,
     tool_fields,
 )
-from processors.shapes.messages import said
+from processors.shapes.messages import assistant_messages
 from processors.spans import Span
 
 
@@ -24,7 +24,7 @@ def _service_of_quarkus(span: Span) -> str:
 
 
 TABLE = (
-    Dialect(  # Langfuse attributes, with agents and failures told in another way
+    Dialect(  # Langfuse attributes, with agents and failures written in another way
         name="agent_sdk_go",
         rank=20,
         keys=("langfuse.observation.metadata.agent_name", "tool.error"),
@@ -41,7 +41,7 @@ TABLE = (
             name=("langfuse.observation.metadata.agent_name",), session=("langfuse.session.id",)
         ),
     ),
-    Dialect(  # names calls and tells no content
+    Dialect(  # names calls and holds no content
         name="codex",
         rank=5,
         keys=("codex.tool.phase", "codex.turn.reasoning_effort"),
@@ -90,7 +90,7 @@ TABLE = (
         ),
         agent=agent_fields(name=_service_of_quarkus),
         conversation=lambda span: Conversation(
-            read_output=lambda: said(first_text(span.attributes, ("gen_ai.completion",)))
+            read_output=lambda: assistant_messages(first_text(span.attributes, ("gen_ai.completion",)))
         ),
     ),
     Dialect(
@@ -114,7 +114,7 @@ TABLE = (
             schema=("spring.ai.tool.definition.name", "spring.ai.tool.definition.schema"),
         ),
     ),
-    Dialect(  # GenAI conventions, with tools offered and tools not found told in a way of its own
+    Dialect(  # GenAI conventions, with tools offered and tools not found written in a way of its own
         name="trpc_agent_go",
         rank=9,
         keys=("trpc.go.agent.event_id", "gen_ai.request.tool.definitions"),

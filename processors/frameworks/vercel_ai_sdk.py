@@ -8,7 +8,7 @@ from processors.shapes.attribute_reading import first_object, first_text, first_
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, roles, tool_fields
-from processors.shapes.messages import ChatMessage, last_text, read_messages, said
+from processors.shapes.messages import ChatMessage, assistant_messages, last_text, read_messages
 from processors.spans import Attributes, Span
 
 _OPERATION = "ai.operationId"
@@ -48,7 +48,7 @@ def _conversation(span: Span) -> Conversation:
 
 
 def _given(attributes: Attributes) -> DecodedValue:
-    """The prompt: a text or messages, beside the system's text."""
+    """The prompt: a text or messages, in addition to the system's text."""
     prompts = first_object(attributes, ("ai.prompt",))
     for key in ("prompt", "messages"):
         prompt = prompts.get(key)
@@ -66,7 +66,7 @@ def _answer(attributes: Attributes) -> DecodedValue:
 
 def _answered(attributes: Attributes) -> list[ChatMessage]:
     text = attributes.text("ai.response.text") or ""
-    messages = said(text, first_value(attributes, ("ai.response.toolCalls",)))
+    messages = assistant_messages(text, first_value(attributes, ("ai.response.toolCalls",)))
     for message in messages:
         message.finish_reason = attributes.text("ai.response.finishReason") or ""
     return messages

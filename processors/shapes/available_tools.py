@@ -1,4 +1,4 @@
-"""The tools that a run could call, by name with their JSON schemas (null where none is told).
+"""The tools that a run could call, by name with their JSON schemas (null where unknown).
 
 Every provider describes tools in a shape of its own, and telemetry repeats that: as values, as JSON, or as a
 list of JSON texts.
@@ -36,7 +36,7 @@ def read_tool_definitions(value: "AttributeValue | JsonValue") -> Mapping[str, J
 
     A list of names alone, or a text of them with commas between, gives tools without a schema. Of two tools
     with one name the first with a schema counts. Never raises. Every turn of every run repeats the same text,
-    so what it says is remembered and shared.
+    so what it holds is remembered and shared.
     """
     if isinstance(value, str) and len(value) <= _LONGEST_REMEMBERED:
         return _read_remembered(value)

@@ -81,7 +81,7 @@ def _decode(
 
 
 def _announced(decoded: DecodedValue) -> DecodedValue:
-    """The data in a text that only says that it gives them."""
+    """The data in a text that only announces them."""
     for announcement in DATA_ANNOUNCEMENTS:
         if decoded.text is not None and decoded.text.startswith(announcement):
             data = decode_result(decoded.text.removeprefix(announcement))
@@ -105,20 +105,20 @@ def _input_text(value: JsonValue) -> str | None:
     if isinstance(new_message, dict):
         return text_of(new_message.get("parts")) or None
     for key in _INPUT_KEYS:
-        asked = value.get(key)
-        if isinstance(asked, str) and value.keys() - {key} <= (
+        request = value.get(key)
+        if isinstance(request, str) and value.keys() - {key} <= (
             _TASK_OPTIONS if key == "task" else _QUESTION_OPTIONS
         ):
-            return asked
-    asked = value.get("messages")
-    if isinstance(asked, str) and value.keys() - {"messages"} <= _KICKOFF_OPTIONS:
-        return asked
+            return request
+    request = value.get("messages")
+    if isinstance(request, str) and value.keys() - {"messages"} <= _KICKOFF_OPTIONS:
+        return request
     fields = value.get("input_args")
     if isinstance(fields, dict) and len(value) == len(fields) == 1:
-        (asked,) = fields.values()
-        return asked if isinstance(asked, str) else None
-    asked = value.get("user_msg")
-    return asked if isinstance(asked, str) and value.keys() - {"user_msg"} <= _WORKFLOW_OPTIONS else None
+        (request,) = fields.values()
+        return request if isinstance(request, str) else None
+    request = value.get("user_msg")
+    return request if isinstance(request, str) and value.keys() - {"user_msg"} <= _WORKFLOW_OPTIONS else None
 
 
 def _output_text(value: JsonValue) -> str | None:

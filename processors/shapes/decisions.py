@@ -1,7 +1,6 @@
-"""What frameworks write of a call that waits for somebody, or that somebody refused.
+"""What frameworks write of a call that waits for a decision, or was refused.
 
-All of it is bound to versions of the frameworks that write it. It stands here as data, so that a new one is
-one line.
+All of it is bound to versions of the frameworks that write it. It is data, so that a new one is one line.
 """
 
 import re
@@ -16,7 +15,7 @@ INTERRUPTION_ERRORS: tuple[str, ...] = (
     "GraphInterrupt",  # LangGraph
     "InterruptException",  # Strands Agents
 )
-"""Exceptions by which a tool or a node stops its run until somebody answers; they are no errors."""
+"""Exceptions by which a tool or a node stops its run until there is an answer; they are no errors."""
 
 _DEFERRAL = "pydantic_ai.tool.deferral.name"
 """The attribute in which Pydantic AI names that exception, in every format."""
@@ -44,7 +43,7 @@ _ANSWERS: dict[str, CallDecision] = {
     "The tool call was denied.": CallDecision(_DENIED, "ToolDenied"),  # Pydantic AI
     "Tool call was not approved by the user": CallDecision(_DENIED, "requireApproval"),  # Mastra
 }
-"""How what a model is given in place of a result begins, where nobody let the tool run."""
+"""How what a model is given in place of a result begins, where the tool was not allowed to run."""
 _IN_PLACE_OF_RESULT = re.compile(
     r'(?:\{"(?:error|output|result)": ?)?"?(' + "|".join(map(re.escape, _ANSWERS)) + ")"
 )
@@ -59,9 +58,9 @@ def decision_in_place_of_result(text: str | None) -> CallDecision | None:
 
 
 def interruption_of(span: Span) -> str:
-    """The exception by which what `span` reports stopped to wait for somebody; the empty text: it did not.
+    """The exception by which what `span` reports stopped to wait for an answer; the empty text: it did not.
 
-    The status is not looked at: some senders say that such a span is OK, others that it is an error.
+    The status is not looked at: some senders set it to OK, others to an error.
     """
     message = span.message
     if not (message.events or message.status.code == _STATUS_ERROR or _DEFERRAL in span.by_key):

@@ -39,7 +39,7 @@ class SpanRole(IntEnum):
     OTHER = 0
     """Known to a dialect, but neither a call nor a run: a node, a turn, a step."""
     STEP = 1
-    """A step of a run that tells the agent's name, and nothing else."""
+    """A step of a run that names the agent, and nothing else."""
     MODEL = 2
     JUDGE = 3
     """A guardrail, an evaluator or a scorer: what a model answers below it is no turn of the agent's."""
@@ -49,7 +49,7 @@ class SpanRole(IntEnum):
 
 
 class ToolReading(Struct, frozen=True):
-    """What a dialect reads from a span that is a tool call. Empty texts mean: not said."""
+    """What a dialect reads from a span that is a tool call. Empty texts mean: unknown."""
 
     name: str = ""
     inferred_name: str = ""
@@ -57,27 +57,27 @@ class ToolReading(Struct, frozen=True):
     call_id: str = ""
     arguments: DecodedValue = ABSENT
     arguments_are_doubtful: bool = False
-    """True where what a model asked for says more about the arguments than this span does."""
+    """True where the model's request is better evidence of the arguments than this span."""
     result: DecodedValue = ABSENT
     error: ToolError | None = None
-    """An error told by an attribute or an envelope of the dialect; the span's own status counts anyway."""
+    """An error in an attribute or an envelope of the dialect; the span's own status counts as well."""
     category: CallCategory = CallCategory.FUNCTION
     agent_name: str = ""
     lenient_values: bool = False
     is_synthetic: bool = False
     """True for a span that reports no call of its own: it is left out."""
     is_part: bool = False
-    """True for a span that only tells how the call above it went; without such a call it is left out."""
+    """True for a span that only reports how the call above it ended; without such a call it is left out."""
     runs_agent: bool = False
     """True for a call of an agent that has no span of its own: what lies below the call is its run."""
 
 
 Captured: TypeAlias = DecodedValue | Callable[[], DecodedValue]
-"""A value, or what reads it: conversations are long, and mostly nobody asks."""
+"""A value, or what reads it: conversations are long, and mostly unused."""
 
 
 class AwaitedCall(NamedTuple):
-    """A call that waits for somebody when its run ends, and the word of the framework for that."""
+    """A call that waits for a decision when its run ends, and the framework's word for that."""
 
     request: CallRequest
     """Without a name where the run gives the id alone: a span or a model's answer has the rest."""
@@ -102,13 +102,13 @@ class AgentReading(Struct, frozen=True):
     needs_no_turns: bool = False
     """True where the span alone is evidence: without a call and a model turn below it, nothing was called."""
     awaited: Mapping[str, AwaitedCall] = NOTHING_AWAITED
-    """The calls, by id, that the run says it waits for somebody to decide about; then it has no output."""
+    """The calls, by id, for which the run reports that it waits for decisions; then it has no output."""
 
 
 class Conversation:
-    """The messages on a span: what went into the model, agent or node, and what came out of it.
+    """The messages on a span: the input and the output of the model, agent or node.
 
-    Each side is read when it is first used: histories are long, and mostly no one does.
+    Each side is read when it is first used: histories are long, and mostly unused.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class Dialect:
     rank: int
     """Readings of a lower rank go before those of a higher one."""
     usage: Callable[[Span], UsageReading] | None = None
-    """The models, tokens and times that it tells in a way that no other convention does.
+    """Reads the models, tokens and times that it writes in a way that no other convention does.
 
     What it leaves out is read from the attributes that all conventions share (`shapes.model_usage`).
     """
@@ -346,7 +346,7 @@ def model_messages(
 
 
 def _error(attributes: Attributes, keys: Keys) -> ToolError | None:
-    """The error that the first attribute of `keys` that is there tells; false and an empty text tell none."""
+    """The error in the first attribute of `keys` that is there; false and an empty text are none."""
     for key in keys:
         value = attributes.get(key)
         if isinstance(value, str) and value:

@@ -54,9 +54,9 @@ class _Mapping(BaseModel):
 
 
 class KindMapping(_Mapping):
-    """Which attribute tells what a span stands for, and its values."""
+    """Which attribute holds the kind of a span, and its values."""
 
-    attribute: AttributeKey = Field(description="The attribute that tells what a span stands for.")
+    attribute: AttributeKey = Field(description="The attribute that holds the kind of a span.")
     tool: AttributeKeys = Field(default=(), description="Its values for a tool call.")
     agent: AttributeKeys = Field(default=(), description="Its values for an agent's run.")
     workflow: AttributeKeys = Field(default=(), description="Its values for a workflow that may hold agents.")
@@ -66,40 +66,39 @@ class KindMapping(_Mapping):
 class ToolMapping(_Mapping):
     """Attributes of a tool call."""
 
-    name: AttributeKeys = Field(default=(), description="The tool's name. Left out, the span's name.")
+    name: AttributeKeys = Field(default=(), description="The tool's name; by default the span's name.")
     call_id: AttributeKeys = Field(default=(), description="The id that the model gave the call.")
     arguments: AttributeKeys = Field(default=(), description="The arguments: a mapping, or JSON.")
     result: AttributeKeys = Field(default=(), description="The result: any value, JSON or text.")
     error: AttributeKeys = Field(
         default=(),
-        description="What is there only if the call failed: a message, or true. "
-        "The span's status counts anyway.",
+        description="Present only if the call failed: a message, or true. The span's status counts as well.",
     )
 
 
 class AgentMapping(_Mapping):
     """Attributes of an agent's run."""
 
-    name: AttributeKeys = Field(default=(), description="The agent's name. Left out, the span's name.")
+    name: AttributeKeys = Field(default=(), description="The agent's name; by default the span's name.")
     id: AttributeKeys = Field(default=(), description="The agent's id.")
     version: AttributeKeys = Field(default=(), description="The agent's version.")
     session: AttributeKeys = Field(default=(), description="The conversation the run belongs to.")
-    input: AttributeKeys = Field(default=(), description="What the agent was asked.")
-    output: AttributeKeys = Field(default=(), description="What the agent answered.")
+    input: AttributeKeys = Field(default=(), description="The request to the agent.")
+    output: AttributeKeys = Field(default=(), description="The agent's answer.")
 
 
 class ModelMapping(_Mapping):
     """Attributes of a model's call; its messages are in any provider's shape, as JSON."""
 
     input: AttributeKeys = Field(default=(), description="The messages that the model was given.")
-    output: AttributeKeys = Field(default=(), description="The messages that the model made.")
+    output: AttributeKeys = Field(default=(), description="The messages that the model returned.")
     name: AttributeKeys = Field(default=(), description="The name of the model.")
     input_tokens: AttributeKeys = Field(
-        default=(), description="How many tokens it was given, those out of a cache included."
+        default=(), description="The number of input tokens, including those read from a cache."
     )
-    output_tokens: AttributeKeys = Field(default=(), description="How many tokens it made.")
+    output_tokens: AttributeKeys = Field(default=(), description="The number of output tokens.")
     cached_input_tokens: AttributeKeys = Field(
-        default=(), description="How many tokens of the input came out of a cache."
+        default=(), description="The number of input tokens that were read from a cache."
     )
 
 
@@ -111,10 +110,10 @@ class DialectMapping(_Mapping):
     """
 
     name: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)] = Field(
-        description="How this convention is called in explanations: lower case letters, digits, underscores."
+        description="The name of this convention in explanations: lower case letters, digits, underscores."
     )
     kind: KindMapping | None = Field(
-        default=None, description="How a span tells what it stands for. Left out, by the names below."
+        default=None, description="How a span shows its kind. If left out, by the names below."
     )
     tool: ToolMapping = ToolMapping()
     agent: AgentMapping = AgentMapping()
@@ -123,7 +122,7 @@ class DialectMapping(_Mapping):
     @model_validator(mode="after")
     def _check_recognition(self) -> "DialectMapping":
         if self.kind is None and not self.tool.name and not self.agent.name:
-            raise ValueError("expected kind, tool.name or agent.name: nothing tells which spans are meant")
+            raise ValueError("expected kind, tool.name or agent.name: nothing else identifies the spans")
         return self
 
     def dialect(self) -> Dialect:

@@ -107,7 +107,7 @@ _SHORTEST_MADE_UP = 16
 
 
 def name_of_chain(name: str) -> str:
-    """`name`, or nothing where it is that of a chain which nobody gave a name."""
+    """`name`, or nothing where it is that of a chain without a name of its own."""
     return "" if name in GENERIC_CHAIN_NAMES else name
 
 

@@ -221,7 +221,7 @@ def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage
         return read_messages(content, "assistant")
     calls = content.get("toolCalls")
     if isinstance(calls, list):
-        return said(text_at(content, "text"), calls)
+        return assistant_messages(text_at(content, "text"), calls)
     for key in _ANSWERS:
         items = content.get(key)
         if isinstance(items, dict):
@@ -429,7 +429,7 @@ def _add_result_at_provider(message: ChatMessage, call: JsonObject, call_id: str
         message.responses.append(CallResponse(call_id, "", (*results, error)[0], error is not None))
 
 
-def said(text: str, calls: JsonValue = None) -> list[ChatMessage]:
+def assistant_messages(text: str, calls: JsonValue = None) -> list[ChatMessage]:
     """The assistant's message of `text` and of the calls in a list; none where there is neither."""
     message = ChatMessage("assistant", text)
     for call in objects_at(calls):

@@ -71,21 +71,21 @@ def printed_tool_message(text: str) -> PrintedToolMessage | None:
 
 
 def printed_tool_result(text: str) -> str | None:
-    """The content of a printed tool result with its media beside it; None for any other text."""
+    """The content of a printed tool result with its media next to it; None for any other text."""
     match = _TOOL_RESULT.fullmatch(text)
     return None if match is None else _literal_text(match["text"] or match["bare"]) or ""
 
 
 def is_pending_result(text: str) -> bool:
-    """Whether `text` is the printed object that a result has yet to come out of."""
+    """Whether `text` is a printed object whose result is still to be produced."""
     return _PENDING_RESULT.fullmatch(text) is not None
 
 
 def opened_answer(message: ChatMessage) -> ChatMessage:
     """A model's message in which each printed object of the provider's response is what it stands for.
 
-    The printed objects are calls that the model asks for, messages and whole responses; any other item of a
-    response says nothing. What is no printed object is the model's own text.
+    The printed objects are calls that the model requests, messages and whole responses; any other item of a
+    response has no meaning here. What is no printed object is the model's own text.
     """
     if not message.text.startswith(("Response", "{'")):
         return message

@@ -21,7 +21,7 @@ BLOCKS: Final = 8
 
 
 class OpenedResult(NamedTuple):
-    """A result outside its envelopes, and what the envelopes said."""
+    """A result outside its envelopes, and what the envelopes held."""
 
     result: DecodedValue
     call_id: str = ""

@@ -248,7 +248,7 @@ class RunScope:
     tools: list[int] = field(default_factory=list)
     """The calls."""
     models: list[int] = field(default_factory=list)
-    """Model calls of the run's own turns, not those that a tool or another model call made."""
+    """Model calls of the run's own turns, not those by a tool or another model call."""
     steps: list[int] = field(default_factory=list)
     """Steps of the run that name the agent."""
     is_whole: bool = True
