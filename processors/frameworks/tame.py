@@ -1,6 +1,6 @@
 """One row for each convention that only names its attributes and spans differently: adding one is a row.
 
-What each reads, and which versions it was built from, is in `README.md`.
+What each reads, and which versions it was built from, is in `tame.md`.
 """
 
 from processors.shapes.attribute_reading import first_text

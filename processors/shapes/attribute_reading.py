@@ -50,8 +50,8 @@ def operation_name(attributes: Attributes) -> str:
 
 def span_attributes(raw: bytes) -> dict[str, JsonValue]:
     """The attributes in the bytes of a Span message; of a repeated key the last, bytes as hex."""
-    found = decode_key_values(raw, _ATTRIBUTES_TAG)
-    return {key: json_value(found.get(key)) for key in found}
+    attributes = decode_key_values(raw, _ATTRIBUTES_TAG)
+    return {key: json_value(attributes.get(key)) for key in attributes}
 
 
 def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
@@ -182,9 +182,7 @@ def arguments_of_recorded_call(decoded: DecodedValue) -> DecodedValue:
 
     Positional arguments, whose names the record does not hold, are in a list under `$args`.
     """
-    value = decoded.value
-    if decoded.state is not ValueState.PRESENT or not isinstance(value, dict):
-        return decoded
+    value = object_at(decoded.value)
     positional, keywords = value.get("args"), value.get("kwargs")
     if len(value) != 2 or not isinstance(positional, list) or not isinstance(keywords, dict):
         return decoded

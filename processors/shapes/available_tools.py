@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from processors.model import JsonObject, JsonValue, is_digest, is_mask, json_value, parse_json
+from processors.shapes.members import object_at, text_at
 from processors.spans import Attributes, AttributeValue
 
 MAX_TOOLS = 1000
@@ -94,8 +95,8 @@ def _read_object(value: JsonObject, found: dict[str, JsonValue], depth: int) -> 
         if isinstance(inner, dict):
             _read_object(inner, found, depth + 1)
             return
-    name = next((text for key in _NAME_KEYS if isinstance(text := value.get(key), str) and text), None)
-    if name is not None:
+    name = next(filter(None, (text_at(value, key) for key in _NAME_KEYS)), "")
+    if name:
         merge_tools(found, {name: _schema(value)})
         return
     for key in _LIST_KEYS:
@@ -142,8 +143,7 @@ def _of_gemini(schema: JsonValue) -> JsonValue:
 
 def _of_zod(schema: JsonValue) -> JsonObject:
     """What a Zod schema that was written out as it is in memory demands, as a JSON schema."""
-    inner = schema.get("def") if isinstance(schema, dict) else None
-    definition = inner if isinstance(inner, dict) else {}
+    definition = object_at(schema, "def")
     kind = definition.get("type")
     if kind in _ZOD_WRAPPERS:
         return _of_zod(definition.get("innerType")) if kind != "nullable" else {}
@@ -154,14 +154,10 @@ def _of_zod(schema: JsonValue) -> JsonObject:
     shape = definition.get("shape")
     if kind != "object" or not isinstance(shape, dict):
         return {}
-    required: list[JsonValue] = [name for name, member in shape.items() if not _may_be_left_out(member)]
     return {
         "type": "object",
         "properties": {name: _of_zod(member) for name, member in shape.items()},
-        "required": required,
+        "required": [
+            name for name, member in shape.items() if text_at(member, "def", "type") in _ZOD_KINDS_REQUIRED
+        ],
     }
-
-
-def _may_be_left_out(schema: JsonValue) -> bool:
-    definition = schema.get("def") if isinstance(schema, dict) else None
-    return not isinstance(definition, dict) or definition.get("type") not in _ZOD_KINDS_REQUIRED

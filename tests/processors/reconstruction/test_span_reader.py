@@ -10,6 +10,7 @@ from processors.model.json_values import JsonValue
 from processors.reconstruction import reading as span_reader
 from processors.reconstruction.reading import SpanReader
 from processors.shapes.dialect import SpanRole
+from processors.shapes.rewriting import Shape
 from processors.spans.span import Span
 from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
 from tests.support.agent_spans import agent, envelope, model, runs_of, span, tool
@@ -44,6 +45,31 @@ def test_a_reader_that_remembers_says_of_all_recordings_what_one_that_remembers_
     monkeypatch.setattr(span_reader, "_MAX_NODES", 0)
 
     assert all_told(SpanReader(discover_dialects()), spans) == first == again
+
+
+def test_roles_of_recorded_spans_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A role that looks at long values, or at all keys, is never remembered: each span asks all dialects."""
+    spans = [
+        Span(raw, of)
+        for scenario in SCENARIOS
+        for recorded in traces_of(scenario).values()
+        for _, raw, of in recorded
+    ]
+    reader = SpanReader(discover_dialects())
+    for _ in range(3):
+        reader.read_all(spans)
+    requests: list[Span] = []
+    ask = SpanReader._ask
+
+    def counted(self: SpanReader, read: Span, present: frozenset[str]) -> Shape | None:
+        requests.append(read)
+        return ask(self, read, present)
+
+    monkeypatch.setattr(SpanReader, "_ask", counted)
+
+    reader.read_all(spans)
+
+    assert len(requests) < len(spans) / 8
 
 
 def test_what_decides_is_told_apart_and_what_does_not_is_one_shape() -> None:
