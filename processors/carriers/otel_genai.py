@@ -23,7 +23,6 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
 from processors.shapes.dialect import (
-    NOTHING_AWAITED,
     AgentReading,
     AwaitedCall,
     Conversation,
@@ -268,7 +267,7 @@ def _conversation(span: Span) -> Conversation:
 def _awaited(span: Span) -> Mapping[str, AwaitedCall]:
     """The calls for which an agent of Microsoft Agent Framework requests approval in its answer."""
     if _APPROVAL.encode() not in span.by_key.get(_OUTPUT_MESSAGES, b""):
-        return NOTHING_AWAITED
+        return {}
     awaited: dict[str, AwaitedCall] = {}
     for message in list_at(decode_result(span.attributes.get(_OUTPUT_MESSAGES)).value):
         for part in objects_at(message, "parts"):

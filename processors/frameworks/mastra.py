@@ -6,7 +6,6 @@ from processors.model import ABSENT, CallCategory, DecodedValue, text_value
 from processors.shapes.attribute_reading import after_prefix, first_arguments, first_result, first_text
 from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.dialect import (
-    NOTHING_AWAITED,
     AgentReading,
     AwaitedCall,
     Conversation,
@@ -73,7 +72,7 @@ def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     output = first_output(attributes, _OUTPUTS)
     text = value_at(output.value, "text")
-    awaited = NOTHING_AWAITED if isinstance(text, str) else _awaited(output)
+    awaited = {} if isinstance(text, str) else _awaited(output)
     return AgentReading(
         name=first_text(attributes, ("gen_ai.agent.name",)),
         inferred_name=after_prefix(span.name, _RUN_SPAN_PREFIXES)
@@ -112,7 +111,7 @@ def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
     suspended = object_at(output.value)
     name, call_id, reason = (suspended.get(key) for key in ("toolName", "toolCallId", "reason"))
     if suspended.get("status") != "suspended" or not isinstance(name, str) or not isinstance(call_id, str):
-        return NOTHING_AWAITED
+        return {}
     request = CallRequest(call_id=call_id, name=name, arguments=None, has_arguments=False)
     return {call_id: AwaitedCall(request, reason if isinstance(reason, str) else "suspended")}
 

@@ -17,15 +17,7 @@ from processors.shapes.attribute_reading import (
     first_value,
 )
 from processors.shapes.chat_envelope import decode_output
-from processors.shapes.dialect import (
-    NOTHING_AWAITED,
-    AgentReading,
-    AwaitedCall,
-    Conversation,
-    Dialect,
-    SpanRole,
-    ToolReading,
-)
+from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.members import failure, object_at, objects_at
 from processors.shapes.messages import CallRequest, ChatMessage, after_results, last_content, read_messages
 from processors.shapes.span_event_messages import read_recorded_events
@@ -130,7 +122,7 @@ def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
     """The calls of `DeferredToolRequests`, with which a run ends that waits for decisions."""
     deferred = object_at(output.value)
     if not _DEFERRED.keys() <= deferred.keys():
-        return NOTHING_AWAITED
+        return {}
     awaited: dict[str, AwaitedCall] = {}
     for key, source in _DEFERRED.items():
         for part in objects_at(deferred, key):

@@ -5,14 +5,7 @@ from collections.abc import Mapping
 
 from processors.model import ABSENT, CallCategory, decode_result, text_value
 from processors.shapes.attribute_reading import first_result, first_text, operation_name
-from processors.shapes.dialect import (
-    NOTHING_AWAITED,
-    AgentReading,
-    AwaitedCall,
-    Dialect,
-    SpanRole,
-    ToolReading,
-)
+from processors.shapes.dialect import AgentReading, AwaitedCall, Dialect, SpanRole, ToolReading
 from processors.shapes.known_names import FINAL_ANSWER_DESCRIPTIONS
 from processors.shapes.members import failure, objects_at, text_at
 from processors.shapes.messages import CallRequest, last_text, read_messages
@@ -59,7 +52,7 @@ def _agent(span: Span) -> AgentReading:
     return AgentReading(
         session=first_text(span.attributes, ("session.id",)),
         output=ABSENT if interrupted else text_value(answer),
-        awaited=_awaited(answer) if interrupted else NOTHING_AWAITED,
+        awaited=_awaited(answer) if interrupted else {},
     )
 
 

@@ -1,6 +1,6 @@
 """The seam between reconstruction and what single frameworks need done to their runs.
 
-A family's folder may hold a `rewrite.py` with a `REWRITE`. Here stand the plain values that it is handed: the
+A file in `processors/frameworks/` may hold a `REWRITE`. These are the plain values that it is handed: the
 trace as it was read, and what was found in it so far.
 """
 
