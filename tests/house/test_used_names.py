@@ -19,9 +19,10 @@ def _definitions(module: ast.Module) -> Iterator[tuple[str, int]]:
             if not is_special and not _is_discovered(node):
                 yield node.name, node.lineno
     for statement in module.body:
-        for target in statement.targets if isinstance(statement, ast.Assign) else ():
-            if isinstance(target, ast.Name) and not target.id.startswith("__"):
-                yield target.id, statement.lineno
+        if isinstance(statement, ast.Assign) and not ast.unparse(statement.value).startswith("Command("):
+            for target in statement.targets:  # a command is loaded by its name
+                if isinstance(target, ast.Name) and not target.id.startswith("__"):
+                    yield target.id, statement.lineno
 
 
 def _is_registered(decorator: ast.expr) -> bool:

@@ -59,13 +59,13 @@ def test_roles_of_recorded_spans_are_remembered(monkeypatch: pytest.MonkeyPatch)
     for _ in range(3):
         reader.read_all(spans)
     requests: list[Span] = []
-    ask = SpanReader._ask
+    query = SpanReader._query
 
     def counted(self: SpanReader, read: Span, present: frozenset[str]) -> Shape | None:
         requests.append(read)
-        return ask(self, read, present)
+        return query(self, read, present)
 
-    monkeypatch.setattr(SpanReader, "_ask", counted)
+    monkeypatch.setattr(SpanReader, "_query", counted)
 
     reader.read_all(spans)
 
