@@ -98,6 +98,9 @@ class Finisher:
         await self.grading.shutdown()
         if journal is not None:
             await journal.flush(deadline)
+            # Verdicts that were being written already leave when that is done.
+            while self.delivery.spans_to_store and self.clock.monotonic() < deadline:
+                await self.clock.sleep(0.01)
 
     async def _run(self) -> None:
         """Finish traces until cancelled.
