@@ -110,7 +110,7 @@ class _DroppingExporter:
 
 
 class _NoServiceTraces:
-    def made(self, trace_id: bytes) -> bool:
+    def is_own(self, trace_id: bytes) -> bool:
         return False
 
     def finish(self, trace: FinishedTrace) -> None:

@@ -77,7 +77,7 @@ def _pool(texts: CriteriaTexts, count: int) -> GradingPool:
         config=EvaluationConfig(),
         instance="bench",
         missing_parents="grade",
-        asks_workers=False,
+        uses_workers=False,
         results=ResultsConfig(),
         writes_scores=False,
         form=Form(lines=False, details=False, resource_attributes=()),

@@ -14,7 +14,7 @@ from pathlib import Path
 from collector.configuration import ServiceConfig, load_configuration, parse_configuration
 from collector.errors import StartupError
 from collector.service import Service
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 
 _CONFIGURATION = """
 receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "127.0.0.1:0", server: {server}}}}}}}}}
@@ -87,7 +87,7 @@ def main() -> None:
             asyncio.run(serving)
         else:
             uvloop.run(serving)
-    except (ProblemsFound, StartupError) as error:
+    except (InvalidInput, StartupError) as error:
         sys.exit(str(error))
 
 

@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from benchmarks.workload import Shape, TemplateRequest, process_requests
 from collector.otlp import SplitRequest, join_spans
 from collector.recordings.recorded_traffic import RecordedTraffic
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 from processors.spans import RawSpan
 
 SPANS_A_REQUEST = 512
@@ -59,7 +59,7 @@ def recorded_traffic(paths: Sequence[Path], spans_a_request: int = SPANS_A_REQUE
             traces.update(item.traces)
             spans += [span for group in item.traces.values() for span in group]
     if recorded.problems:
-        raise ProblemsFound(recorded.problems)
+        raise InvalidInput(recorded.problems)
     if not spans:
         return Traffic((), 0)
     whole = ExportTraceServiceRequest.FromString(join_spans(spans))

@@ -39,7 +39,7 @@ from collector.grading import (
     WorkerSettings,
     evidence_reader,
 )
-from collector.journal import Journal, kept_files
+from collector.journal import Journal, stored_criteria_files
 from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import plan_memory
 from collector.monitoring import MetricsRegistry, OwnLogs, OwnTraces, TelemetryServer
@@ -123,7 +123,9 @@ def assemble(
         config.criteria_patterns(),
         environment=environment,
         evaluators=evaluators.known,
-        last_good=tuple if config.journal is None else partial(kept_files, config.journal.directory),
+        last_good=tuple
+        if config.journal is None
+        else partial(stored_criteria_files, config.journal.directory),
     )
     envelopes = EnvelopeRegistry()
     memory = plan_memory(config, container_memory())
@@ -216,7 +218,7 @@ def assemble(
         config=config.processors.evaluation,
         instance=instance,
         missing_parents=grouping.missing_parents,
-        asks_workers=workers is not None,
+        uses_workers=workers is not None,
         results=config.results,
         writes_scores=any(map(receives_scores, config.exporters.values())),
         form=Form(

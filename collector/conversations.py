@@ -74,36 +74,36 @@ class Conversations:
         self._max_pause = int(bounds.max_pause * 1e9)
         self._retention = int(bounds.retention * 1e9)
         self._max_bytes = bounds.max_mib << 20
-        self._found: OrderedDict[bytes, _Runs] = OrderedDict()  # the longest quiet first
+        self._known: OrderedDict[bytes, _Runs] = OrderedDict()  # the longest quiet first
         self._forgotten: OrderedDict[bytes, int] = OrderedDict()
         self.used_bytes = 0
         self._known_from: int | None = None
         self._is_open = False
-        self.is_wanted = False
+        self.is_needed = False
         """Whether criteria in force look at conversations."""
         self.closed_unix_nano = 0
         """When the service stopped taking spans; 0: it takes them."""
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._known)
 
     @property
     def known_from(self) -> int | None:
         """From when on every run that was graded is known, in Unix nanoseconds; None: none was looked for."""
         return None if self._known_from is None else max(self._known_from, self._lost_until())
 
-    def follow(self, is_wanted: bool, unix_nano: int) -> None:
+    def follow(self, is_needed: bool, unix_nano: int) -> None:
         """Whether criteria in force look at conversations; if none does, nothing is retained."""
-        self.is_wanted = is_wanted
+        self.is_needed = is_needed
         if self._is_open:
             self.open(unix_nano)
 
     def open(self, unix_nano: int) -> None:
         """Runs are looked for from now on; what went before is known as far as it was restored."""
         self._is_open = True
-        if not self.is_wanted:
+        if not self.is_needed:
             self._known_from = None
-            self._found.clear()
+            self._known.clear()
             self._forgotten.clear()
             self.used_bytes = 0
         elif self._known_from is None:
@@ -132,56 +132,56 @@ class Conversations:
 
     def look_up(self, runs: Sequence[AgentRun], unix_nano: int) -> list[AgentRun]:
         """`runs`, graded now, each with what is known of its conversation; from now on they belong to it."""
-        found = [None if run.session is None else self._add(run, unix_nano) for run in runs]
+        collected = [None if run.session is None else self._add(run, unix_nano) for run in runs]
         known = [
             run if conversation is None else run.in_conversation(self._without(run, conversation))
-            for run, conversation in zip(runs, found, strict=True)
+            for run, conversation in zip(runs, collected, strict=True)
         ]
         self._forget(unix_nano)
         return known
 
-    def _without(self, run: AgentRun, found: "_Runs") -> Conversation:
+    def _without(self, run: AgentRun, result: "_Runs") -> Conversation:
         own = reference_of(run)
         return Conversation(
-            tuple(other for other in found.runs if reference_of(other) != own), self._gap(found)
+            tuple(other for other in result.runs if reference_of(other) != own), self._gap(result)
         )
 
-    def _gap(self, found: "_Runs") -> str:
+    def _gap(self, result: "_Runs") -> str:
         if self._is_recording:
             return ""
         if self._hidden:
             return self._hidden
-        if found.is_cut:
+        if result.is_cut:
             return "earlier ones are no longer kept"
         known_from = self.known_from
         if known_from is None:
             return "none was looked for"
-        if known_from >= found.first - self._max_pause:
+        if known_from >= result.first - self._max_pause:
             return f"not all before {time_text(known_from)} are known"
         return ""
 
     def _add(self, run: AgentRun, unix_nano: int) -> "_Runs":
         key = blake2b(f"{run.tenant}\0{run.session}".encode(errors="replace"), digest_size=16).digest()
-        found = self._found.get(key)
-        if found is None:
-            found = self._found[key] = _Runs(is_cut=self._forgotten.pop(key, None) is not None)
-        self._found.move_to_end(key)
-        self.used_bytes -= found.size
-        found.add(run, unix_nano)
+        result = self._known.get(key)
+        if result is None:
+            result = self._known[key] = _Runs(is_cut=self._forgotten.pop(key, None) is not None)
+        self._known.move_to_end(key)
+        self.used_bytes -= result.size
+        result.add(run, unix_nano)
         if not self._is_recording:
-            found.cut()
-        self.used_bytes += found.size
-        return found
+            result.cut()
+        self.used_bytes += result.size
+        return result
 
     def _forget(self, unix_nano: int) -> None:
         """Discard what is too old or too much; that it was there is remembered."""
         if self._is_recording:
             return
-        while self._found:
-            key, oldest = next(iter(self._found.items()))
+        while self._known:
+            key, oldest = next(iter(self._known.items()))
             if self.used_bytes <= self._max_bytes and oldest.last > unix_nano - self._retention:
                 break
-            del self._found[key]
+            del self._known[key]
             self.used_bytes -= oldest.size
             self._forgotten[key] = oldest.last
         while len(self._forgotten) > _MAX_FORGOTTEN:

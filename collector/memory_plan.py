@@ -6,7 +6,7 @@ A process that its container kills reports nothing; so what cannot fit is refuse
 from dataclasses import dataclass
 
 from collector.configuration import ServiceConfig
-from processors.documents import Problem, ProblemsFound
+from processors.documents import InvalidInput, Problem
 
 FREE_SHARE = 0.2
 """The part of the container's memory that is left to the process itself, and to traces being graded."""
@@ -49,7 +49,7 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
         held = max(min(held, int(container_bytes * _HELD_SHARE), most - in_flight), 1)
     if held + in_flight > most:
         text = _too_much(held, in_flight, store, processes, container_bytes)
-        raise ProblemsFound([Problem("", 0, "", text)])
+        raise InvalidInput([Problem("", 0, "", text)])
     return MemoryPlan(held, in_flight, store)
 
 

@@ -99,7 +99,7 @@ class Resumption:
             _logger.info(
                 "Going on with what the journal held.",
                 extra={
-                    "spans": sum(len(found.batch.spans) for found in recovered.batches.values()),
+                    "spans": sum(len(result.batch.spans) for result in recovered.batches.values()),
                     "graded_traces": len(recovered.verdicts),
                     "quarantined_traces": len(recovered.quarantined),
                 },

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from processors.documents import Problem, ProblemsFound
+from processors.documents import InvalidInput, Problem
 
 
 def read_text_file(path: Path) -> str:
@@ -12,7 +12,7 @@ def read_text_file(path: Path) -> str:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ProblemsFound([Problem(str(path), 0, "", f"cannot be read: {reason}")]) from None
+        raise InvalidInput([Problem(str(path), 0, "", f"cannot be read: {reason}")]) from None
     return decoded_text(content, str(path))
 
 
@@ -22,7 +22,7 @@ def decoded_text(content: bytes, name: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ProblemsFound([Problem(name, line, "", "not valid UTF-8")]) from None
+        raise InvalidInput([Problem(name, line, "", "not valid UTF-8")]) from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,7 +73,7 @@ def evaluate_run(
     """
     facts = RunFacts()
     return [
-        finish(evaluation, ask(evaluation, run, facts) if answer is None else answer, unix_nano)
+        finish(evaluation, answer_of(evaluation, run, facts) if answer is None else answer, unix_nano)
         for evaluation, answer in plan(run, evaluations, on_skip)
     ]
 
@@ -155,11 +155,11 @@ class _Conversation:
         if answer is None and not view.run.complete:
             answer = _undecided(view.run, evaluation, view.gap)
         if answer is None:
-            answer = ask(evaluation, view.run, self._facts)
+            answer = answer_of(evaluation, view.run, self._facts)
         return OverConversation(answer, view.runs)
 
 
-def ask(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated | Exception:
+def answer_of(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated | Exception:
     """What the evaluator of `evaluation` returns for `run`, or what it raised."""
     try:
         return evaluation.evaluator.evaluate(run, facts)

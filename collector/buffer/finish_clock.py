@@ -87,7 +87,7 @@ class RecordClock(FinishClock):
         self.unix_nano = self._clock.unix_nano()
         return self._seconds
 
-    def hear(self) -> None:
+    def caught_up(self) -> None:
         """The reader has polled, and has taken in all records that it got."""
         now = self._clock.monotonic()
         elapsed = now - self._polled

@@ -58,12 +58,12 @@ class NameLookup:
             answers = await asyncio.gather(*(self._query(name, kind) for kind in ("A", "AAAA")))
         except (dns.exception.DNSException, OSError) as error:
             raise LookupFailed("truncated" if _was_truncated(error) else "failed", str(error)) from error
-        found = [answer for answer in answers if answer is not None and answer.rrset is not None]
-        if not found:
+        collected = [answer for answer in answers if answer is not None and answer.rrset is not None]
+        if not collected:
             raise LookupFailed("empty", f"{name} has no addresses")
         return Answer(
-            frozenset(str(record) for answer in found for record in answer),
-            max(answer.chaining_result.minimum_ttl for answer in found),
+            frozenset(str(record) for answer in collected for record in answer),
+            max(answer.chaining_result.minimum_ttl for answer in collected),
         )
 
     async def _query(self, name: str, kind: str) -> dns.resolver.Answer | None:

@@ -47,10 +47,10 @@ class PeerSet:
         self.peers: frozenset[str] | None = None
         self._interrupt(self._seen_at)
 
-    def see(self, peers: frozenset[str], asked_at: float) -> Change | None:
+    def see(self, peers: frozenset[str], queried_at: float) -> Change | None:
         """Take in what was looked up at `asked_at`, monotonic seconds; the kind of change, if any."""
         before, self.peers = self.peers, peers
-        last_seen_at, self._seen_at = self._seen_at, asked_at
+        last_seen_at, self._seen_at = self._seen_at, queried_at
         if before is None:
             self._interrupt(last_seen_at)
             return None

@@ -63,7 +63,7 @@ class PeerWatch:
     async def _watch(self, name: str, lookup: Callable[[str], Awaitable[Answer]], peers: PeerSet) -> None:
         pause = min(_LONGEST_PAUSE_SECONDS, self._config.resolver_interval / _PAUSES_AN_INTERVAL)
         while True:
-            asked_at = self._clock.monotonic()
+            queried_at = self._clock.monotonic()
             try:
                 answer = await lookup(name)
             except LookupFailed as problem:
@@ -73,14 +73,14 @@ class PeerWatch:
                     error=str(problem),
                 )
             else:
-                self._take_in(answer, peers, asked_at)
+                self._take_in(answer, peers, queried_at)
             await self._clock.sleep(pause)
 
     def _report(self, problem: str, text: str, **details: str | int) -> None:
         self._metrics.cluster_resolve_problems.add(1, problem)
         self._log.warning(problem, text, **details)
 
-    def _take_in(self, answer: Answer, peers: PeerSet, asked_at: float) -> None:
+    def _take_in(self, answer: Answer, peers: PeerSet, queried_at: float) -> None:
         if answer.ttl >= self._config.resolver_interval or answer.ttl > self._config.name_ttl:
             self._report(
                 "long_ttl",
@@ -89,7 +89,7 @@ class PeerWatch:
                 ttl_seconds=answer.ttl,
             )
         before = peers.peers or frozenset()
-        change = peers.see(answer.addresses, asked_at)
+        change = peers.see(answer.addresses, queried_at)
         self._metrics.cluster_peers.set(len(answer.addresses))
         if change is None:
             return

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from collector.clock import Clock, SystemClock
 from collector.errors import StartupError, TracegradeError
-from processors.documents import Problem, ProblemsFound
+from processors.documents import InvalidInput, Problem
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -49,7 +49,7 @@ class Command:
         except StartupError as error:
             print(f"tracegrade cannot start: {error}", file=sys.stderr)
             return EXIT_UNUSABLE
-        except (ProblemsFound, TracegradeError) as error:
+        except (InvalidInput, TracegradeError) as error:
             print(error, file=sys.stderr)
             return EXIT_UNUSABLE
         except KeyboardInterrupt:
@@ -64,9 +64,9 @@ class Command:
         return code
 
 
-def unusable(message: str) -> ProblemsFound:
+def unusable(message: str) -> InvalidInput:
     """The error of a command that cannot do what was requested; its exit code is 2."""
-    return ProblemsFound([Problem("", 0, "", message)])
+    return InvalidInput([Problem("", 0, "", message)])
 
 
 def discard_stdout() -> None:

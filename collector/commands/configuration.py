@@ -13,7 +13,7 @@ from collector.container import container_memory
 from collector.criteria import UNCOVERED_AGENTS, CriteriaStore, run_criteria_tests
 from collector.memory_plan import plan_memory
 from collector.workers.offline import OfflineWorkers
-from processors.documents import Problem, ProblemsFound
+from processors.documents import InvalidInput, Problem
 
 _DOCUMENTS = ("config", "criteria", "objectives", "run")
 
@@ -50,7 +50,7 @@ def _validate(options: Namespace, context: CommandContext) -> int:
         checked.append(f"{subject}: valid, criteria for {store.current.describe()}{tests}")
     print_warnings(list(dict.fromkeys(warnings)))
     if problems:
-        raise ProblemsFound(_in_order(problems))
+        raise InvalidInput(_in_order(problems))
     print("\n".join(checked))
     return EXIT_OK
 

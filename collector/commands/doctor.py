@@ -69,7 +69,7 @@ def _run(options: argparse.Namespace, context: CommandContext) -> int:
 
 def _print(hops: Sequence[Hop]) -> None:
     for hop in hops:
-        print(f"{_MARKS[hop.state]:<7} {hop.where}: {hop.found}")
+        print(f"{_MARKS[hop.state]:<7} {hop.where}: {hop.observed}")
         if hop.expected:
             print(f"        expected: {hop.expected}")
         if hop.advice:

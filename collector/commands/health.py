@@ -11,7 +11,7 @@ from collector.config_fields import reachable_address
 from collector.tools.http_client import NoAnswerError, query
 
 
-def ask_readiness(endpoint: str) -> tuple[bool, str]:
+def query_readiness(endpoint: str) -> tuple[bool, str]:
     """Whether the service at `endpoint`, as configuration writes it, is ready; its answer or the error."""
     try:
         status, answer = query(reachable_address(endpoint), "/readyz")
@@ -28,7 +28,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 def _run(options: Namespace, context: CommandContext) -> int:
     endpoint = options.endpoint or load_service_file(options.config, context).telemetry_endpoint()
-    is_ready, answer = ask_readiness(endpoint)
+    is_ready, answer = query_readiness(endpoint)
     print(answer, file=sys.stdout if is_ready else sys.stderr)
     return EXIT_OK if is_ready else EXIT_FAILED
 

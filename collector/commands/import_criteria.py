@@ -17,7 +17,7 @@ from collector.commands.output import write_new, write_output
 from collector.criteria import find_files
 from collector.text_file import decoded_text
 from processors.criteria import EVERY_AGENT, read_criteria, write_criteria
-from processors.documents import LocatedYaml, Problem, ProblemsFound, read_yaml
+from processors.documents import InvalidInput, LocatedYaml, Problem, read_yaml
 from processors.importers import Imported, import_letta, import_uipath, read_dataset, usable
 from processors.model import JsonObject
 
@@ -52,7 +52,7 @@ def import_criteria(path: Path, kind: str | None = None, agent: str = EVERY_AGEN
     """
     try:
         read_criteria(write_criteria(agent, []), "", {})
-    except (ValueError, ProblemsFound) as error:
+    except (ValueError, InvalidInput) as error:
         raise unusable(f"the agent cannot have this name: {error}") from None
     kind = kind or _detected(path)
     items = usable(_KINDS[kind](path))
@@ -85,8 +85,8 @@ def _detected(path: Path) -> str:
     raise _expected(path, 'a Letta suite (with the key "graders") or a UiPath evaluation set ("evaluations")')
 
 
-def _expected(path: Path, what: str) -> ProblemsFound:
-    return ProblemsFound([Problem(str(path), 0, "", f"expected {what}")])
+def _expected(path: Path, what: str) -> InvalidInput:
+    return InvalidInput([Problem(str(path), 0, "", f"expected {what}")])
 
 
 def _evaluation_folder(path: Path) -> Path | None:
@@ -110,11 +110,11 @@ def _read_letta(path: Path) -> list[Imported]:
     suite = _documents(path)[0]
     content = suite.value if isinstance(suite.value, dict) else {}
     if not isinstance(content.get("graders"), dict):
-        raise ProblemsFound([suite.problem((), 'not a Letta suite: expected the key "graders" with objects')])
+        raise InvalidInput([suite.problem((), 'not a Letta suite: expected the key "graders" with objects')])
     dataset = content.get("dataset")
     if not isinstance(dataset, str) or not dataset.lower().endswith(_DATASETS):
         message = f"expected the path of a file that ends with {' or '.join(_DATASETS)}"
-        raise ProblemsFound([suite.problem(("dataset",), message)])
+        raise InvalidInput([suite.problem(("dataset",), message)])
     (rows,) = _read(path.parent / dataset, read_dataset)
     return import_letta(suite, rows)
 
@@ -130,7 +130,7 @@ def _read_document(text: str, name: str) -> LocatedYaml:
     # Tabs are white space in JSON, where none stands in a text, and nothing in YAML.
     document = read_yaml(text.replace("\t", " ") if name.endswith(".json") else text, name)
     if document.problems:
-        raise ProblemsFound(document.problems)
+        raise InvalidInput(document.problems)
     return document
 
 
@@ -146,10 +146,10 @@ def _read(path: Path, read: Callable[[str, str], _ContentT]) -> list[_ContentT]:
     for name, content in files.contents.items():
         try:
             contents.append(read(decoded_text(content, name), name))
-        except ProblemsFound as error:
+        except InvalidInput as error:
             problems += error.problems
     if problems:
-        raise ProblemsFound(problems)
+        raise InvalidInput(problems)
     return contents
 
 

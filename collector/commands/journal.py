@@ -7,7 +7,7 @@ from pathlib import Path
 
 from collector.commands.arguments import add_argument, path_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
-from collector.journal import Inspected, inspect_apart
+from collector.journal import Inspection, inspect_in_child_process
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -23,7 +23,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
     else:
         directory, salvaged = options.salvage
     _check_paths(directory, salvaged)
-    inspected = inspect_apart(directory, salvaged)
+    inspected = inspect_in_child_process(directory, salvaged)
     _print(inspected, directory, salvaged)
     return EXIT_FAILED if inspected.damage else EXIT_OK
 
@@ -37,7 +37,7 @@ def _check_paths(directory: Path, salvaged: Path | None) -> None:
         raise unusable(f"{salvaged}: no such folder: {salvaged.parent}")
 
 
-def _print(inspected: Inspected, directory: Path, salvaged: Path | None) -> None:
+def _print(inspected: Inspection, directory: Path, salvaged: Path | None) -> None:
     content = inspected.content
     if content:
         print(f"{directory}: {content['spans']} undelivered spans of {content['traces']} traces")

@@ -27,11 +27,11 @@ from collector.commands.command import EXIT_OK, Command, CommandContext, unusabl
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings, progress_bar, write_new, write_output
 from collector.commands.service_file import load_service_file
-from collector.store import MAX_FOUND, RunFilter, RunQueries, StoreUnusable, open_store_file
+from collector.store import MAX_MATCHES, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.annotation import run_from_json
 from processors.criteria import CriteriaSet, read_criteria, write_criteria
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 from processors.learning import (
     CONFIDENCE,
     STEPS,
@@ -132,7 +132,7 @@ def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentR
     )
     try:
         queries = RunQueries(open_store_file(path))
-        while page := queries.find(matching, MAX_FOUND):
+        while page := queries.find(matching, MAX_MATCHES):
             for summary in page:
                 line = queries.line(summary.id)
                 if line is not None:  # it may have been removed meanwhile
@@ -176,7 +176,7 @@ def _learn(runs: Sequence[AgentRun], options: Namespace) -> list[Learned]:
             deque(steps, maxlen=0)  # clears the progress bar
         except TooFewRunsError as error:
             problems.append(str(error))
-        except (ValueError, ProblemsFound) as error:
+        except (ValueError, InvalidInput) as error:
             problems.append(f"criteria cannot name the agent {agent!r}: {error}")
     if not learned:
         raise unusable("; ".join(problems))

@@ -11,7 +11,7 @@ from collector.recordings import Progress, RecordedStream, no_progress
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.offline import OfflineWorkers
 from processors.criteria import CriteriaSet
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 
 
 class OfflineCriteria:
@@ -53,5 +53,5 @@ class OfflineCriteria:
             workers=workers,
         )
         if problems := stream.read(paths, progress):
-            raise ProblemsFound(problems)
+            raise InvalidInput(problems)
         return stream

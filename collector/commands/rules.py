@@ -33,7 +33,7 @@ from collector.tools.alerting import (
     volume_on_server,
 )
 from collector.tools.prometheus_api import PrometheusApi
-from processors.documents import LocatedYaml, Problem, ProblemsFound
+from processors.documents import InvalidInput, LocatedYaml, Problem
 
 _DESCRIPTION = """
 Write a Prometheus rule file from objectives, the scores of a release (`tracegrade baseline`) and the volume
@@ -89,7 +89,7 @@ def _inputs(options: argparse.Namespace, context: CommandContext) -> RuleInputs:
     def read(path: Path | None, model: type[ModelT]) -> tuple[ModelT, LocatedYaml] | None:
         try:
             return None if path is None else read_data_file(path, model)
-        except ProblemsFound as error:
+        except InvalidInput as error:
             problems.extend(error.problems)
             return None
 
@@ -100,12 +100,12 @@ def _inputs(options: argparse.Namespace, context: CommandContext) -> RuleInputs:
     try:
         if options.criteria or options.config:
             criteria = OfflineCriteria.from_file(options.config, context).load(options.criteria)
-    except ProblemsFound as error:
+    except InvalidInput as error:
         problems += error.problems
     if criteria is not None and objectives is not None:
         problems += objective_problems(*objectives, criteria)
     if problems:
-        raise ProblemsFound(problems)
+        raise InvalidInput(problems)
     measured: Volume = {}
     if options.prometheus is not None:
         now = context.clock.unix_nano() / 1e9

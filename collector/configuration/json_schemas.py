@@ -123,10 +123,10 @@ def _schemas(
 ) -> tuple[JsonSchema, dict[str, JsonSchema]]:
     """The schema of `root` with the definitions of `others`, and a reference to each of these."""
     every = list(dict.fromkeys((root, *others.values())))
-    found, document = models_json_schema([(model, "validation") for model in every], by_alias=False)
+    result, document = models_json_schema([(model, "validation") for model in every], by_alias=False)
     definitions = {key: _tidied(value) for key, value in document["$defs"].items()}
-    references = {name: found[model, "validation"] for name, model in others.items()}
-    own = definitions.pop(found[root, "validation"]["$ref"].rpartition("/")[2])
+    references = {name: result[model, "validation"] for name, model in others.items()}
+    own = definitions.pop(result[root, "validation"]["$ref"].rpartition("/")[2])
     title = str(root.model_config.get("title"))
     return {"$schema": _DIALECT, "title": title, **own, "$defs": definitions}, references
 

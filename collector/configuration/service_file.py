@@ -50,11 +50,11 @@ from collector.telemetry import PrometheusConfig, TelemetryConfig
 from collector.text_file import read_text_file
 from processors.documents import (
     MASK,
+    InvalidInput,
     LocatedYaml,
     Path,
     Place,
     Problem,
-    ProblemsFound,
     StrictModel,
     did_you_mean,
     expand,
@@ -204,7 +204,7 @@ def parse_configuration(
     problems += _shared_resources(config, exporters, document)
     problems = document.all_problems(problems)
     if problems or config is None:
-        raise ProblemsFound(problems)
+        raise InvalidInput(problems)
     config = _with_exporters(config, exporters)
     config._references = {path: str(place.reference) for path, place in document.references()}
     return config
@@ -280,7 +280,7 @@ def _exporters(
             document.problem(("exporters",), "expected a mapping of exporter ids to their settings")
         )
         return {}
-    found: dict[str, BaseModel] = {}
+    collected: dict[str, BaseModel] = {}
     for exporter, settings in value.items():
         path = ("exporters", exporter)
         kind = exporter.partition("/")[0]
@@ -294,8 +294,8 @@ def _exporters(
             written = {} if settings is None else settings
             config = validated(types[kind], written, document, problems, path, folder)
             if config is not None:
-                found[exporter] = config
-    return found
+                collected[exporter] = config
+    return collected
 
 
 def _unused_exporters(

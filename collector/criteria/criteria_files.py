@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import BUILTIN
-from collector.criteria.files import FoundFiles, default_file, find_files
+from collector.criteria.files import LocatedFiles, default_file, find_files
 from collector.telemetry import Metrics, Readiness
 from collector.text_file import KeptFile, decoded_text
 from collector.workers.custom_evaluators import evaluator_kind
@@ -29,7 +29,7 @@ from processors.criteria import (
     is_schema,
     read_criteria,
 )
-from processors.documents import Problem, ProblemsFound, path_text
+from processors.documents import InvalidInput, Problem, path_text
 from processors.model import Evaluator, time_text
 
 _BUILTIN_FILE = "criteria/default.yaml"
@@ -95,7 +95,7 @@ class CriteriaTexts:
         for name, content, is_builtin in self.files:
             document = _parse(name, content, self.environment, evaluators, is_builtin=is_builtin)
             if document.problems:
-                raise ProblemsFound(document.problems)
+                raise InvalidInput(document.problems)
             agents += document.agents
         return CriteriaSet(agents)
 
@@ -140,10 +140,10 @@ class CriteriaStore:
         """The files that count with their last good version, which is not what is on disk."""
         self.problems: list[Problem] = []
         """What the last load found wrong."""
-        found = self.reload()
-        if found and (kept := last_good()):
+        result = self.reload()
+        if result and (kept := last_good()):
             self._take_up(kept)
-            found = self.reload()
+            result = self.reload()
             for file in kept:
                 if file.path in self.stale:
                     since = time_text(file.kept_unix_nano)
@@ -152,12 +152,12 @@ class CriteriaStore:
                         extra={"file": file.path, "in_force_since": since},
                     )
             covered = {name for file in kept if file.path in self._good for name in (file.path, file.pattern)}
-            if all(problem.file in covered for problem in found):
+            if all(problem.file in covered for problem in result):
                 return
         if problems is not None:
-            problems += found
-        elif found:
-            raise ProblemsFound(found)
+            problems += result
+        elif result:
+            raise InvalidInput(result)
 
     @property
     def names(self) -> list[str]:
@@ -194,14 +194,14 @@ class CriteriaStore:
         more. While a pattern matches nothing, the files that it named before count as they were. Where two
         files give one evaluation of an agent, those of them that changed count with their last good version.
         """
-        found = self._find()
-        problems = list(found.problems)
+        result = self._find()
+        problems = list(result.problems)
         self._refused = {}
-        files = self._read(found, problems)
+        files = self._read(result, problems)
         problems += self._settle_conflicts(files)
-        self._seen = found.digest
+        self._seen = result.digest
         self._good = files
-        self._matches |= {pattern: list(names) for pattern, names in found.matches.items()}
+        self._matches |= {pattern: list(names) for pattern, names in result.matches.items()}
         self.current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
         self.texts = CriteriaTexts(
             [(name, file.content, name == self._builtin) for name, file in files.items()],
@@ -214,7 +214,7 @@ class CriteriaStore:
         )
         self.warnings = [warning for file in files.values() for warning in file.document.warnings]
         self.warnings += criteria_warnings(self.current.agents)
-        self.stale = [name for name, file in files.items() if found.contents.get(name) != file.content]
+        self.stale = [name for name, file in files.items() if result.contents.get(name) != file.content]
         self.problems = list(dict.fromkeys(problems))
         return self.problems
 
@@ -228,14 +228,14 @@ class CriteriaStore:
                 self._good[file.path] = _CriteriaFile(file.content, document)
                 self._matches.setdefault(file.pattern, []).append(file.path)
 
-    def _find(self) -> FoundFiles:
+    def _find(self) -> LocatedFiles:
         return find_files(self._patterns, _ENDINGS, is_schema)
 
-    def _read(self, found: FoundFiles, problems: list[Problem]) -> "dict[str, _CriteriaFile]":
+    def _read(self, result: LocatedFiles, problems: list[Problem]) -> "dict[str, _CriteriaFile]":
         files: dict[str, _CriteriaFile] = {}
         for pattern in self._patterns:
-            for name in found.matches.get(pattern, self._matches.get(pattern, ())):
-                content = found.contents.get(name)
+            for name in result.matches.get(pattern, self._matches.get(pattern, ())):
+                content = result.contents.get(name)
                 file = self._good.get(name)
                 if content is not None and (file is None or file.content != content):
                     document = _parse(
@@ -362,7 +362,7 @@ def _parse(
 ) -> CriteriaDocument:
     try:
         text = decoded_text(content, name)
-    except ProblemsFound as error:
+    except InvalidInput as error:
         return CriteriaDocument(problems=error.problems)
     document = read_criteria(text, name, environment, evaluators, strict=False)
     if not is_builtin:

@@ -53,7 +53,7 @@ def run_criteria_tests(
 
 
 def _without_sampling(agent: AgentCriteria) -> AgentCriteria:
-    return replace(agent, evaluations=tuple(replace(found, sample=1.0) for found in agent.evaluations))
+    return replace(agent, evaluations=tuple(replace(result, sample=1.0) for result in agent.evaluations))
 
 
 def _problems(
@@ -69,7 +69,7 @@ def _problems(
     if unusable:
         yield from unusable
         return
-    graded = [found for found in stream.grade(criteria) if case.agent in (None, found.run.agent.name)]
+    graded = [result for result in stream.grade(criteria) if case.agent in (None, result.run.agent.name)]
     if case.earlier is not None:
         graded = graded[-1:]
     if not graded:
@@ -129,18 +129,18 @@ def _mismatches(
         return
     known: set[str] = set()
     is_known = False
-    for found in graded:
-        run = found.run
+    for outcome in graded:
+        run = outcome.run
         names = {evaluation.name for evaluation in criteria.evaluations_for(run.agent.name, run.tenant)}
         known |= names
         if name not in names:
             continue
         is_known = True
-        result = next((result for result in found.results if result.name == name), None)
+        result = next((result for result in outcome.results if result.name == name), None)
         if not _is_as_expected(expected, result):
             yield f"expected {_shown(expected)}, found {_described(result)}"
     if not is_known and not broken:
-        agents = ", ".join(sorted({f'"{found.run.agent.name}"' for found in graded}))
+        agents = ", ".join(sorted({f'"{outcome.run.agent.name}"' for outcome in graded}))
         yield f'{agents} has no evaluation "{name}"{did_you_mean(name, sorted(known))}'
 
 

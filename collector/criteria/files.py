@@ -24,7 +24,7 @@ def default_file(name: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFiles:
+class LocatedFiles:
     """What stands on disk for a list of patterns.
 
     `matches` has the files of each pattern that matched any, each file under the first pattern that names
@@ -39,7 +39,7 @@ class FoundFiles:
 
 def find_files(
     patterns: Sequence[str], endings: tuple[str, ...], is_other: Callable[[bytes], bool] = lambda _: False
-) -> FoundFiles:
+) -> LocatedFiles:
     """Find and read every file that `patterns` name, in the order of the patterns, then of the names.
 
     A folder stands for the files directly in it with one of `endings`, hidden ones left out. `is_other`
@@ -52,12 +52,12 @@ def find_files(
     taken: set[Path] = set()
     for pattern in dict.fromkeys(patterns):
         try:
-            found = _names(pattern, endings)
+            result = _names(pattern, endings)
         except (OSError, ValueError) as error:
             problems.append(Problem(pattern, 0, "", _cannot_be_read(error)))
             continue
         others = 0
-        for name in found:
+        for name in result:
             resolved = Path(name).resolve()
             if resolved in taken:
                 continue
@@ -72,14 +72,14 @@ def find_files(
                 contents[name] = content
             taken.add(resolved)
             matches.setdefault(pattern, []).append(name)
-        if others == len(found):
+        if others == len(result):
             what = "no file in this folder" if Path(pattern).is_dir() else "no such file"
             if glob.has_magic(pattern):
                 what = "no file matches"
             problems.append(Problem(pattern, 0, "", what))
         else:
             matches.setdefault(pattern, [])
-    return FoundFiles(matches, contents, problems, _digest(contents, problems))
+    return LocatedFiles(matches, contents, problems, _digest(contents, problems))
 
 
 def _names(pattern: str, endings: tuple[str, ...]) -> list[str]:

@@ -96,7 +96,7 @@ class SpanQueue:
         """Take a delivery, and call its `done` once all its spans are forwarded or dropped."""
         delivery.done(self.name, required=self.is_required)
 
-    def shed(self, wanted_bytes: int = 0) -> int:
+    def shed(self, needed_bytes: int = 0) -> int:
         """Drop what may be dropped for want of memory; the held bytes of what was."""
         return 0
 

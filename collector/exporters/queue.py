@@ -92,7 +92,7 @@ class DeliveryQueue(SpanQueue):
             self._waiting.popleft()
         return request
 
-    def shed(self, wanted_bytes: int = 0, *, wanted_spans: int = 0) -> int:
+    def shed(self, needed_bytes: int = 0, *, needed_spans: int = 0) -> int:
         """Drop the oldest traces, as `queue_full`, until so many held bytes, and spans, are released.
 
         Traces on the wire stay. It ends early at a trace that a required exporter still holds, since
@@ -106,7 +106,7 @@ class DeliveryQueue(SpanQueue):
         freed = span_count = 0
         dropped: list[QueuedTrace] = []
         for trace in self._held:
-            if (freed >= wanted_bytes and span_count >= wanted_spans) or trace.delivery.is_required:
+            if (freed >= needed_bytes and span_count >= needed_spans) or trace.delivery.is_required:
                 break
             if not trace.requests_on_wire:
                 dropped.append(trace)

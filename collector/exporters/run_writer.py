@@ -117,7 +117,7 @@ class RunWriter(ABC):
         excess = self._queue.held_spans + len(self._formatting) + len(self._arrived) - self._max_pending
         if excess > 0:
             held = self._queue.held_spans
-            self._queue.shed(wanted_spans=excess)
+            self._queue.shed(needed_spans=excess)
             excess -= held - self._queue.held_spans
             self._drop([self._arrived.popleft()[1] for _ in range(min(excess, len(self._arrived)))])
         self._has_arrived.set()
@@ -172,10 +172,10 @@ class RunWriter(ABC):
     async def _send(self, request: ExportRequest) -> ExportResponse:
         return ExportResponse(await self.write([line for _, lines in request.shares for line in lines]))
 
-    def _shed(self, wanted_bytes: int) -> int:
+    def _shed(self, needed_bytes: int) -> int:
         """Drop the oldest lines for want of memory, down to what is the writer's own; how many bytes."""
         excess = self._held_bytes - self._own_bytes
-        return self._queue.shed(min(wanted_bytes, excess)) if excess > 0 else 0
+        return self._queue.shed(min(needed_bytes, excess)) if excess > 0 else 0
 
     def _has_room(self, size: int) -> bool:
         """Acquire the bytes of a line; whether there was room."""

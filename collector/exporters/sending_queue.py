@@ -69,9 +69,9 @@ class SendingQueue(DeliveryQueue):
         super().enqueue(delivery)
         self._batcher.notify()
 
-    def shed(self, wanted_bytes: int = 0, *, wanted_spans: int = 0) -> int:
+    def shed(self, needed_bytes: int = 0, *, needed_spans: int = 0) -> int:
         """See `DeliveryQueue`; what was dropped is discarded from requests that back off as well."""
-        freed = super().shed(wanted_bytes, wanted_spans=wanted_spans)
+        freed = super().shed(needed_bytes, needed_spans=needed_spans)
         if freed:
             self._retry.discard_given_up()
         return freed

@@ -14,10 +14,10 @@ from collector.conversations import calls_of
 from collector.results_config import ResultsConfig
 from collector.telemetry import WatchedCode
 from collector.trace import FinishedTrace, GradedTrace
-from collector.workers.worker_evaluations import need_workers, question_run
+from collector.workers.worker_evaluations import needs_workers, question_run
 from processors.annotation import append_results, count_results, evaluation_spans, result_records
 from processors.criteria import CriteriaSet, Evaluation
-from processors.evaluate import Answer, ask, evaluate_run, refuse
+from processors.evaluate import Answer, answer_of, evaluate_run, refuse
 from processors.model import (
     AgentRun,
     Conversation,
@@ -131,7 +131,7 @@ class Grader:
         missing_parents: Literal["grade", "not_evaluated"] = "grade",
         dialects: Sequence[Dialect] = (),
         prices: PriceTable | None = None,
-        asks_workers: bool = False,
+        uses_workers: bool = False,
         results: ResultsConfig = _ON_SPANS,
         writes_scores: bool = False,
     ) -> None:
@@ -142,7 +142,7 @@ class Grader:
         self._dialects = dialects
         self._reader = span_reader(dialects, shared=True)
         self._prices = prices
-        self._asks_workers = asks_workers
+        self._uses_workers = uses_workers
         self._spans_left_already = results.mode == "stream"
         self._writes_events = "span_event" in results.emit
         self._writes_records = writes_scores or "log" in results.emit
@@ -186,12 +186,12 @@ class Grader:
                     refuse(run, of_run, _QUARANTINED, unix_nano=now, on_skip=tally.count_skip)
                     for run, of_run in applied
                 ]
-            elif self._asks_workers and any(map(need_workers, evaluations)):
-                asked = [question_run(run, of_run, tally.count_skip) for run, of_run in applied]
+            elif self._uses_workers and any(map(needs_workers, evaluations)):
+                questioned = [question_run(run, of_run, tally.count_skip) for run, of_run in applied]
                 stopped = self._clock.monotonic()
-                answers = (yield Needed(questions=[run.questions for run in asked])).answers
+                answers = (yield Needed(questions=[run.questions for run in questioned])).answers
                 started += self._clock.monotonic() - stopped
-                results = [run.results(given, now) for run, given in zip(asked, answers, strict=True)]
+                results = [run.results(given, now) for run, given in zip(questioned, answers, strict=True)]
             else:
                 results = [
                     evaluate_run(run, of_run, unix_nano=now, on_skip=tally.count_skip)
@@ -348,7 +348,7 @@ def _look_at_conversations(runs: Sequence[AgentRun], evaluations: Sequence[Seque
 
 WATCHED: Mapping[str, WatchedCode] = {
     "trace_id": WatchedCode(Grader.steps.__code__, "trace", "trace_id"),
-    "evaluation": WatchedCode(ask.__code__, "evaluation", "name"),
-    "evaluator": WatchedCode(ask.__code__, "evaluation", "evaluator.id"),
+    "evaluation": WatchedCode(answer_of.__code__, "evaluation", "name"),
+    "evaluator": WatchedCode(answer_of.__code__, "evaluation", "evaluator.id"),
 }
 """What the watchdog names of a step that takes too long."""

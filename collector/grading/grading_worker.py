@@ -51,7 +51,7 @@ class WorkerSettings:
     config: GradingConfig
     instance: str
     missing_parents: Literal["grade", "not_evaluated"]
-    asks_workers: bool
+    uses_workers: bool
     results: ResultsConfig
     writes_scores: bool
     form: Form
@@ -65,7 +65,7 @@ class WorkerSettings:
             missing_parents=self.missing_parents,
             dialects=self.config.own_dialects(),
             prices=self.config.price_table(),
-            asks_workers=self.asks_workers,
+            uses_workers=self.uses_workers,
             results=self.results,
             writes_scores=self.writes_scores,
         )

@@ -59,7 +59,7 @@ class LoopLane:
 
     grader: Grader
     journal: "Journal | None"
-    _aside: ClassVar[bool] = False
+    _in_background: ClassVar[bool] = False
 
     async def grade(self, trace: FinishedTrace, supply: Supply) -> Graded:
         """See `Lane`; in the loop it waits only where `supply` does."""
@@ -74,13 +74,13 @@ class LoopLane:
 
     def _advanced(self, trace: FinishedTrace, steps: Steps, supplied: Supplied | None) -> Needed | Graded:
         if self.journal is not None:
-            self.journal.begin(trace, aside=self._aside)
+            self.journal.begin(trace, in_background=self._in_background)
         try:
             outcome = advance(steps, supplied)
             return outcome if isinstance(outcome, Needed) else self._left(trace, outcome)
         finally:
             if self.journal is not None:
-                self.journal.end(aside=self._aside)
+                self.journal.end(in_background=self._in_background)
 
     def _left(self, trace: FinishedTrace, graded: Graded) -> Graded:
         """What is returned of a graded trace."""
@@ -96,7 +96,7 @@ class ThreadLane(LoopLane):
 
     form: Form
     read_run: Callable[[bytes], AgentRun]
-    _aside: ClassVar[bool] = True
+    _in_background: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._envelopes = EnvelopeRegistry()

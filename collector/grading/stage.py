@@ -15,7 +15,7 @@ from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.pool import WorkerPool
-from collector.workers.worker_evaluations import ask_workers
+from collector.workers.worker_evaluations import query_workers
 from processors.model import NotEvaluatedReason
 
 if TYPE_CHECKING:  # offline grading does without a journal and its library
@@ -119,7 +119,7 @@ class GradingStage:
         """Close, and end the processes."""
         self.close()
         if self.journal is not None:
-            self.journal.end(aside=True)  # what is left of work did not crash
+            self.journal.end(in_background=True)  # what is left of work did not crash
         for processes in (self.pool, self.workers):
             if processes is not None:
                 await processes.shutdown()
@@ -135,7 +135,7 @@ class GradingStage:
         workers = self.workers
         assert workers is not None  # else the grader asks no questions
         return Supplied(
-            answers=await asyncio.gather(*[ask_workers(of_run, workers) for of_run in needed.questions])
+            answers=await asyncio.gather(*[query_workers(of_run, workers) for of_run in needed.questions])
         )
 
     def _conversations_of(self, needed: Needed) -> Supplied:

@@ -2,12 +2,22 @@
 
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
-from collector.journal.kept_criteria import kept_files
+from collector.journal.kept_criteria import stored_criteria_files
 from collector.journal.records import BatchKind, JournalledBatch, Place, opened_record, trace_key
-from collector.journal.recovery import Inspected, Recovered, inspect_apart
+from collector.journal.recovery import Inspection, Recovered, inspect_in_child_process
 from collector.journal.verdicts import StoredVerdicts
 
 __all__ = [
-    "BatchKind", "Inspected", "Journal", "JournalConfig", "JournalledBatch", "Place", "Recovered",
-    "StoredVerdicts", "inspect_apart", "kept_files", "opened_record", "trace_key",
+    "BatchKind",
+    "Inspection",
+    "Journal",
+    "JournalConfig",
+    "JournalledBatch",
+    "Place",
+    "Recovered",
+    "StoredVerdicts",
+    "inspect_in_child_process",
+    "opened_record",
+    "stored_criteria_files",
+    "trace_key",
 ]  # fmt: skip

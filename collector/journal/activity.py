@@ -55,16 +55,16 @@ class Activity:
         if self._page is not None:
             self._page[:8] = unix_nano.to_bytes(8, "little")
 
-    def begin(self, key: bytes, *, aside: bool = False) -> None:
+    def begin(self, key: bytes, *, in_background: bool = False) -> None:
         """The trace of that key is being graded: in the loop, or `aside` of it."""
         if self._page is not None and len(key) <= _LONGEST_KEY:
             written = len(key).to_bytes(_LENGTH.size, "little") + key
-            self._page[_PLACES[aside] : _PLACES[aside] + len(written)] = written
+            self._page[_PLACES[in_background] : _PLACES[in_background] + len(written)] = written
 
-    def end(self, *, aside: bool = False) -> None:
+    def end(self, *, in_background: bool = False) -> None:
         """No trace is being graded there."""
         if self._page is not None:
-            _LENGTH.pack_into(self._page, _PLACES[aside], 0)
+            _LENGTH.pack_into(self._page, _PLACES[in_background], 0)
 
     def close(self) -> None:
         """Unmap the page. May be called twice."""

@@ -95,14 +95,14 @@ def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO 
             content.note_damage(error)
 
     envelopes = EnvelopeRegistry()
-    gone: set[Place] = set()
+    removed: set[Place] = set()
     for _, notes in whole(Table.NOTES, decode_notes):
-        gone.update(notes.gone)
+        removed.update(notes.removed)
     held: set[bytes] = set()
     traces: set[bytes] = set()
     for key, batches in whole(Table.SEGMENTS, lambda record: list(decode_segment(record, envelopes))):
         for index, journalled in batches:
-            if (int.from_bytes(key, "big"), index) in gone:
+            if (int.from_bytes(key, "big"), index) in removed:
                 continue
             batch = journalled.batch
             content.spans += len(batch.spans)

@@ -82,7 +82,7 @@ class _Segment(_Record):
 
     whole: int = 0
     """How many batches it has."""
-    gone: list[int] = field(default_factory=list)
+    removed: list[int] = field(default_factory=list)
     """Those of them that are no longer needed, as far as that was written."""
     notes: list[_Record] = field(default_factory=list)
     """The records of what is no longer needed of it."""
@@ -114,14 +114,14 @@ class _Pending:
     verdicts: list[bytes] = field(default_factory=list)
     notes_record: _Record | None = None
     notes: Notes = field(default_factory=Notes)
-    gone: dict[_Segment, list[int]] = field(default_factory=dict)
+    removed: dict[_Segment, list[int]] = field(default_factory=dict)
     finished: list[bytes] = field(default_factory=list)
     finished_traces: int = 0
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
-        return not (self.entries or self.verdicts or self.finished or self.gone or self.notes_record)
+        return not (self.entries or self.verdicts or self.finished or self.removed or self.notes_record)
 
 
 _span_id = itemgetter(0)
@@ -150,7 +150,7 @@ class Journal:
         self._thread = JournalThread()
         self.bytes_held = 0
         self._held: dict[bytes, _Held] = {}
-        self._found_leaving: dict[Place, _Leaving] = {}
+        self._recovered_leaving: dict[Place, _Leaving] = {}
         self._next_number = 0
         self._finished_parts: dict[tuple[bytes, int], _Held] = {}
         """Traces that may go on after they were finished, by key and latest end, until they are graded."""
@@ -201,8 +201,8 @@ class Journal:
                 self._changes += recovered.changes
                 self._store.close(keep_lock=True)
                 self._store.open()
-        for aside in (False, True):
-            self._activity.end(aside=aside)
+        for in_background in (False, True):
+            self._activity.end(in_background=in_background)
         return recovered
 
     def _take_up(self, recovered: Recovered) -> None:
@@ -217,7 +217,7 @@ class Journal:
             if (number, index) in recovered.left:
                 held.leaving -= 1
             elif journalled.kind is not BatchKind.HELD:
-                self._found_leaving[number, index] = held, segment, index
+                self._recovered_leaving[number, index] = held, segment, index
         records: list[_Record] = [*segments.values()]
         for number, (size, keys) in recovered.verdict_groups.items():
             group = _Record(Table.VERDICTS, number, size, is_written=True)
@@ -227,16 +227,16 @@ class Journal:
         for number, notes in recovered.notes.items():
             record = _Record(Table.NOTES, number, is_written=True)
             records.append(record)
-            for of in {place[0] for place in notes.gone}:
+            for of in {place[0] for place in notes.removed}:
                 if of in segments and segments[of].uses:
                     segments[of].notes.append(record)
                     record.uses += 1
             for key in {key for key, _ in notes.delivered}:
                 self._refer(self._held.get(key), record)
             for place in notes.left:
-                found = recovered.batches.get(place)
-                if found is not None:
-                    self._refer(self._held.get(trace_key(found.batch.trace_id, found.batch.tenant)), record)
+                match = recovered.batches.get(place)
+                if match is not None:
+                    self._refer(self._held.get(trace_key(match.batch.trace_id, match.batch.tenant)), record)
         for record in records:
             self.bytes_held += record.size
             if not record.uses:
@@ -327,7 +327,7 @@ class Journal:
 
     def leaving_receipt(self, place: Place) -> Receipt:
         """Records who has received spans that were recovered and leave at once."""
-        return CountedReceipt(partial(self._left, [self._found_leaving.pop(place)]))
+        return CountedReceipt(partial(self._left, [self._recovered_leaving.pop(place)]))
 
     def receipt(self, trace_id: bytes, tenant: str, already: frozenset[str] = frozenset()) -> Receipt:
         """Records who has received a graded trace; `already`: before a restart.
@@ -344,13 +344,13 @@ class Journal:
             del self._graded[key]
         return _TraceReceipt(self, key, held, already)
 
-    def begin(self, trace: FinishedTrace, *, aside: bool = False) -> None:
+    def begin(self, trace: FinishedTrace, *, in_background: bool = False) -> None:
         """Record that the trace is being graded, in the loop or `aside` of it, in case that crashes."""
-        self._activity.begin(trace_key(trace.trace_id, trace.tenant), aside=aside)
+        self._activity.begin(trace_key(trace.trace_id, trace.tenant), in_background=in_background)
 
-    def end(self, *, aside: bool = False) -> None:
+    def end(self, *, in_background: bool = False) -> None:
         """No trace is being graded there."""
-        self._activity.end(aside=aside)
+        self._activity.end(in_background=in_background)
 
     async def flush(self, deadline: float) -> None:
         """Wait until what was added is on disk, at most until `deadline` on the monotonic clock."""
@@ -472,13 +472,13 @@ class Journal:
                 self._nudge_writer()
 
     def _forget(self, held: _Held) -> None:
-        gone = self._pending.gone
+        removed = self._pending.removed
         for segment, index in zip(held.segments, held.indexes, strict=True):
             if segment.uses > 1:
                 segment.uses -= 1
-                gone.setdefault(segment, []).append(index)
+                removed.setdefault(segment, []).append(index)
                 continue
-            gone.pop(segment, None)
+            removed.pop(segment, None)
             self._sparse.pop(segment, None)
             for record in segment.notes:
                 self._release(record)
@@ -549,12 +549,12 @@ class Journal:
         if pending.verdict_group is not None and pending.verdict_group.uses:
             group = encode_verdict_group(self._next_number, pending.verdicts)
             self._put(changes, pending.verdict_group, group)
-        for segment, indexes in pending.gone.items():
+        for segment, indexes in pending.removed.items():
             record = self._notes_record()
             record.uses += 1
             segment.notes.append(record)
-            segment.gone += indexes
-            pending.notes.gone += [(segment.number, index) for index in indexes]
+            segment.removed += indexes
+            pending.notes.removed += [(segment.number, index) for index in indexes]
             if segment.uses * _SPARSE_PART <= segment.whole:
                 self._sparse[segment] = None
         if pending.notes_record is not None and pending.notes_record.uses:
@@ -582,12 +582,12 @@ class Journal:
         sparse = [segment for segment in islice(self._sparse, _SPARSE_AT_ONCE) if segment.is_written]
 
         def cut() -> list[tuple[_Segment, list[bytes]]]:
-            found = []
+            collected = []
             for segment in sparse:
                 content = self._store.record(Table.SEGMENTS, number_key(segment.number))
                 if content is not None:
-                    found.append((segment, segment_without(content, set(segment.gone))))
-            return found
+                    collected.append((segment, segment_without(content, set(segment.removed))))
+            return collected
 
         for segment in sparse:
             del self._sparse[segment]

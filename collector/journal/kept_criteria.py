@@ -13,7 +13,7 @@ import lmdb
 import orjson
 
 from collector.journal.records import DamagedRecord
-from collector.journal.recovery import inspect_apart
+from collector.journal.recovery import inspect_in_child_process
 from collector.journal.store import Change, JournalStore, ReadOnlyJournal, Table, has_file
 from collector.text_file import KeptFile
 
@@ -21,9 +21,9 @@ MAX_KEPT_BYTES = 8 * 1024 * 1024
 """Of all files together: they share the journal's room with spans."""
 
 
-def kept_files(directory: Path) -> list[KeptFile]:
+def stored_criteria_files(directory: Path) -> list[KeptFile]:
     """What a previous process stored in a journal that is not open; none if it cannot be read. Blocks."""
-    if not has_file(directory) or inspect_apart(directory).damage:
+    if not has_file(directory) or inspect_in_child_process(directory).damage:
         return []  # opening the journal reports what is wrong with it
     try:
         with closing(ReadOnlyJournal(directory)) as journal:
@@ -44,13 +44,13 @@ def keep(files: Sequence[KeptFile], digests: dict[bytes, bytes]) -> list[Change]
     """
     if sum(len(file.content) for file in files) > MAX_KEPT_BYTES:
         files = ()
-    wanted = {sha256(file.path.encode()).digest(): file for file in files}
-    changes = [Change(Table.CRITERIA, key, None) for key in digests if key not in wanted]
-    for key, file in wanted.items():
+    current = {sha256(file.path.encode()).digest(): file for file in files}
+    changes = [Change(Table.CRITERIA, key, None) for key in digests if key not in current]
+    for key, file in current.items():
         if digests.get(key) != _digest(file):
             changes.append(Change(Table.CRITERIA, key, [_encode(file)]))
     digests.clear()
-    digests.update((key, _digest(file)) for key, file in wanted.items())
+    digests.update((key, _digest(file)) for key, file in current.items())
     return changes
 
 

@@ -70,7 +70,7 @@ class JournalledBatch:
 class Notes:
     """Which batches are no longer needed, which have left, and which exporters have received a trace."""
 
-    gone: list[Place] = field(default_factory=list)
+    removed: list[Place] = field(default_factory=list)
     left: list[Place] = field(default_factory=list)
     delivered: list[tuple[bytes, str]] = field(default_factory=list)
 
@@ -150,7 +150,7 @@ def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tupl
             )
 
 
-def segment_without(content: bytes, gone: Collection[int]) -> list[bytes]:
+def segment_without(content: bytes, removed: Collection[int]) -> list[bytes]:
     """The parts of a segment without the batches that are `gone`; the others keep their indexes.
 
     Raises:
@@ -158,7 +158,7 @@ def segment_without(content: bytes, gone: Collection[int]) -> list[bytes]:
     """
     parts: list[bytes] = []
     for index, journalled in decode_segment(content, EnvelopeRegistry()):
-        if index not in gone:
+        if index not in removed:
             parts += encode_entry(
                 request_of([journalled.batch]),
                 arrived_unix_nano=journalled.arrived_unix_nano,
@@ -188,7 +188,7 @@ def decode_pairs(content: bytes, position: int = 0) -> list[tuple[bytes, bytes]]
     Raises:
         DamagedRecord: the content is not of that form.
     """
-    found: list[bytes] = []
+    collected: list[bytes] = []
     while position < len(content):
         if position + _LENGTH.size > len(content):
             raise DamagedRecord("a record of pairs ends before it should")
@@ -196,10 +196,10 @@ def decode_pairs(content: bytes, position: int = 0) -> list[tuple[bytes, bytes]]
         position = start + _LENGTH.unpack_from(content, position)[0]
         if position > len(content):
             raise DamagedRecord("a record of pairs ends before it should")
-        found.append(content[start:position])
-    if len(found) % 2:
+        collected.append(content[start:position])
+    if len(collected) % 2:
         raise DamagedRecord("a record of pairs ends before it should")
-    return list(zip(found[::2], found[1::2], strict=True))
+    return list(zip(collected[::2], collected[1::2], strict=True))
 
 
 def encode_verdict_group(bound: int, pairs: Iterable[bytes]) -> list[bytes]:
@@ -224,8 +224,8 @@ def decode_verdict_group(content: bytes) -> tuple[int, list[tuple[bytes, bytes]]
 def encode_notes(notes: Notes) -> list[bytes]:
     """The parts of a record of notes."""
     return [
-        _PLACES.pack(len(notes.gone), len(notes.left)),
-        *[_PLACE.pack(*place) for place in (*notes.gone, *notes.left)],
+        _PLACES.pack(len(notes.removed), len(notes.left)),
+        *[_PLACE.pack(*place) for place in (*notes.removed, *notes.left)],
         *encode_pairs((key, holder.encode()) for key, holder in notes.delivered),
     ]
 
@@ -237,15 +237,15 @@ def decode_notes(content: bytes) -> Notes:
         DamagedRecord: the content is not of that form.
     """
     try:
-        gone, left = _PLACES.unpack_from(content)
-        end = _PLACES.size + _PLACE.size * (gone + left)
+        removed, left = _PLACES.unpack_from(content)
+        end = _PLACES.size + _PLACE.size * (removed + left)
         if end > len(content):
             raise DamagedRecord("a record of notes is too short")
         places = list(_PLACE.iter_unpack(content[_PLACES.size : end]))
         delivered = [(key, holder.decode()) for key, holder in decode_pairs(content, end)]
     except (struct.error, UnicodeDecodeError) as error:
         raise DamagedRecord(f"a record of notes cannot be read: {error}") from error
-    return Notes(gone=places[:gone], left=places[gone:], delivered=delivered)
+    return Notes(removed=places[:removed], left=places[removed:], delivered=delivered)
 
 
 def finished_record(span_ids: Collection[bytes], latest_end: int) -> bytes:

@@ -103,7 +103,7 @@ def require_whole(directory: Path) -> None:
     """
     if not has_file(directory):
         return
-    if damage := inspect_apart(directory, copies=True).damage:
+    if damage := inspect_in_child_process(directory, copies=True).damage:
         raise _damaged(directory, damage)
     if not take_copy(directory):
         _logger.warning("The journal could not be copied, so its file is used as it is.")
@@ -117,14 +117,16 @@ def _damaged(directory: Path, what: str) -> StartupError:
     )
 
 
-class Inspected(NamedTuple):
+class Inspection(NamedTuple):
     """What a child process read in a journal, and what is damaged; empty: nothing."""
 
     content: dict[str, object]
     damage: str
 
 
-def inspect_apart(directory: Path, salvaged: Path | None = None, *, copies: bool = False) -> Inspected:
+def inspect_in_child_process(
+    directory: Path, salvaged: Path | None = None, *, copies: bool = False
+) -> Inspection:
     """Read a journal in a child process, which writes its spans to the new file `salvaged`, if given.
 
     `copies`: whether a whole journal is copied (`copy_journal`).
@@ -140,15 +142,15 @@ def inspect_apart(directory: Path, salvaged: Path | None = None, *, copies: bool
     except ValueError:
         reported = ended.stderr.decode(errors="replace").strip().splitlines()
         how = f"signal {-ended.returncode}" if ended.returncode < 0 else (reported or ["no output"])[-1]
-        return Inspected({}, f"reading it ended with {how}")
+        return Inspection({}, f"reading it ended with {how}")
     if not content["damaged_records"]:
-        return Inspected(content, "")
-    return Inspected(content, f"{content['damaged_records']} records, first: {content['first_damage']}")
+        return Inspection(content, "")
+    return Inspection(content, f"{content['damaged_records']} records, first: {content['first_damage']}")
 
 
 def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) -> Recovered:
     notes = {_number(key): decode_notes(content) for key, content in store.records(Table.NOTES)}
-    gone = {place for each in notes.values() for place in each.gone}
+    removed = {place for each in notes.values() for place in each.removed}
     deliveries: dict[bytes, set[str]] = {}
     for each in notes.values():
         for key, holder in each.delivered:
@@ -160,13 +162,13 @@ def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) 
         number = _number(number_key)
         segments[number] = len(content)
         for index, journalled in decode_segment(content, envelopes):
-            if (number, index) not in gone:
+            if (number, index) not in removed:
                 batches[number, index] = journalled
                 if journalled.kind is not BatchKind.LATE:
                     newest[trace_key(journalled.batch.trace_id, journalled.batch.tenant)] = number
         if len(segments) % _SEGMENTS_BETWEEN_WORDS == 0:
             _logger.info("Reading the journal.", extra={"batches": len(batches)})
-    named = [number for each in notes.values() for number, _ in (*each.gone, *each.left)]
+    named = [number for each in notes.values() for number, _ in (*each.removed, *each.left)]
     verdict_groups: dict[int, tuple[int, Sequence[bytes]]] = {}
     verdicts: dict[bytes, StoredVerdicts | Additions] = {}
     for number_key, content in store.records(Table.VERDICTS):

@@ -109,10 +109,10 @@ class _Journal:
             raise JournalFailed("the journal is not open")
         try:
             with self._environment.begin() as transaction:
-                found = transaction.get(key, db=self._tables[table])
+                match = transaction.get(key, db=self._tables[table])
         except lmdb.Error as error:
             raise JournalFailed(str(error)) from error
-        return None if found is None else unseal(place_of(table, key), found)
+        return None if match is None else unseal(place_of(table, key), match)
 
     def version(self) -> int | None:
         """The format of the journal; None where nothing was ever written.
@@ -124,9 +124,9 @@ class _Journal:
             return None
         with self._environment.begin() as transaction:
             if Table.ABOUT in self._tables:
-                found = transaction.get(FORMAT_KEY, db=self._tables[Table.ABOUT])
-                if found is not None:
-                    return int(unseal(place_of(Table.ABOUT, FORMAT_KEY), found))
+                match = transaction.get(FORMAT_KEY, db=self._tables[Table.ABOUT])
+                if match is not None:
+                    return int(unseal(place_of(Table.ABOUT, FORMAT_KEY), match))
             if any(transaction.stat(table)["entries"] for table in self._tables.values()):
                 raise DamagedRecord("the version of its format is missing")
         return None
@@ -397,7 +397,7 @@ def _keep_freed_memory() -> None:
 
 def file_system_of(directory: Path) -> str:
     """The type of the file system that a directory is on; empty if unknown."""
-    found, longest = "", -1
+    result, longest = "", -1
     path = str(directory.resolve())
     try:
         with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
@@ -406,7 +406,7 @@ def file_system_of(directory: Path) -> str:
                 mount_point = fields.split()[4].encode().decode("unicode_escape")
                 holds = path == mount_point or path.startswith(mount_point.rstrip("/") + "/")
                 if holds and len(mount_point) >= longest:
-                    found, longest = rest.split()[0], len(mount_point)
+                    result, longest = rest.split()[0], len(mount_point)
     except (OSError, IndexError):
         return ""
-    return found
+    return result

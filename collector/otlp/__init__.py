@@ -10,12 +10,12 @@ from collector.otlp.json_codec import (
     parse_json,
     request_to_json,
 )
-from collector.otlp.json_process import json_to_request_apart
+from collector.otlp.json_process import json_to_request_in_process
 from collector.otlp.status import ErrorStatus, error_status, method_not_allowed, no_such_path, no_such_service
 
 __all__ = [
     "GZIP_MAGIC", "EnvelopeRegistry", "ErrorStatus", "SplitRequest", "error_status", "gzip_compress",
-    "gzip_decompress", "join_spans", "json_to_request", "json_to_request_apart", "logs_json_to_request",
+    "gzip_decompress", "join_spans", "json_to_request", "json_to_request_in_process", "logs_json_to_request",
     "logs_request_to_json", "method_not_allowed", "no_such_path", "no_such_service", "object_to_request",
     "parse_json", "request_to_json", "split_request", "zlib_decompress",
 ]  # fmt: skip

@@ -56,7 +56,7 @@ def parse_json(body: bytes) -> JsonValue:
         try:
             document = orjson.loads(body)
         except orjson.JSONDecodeError:
-            mended = _ESCAPES.sub(lambda found: rb"\ufffd" if found["half"] else found[0], body)
+            mended = _ESCAPES.sub(lambda match: rb"\ufffd" if match["half"] else match[0], body)
             if mended == body:
                 raise
             document = orjson.loads(mended)
@@ -68,9 +68,9 @@ def parse_json(body: bytes) -> JsonValue:
 class _Mismatch(Exception):
     """A value that does not match its field; its path grows from the inside out while it is raised."""
 
-    def __init__(self, expected: str, found: JsonValue) -> None:
+    def __init__(self, expected: str, result: JsonValue) -> None:
         super().__init__(expected)
-        self.problem = f"expected {expected}, found {_kind(found)}"
+        self.problem = f"expected {expected}, found {_kind(result)}"
         self.path: list[str] = []
 
     def __str__(self) -> str:

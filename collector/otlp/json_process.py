@@ -14,7 +14,7 @@ _CONVERTED, _REFUSED = b"+", b"-"
 """The first byte of an answer: the request follows, or why it is invalid."""
 
 
-async def json_to_request_apart(body: bytes) -> bytes:
+async def json_to_request_in_process(body: bytes) -> bytes:
     """As `json_to_request`; starting the process takes some tenths of a second.
 
     The process gets an empty environment and ends with its answer, or when this is cancelled.

@@ -90,9 +90,9 @@ class PageAccess:
 
     def _known(self, authorization: str | None) -> Visitor | None:
         """The visitor with this token; None if it is in several files, since it is ambiguous then."""
-        found = []
+        collected = []
         for visitor, tokens in self._tokens:
             with suppress(Unauthenticated, UnicodeError):
                 tokens.check(authorization)
-                found.append(visitor)
-        return found[0] if len(found) == 1 else None
+                collected.append(visitor)
+        return collected[0] if len(collected) == 1 else None

@@ -80,7 +80,7 @@ class Views:
     def agents(self, request: Request) -> Response:
         """Every agent: its runs, their outcomes, the evaluations in force, what is missing."""
         first, last = self._hours()
-        found = self._queries(request).agents(first)
+        result = self._queries(request).agents(first)
         criteria = self._criteria()
         rows = [
             {
@@ -88,9 +88,9 @@ class Views:
                 "chart": run_bars(agent.hours, _start_of(agent.hours, last), last),
                 "evaluations": len(_in_force(criteria, agent)),
             }
-            for agent in found
+            for agent in result
         ]
-        seen = {agent.name for agent in found}
+        seen = {agent.name for agent in result}
         tenant = _tenant(request)
         silent = [name for name in criteria.exact_names(tenant or "") if name not in seen]
         # Services belong to no tenant in particular: a visitor with a tenant is not shown any.
@@ -128,12 +128,12 @@ class Views:
     def run(self, request: Request) -> Response:
         """The runs of a trace, each with its calls and verdicts."""
         trace_id = request.path_params["trace_id"].lower()
-        found = self._queries(request).runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
-        if not found:
+        result = self._queries(request).runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
+        if not result:
             raise HTTPException(404, "There are no stored runs of this trace.")
         criteria = self._criteria()
         runs = []
-        for summary, line in found:
+        for summary, line in result:
             written = {
                 evaluation.name: (evaluation, _snippet(evaluation.source))
                 for _, evaluation in criteria.sources_for(summary.agent, summary.tenant)
@@ -141,7 +141,7 @@ class Views:
             runs.append((summary, shown_run(line), written))
         link = None if self._trace_link is None else self._trace_link.replace("{trace_id}", quote(trace_id))
         return self._page(
-            request, "run.html", f"Run of {found[0][0].agent}", runs=runs, trace_id=trace_id, link=link
+            request, "run.html", f"Run of {result[0][0].agent}", runs=runs, trace_id=trace_id, link=link
         )
 
     def find(self, request: Request) -> Response:
@@ -168,8 +168,8 @@ class Views:
         counts: dict[tuple[str, str], Counts] = {}
         for run_tenant, agent_name in {(run_tenant, agent_name) for run_tenant, agent_name, _ in applied}:
             for _, evaluation in criteria.sources_for(agent_name, run_tenant):
-                if (found := applied.get((run_tenant, agent_name, evaluation.name))) is not None:
-                    counts.setdefault((evaluation.source, evaluation.name), Counts()).add_all(found)
+                if (result := applied.get((run_tenant, agent_name, evaluation.name))) is not None:
+                    counts.setdefault((evaluation.source, evaluation.name), Counts()).add_all(result)
         groups = [
             (agent, [(one, counts.get((one.source, one.name))) for one in agent.evaluations])
             for agent in shown.agents
@@ -204,8 +204,8 @@ class Views:
 
     def api_run(self, request: Request) -> Response:
         """The lines of the runs of a trace."""
-        found = self._queries(request).runs_of_trace(request.path_params["trace_id"].lower())
-        return JSONResponse({"runs": [line for _, line in found[:_MAX_RUNS_OF_TRACE]]})
+        result = self._queries(request).runs_of_trace(request.path_params["trace_id"].lower())
+        return JSONResponse({"runs": [line for _, line in result[:_MAX_RUNS_OF_TRACE]]})
 
     def error(self, request: Request, error: Exception) -> Response:
         """An error as a page, or as JSON under `/api/`."""
@@ -349,13 +349,13 @@ def content_settings() -> Mapping[str, Sequence[tuple[str, str]]]:
 
     Code is in backticks. Dialects without such settings are missing.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    collected: dict[str, dict[str, list[str]]] = {}
     for framework in supported_frameworks():
         if framework.switch_on != "nothing":
             setting = framework.switch_on.removeprefix(_BY_DEFAULT)
             setting = setting if setting != framework.switch_on else f"switch on {setting}"
-            found.setdefault(framework.dialect, {}).setdefault(setting, []).append(framework.name)
+            collected.setdefault(framework.dialect, {}).setdefault(setting, []).append(framework.name)
     return {
         dialect: [(", ".join(names), setting) for setting, names in by_setting.items()]
-        for dialect, by_setting in found.items()
+        for dialect, by_setting in collected.items()
     }

@@ -19,7 +19,7 @@ BACKED_UP = 0.4
 class ServiceTraces(Protocol):
     """The traces that the service sends to its own listener: they end elsewhere than those of users."""
 
-    def made(self, trace_id: bytes) -> bool:
+    def is_own(self, trace_id: bytes) -> bool:
         """Whether the trace is one of these, and not finished yet."""
         ...
 
@@ -71,7 +71,7 @@ class Delivery:
         spans: list[RawSpan] = []
         leaving: list[SpanBatch] = []
         for batch in batches:
-            if self.service_traces.made(batch.trace_id):
+            if self.service_traces.is_own(batch.trace_id):
                 # Streamed: they stay until their trace is finished, as the copies that are graded.
                 self.withheld_spans += len(batch.spans)
                 self.limiter.release(held_bytes(batch.spans))

@@ -139,7 +139,7 @@ class Finisher:
 
     def _finish(self, trace: FinishedTrace) -> None:
         """Send the trace on its way: at once, unless something has to be waited for."""
-        if self.delivery.service_traces.made(trace.trace_id):
+        if self.delivery.service_traces.is_own(trace.trace_id):
             self.delivery.finish_own(trace)
             return
         if self.delivery.journal is not None:

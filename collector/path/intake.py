@@ -115,4 +115,4 @@ class Intake:
 
     def _waits(self, batch: SpanBatch) -> bool:
         """Whether the spans of `batch` are to wait for their verdict: neither late nor the service's own."""
-        return not (self.buffer.has_finished(batch) or self.delivery.service_traces.made(batch.trace_id))
+        return not (self.buffer.has_finished(batch) or self.delivery.service_traces.is_own(batch.trace_id))

@@ -34,7 +34,7 @@ class Partition:
         self._is_closed = False
         self.read = self.clock.read
         self.reach_end = self.clock.reach_end
-        self.hear = self.clock.hear
+        self.caught_up = self.clock.caught_up
         self.leave_end = self.clock.leave_end
         self.stand_still = self.clock.stand_still
         self.note_horizon = self.buffer.note_horizon

@@ -57,15 +57,15 @@ def build_receivers(
 
     `max_bytes_in_flight` applies where the configuration sets no such limit.
     """
-    found: dict[str, SpanSource] = {}
+    collected: dict[str, SpanSource] = {}
     for name, kind in receiver_types().items():
         if (settings := getattr(config, name)) is not None:
             limit = "max_bytes_in_flight"
             has_limit = limit in type(settings).model_fields and limit not in settings.model_fields_set
             if max_bytes_in_flight is not None and has_limit:
                 settings = settings.model_copy(update={limit: max_bytes_in_flight})
-            found.update(kind.create(settings, consumer, metrics, clock))
-    return found
+            collected.update(kind.create(settings, consumer, metrics, clock))
+    return collected
 
 
 def listening_at(config: BaseModel, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:

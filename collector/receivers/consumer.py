@@ -62,7 +62,7 @@ class PartitionIntake(Protocol):
     def reach_end(self) -> None:
         """The end of the partition was reached."""
 
-    def hear(self) -> None:
+    def caught_up(self) -> None:
         """A poll finished and all its records were passed on; called at least once a second."""
 
     def leave_end(self) -> None:

@@ -11,7 +11,7 @@ from collector.otlp import (
     ErrorStatus,
     gzip_decompress,
     json_to_request,
-    json_to_request_apart,
+    json_to_request_in_process,
     method_not_allowed,
     no_such_path,
 )
@@ -130,7 +130,7 @@ class OtlpHttpReceiver(Receiver):
         async with self._large_json:
             if len(content) <= _HUGE_JSON_BYTES:
                 return await asyncio.to_thread(json_to_request, content)
-            return await json_to_request_apart(content)
+            return await json_to_request_in_process(content)
 
 
 def _misdirected(scope: Scope) -> ErrorStatus | None:

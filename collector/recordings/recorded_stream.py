@@ -115,7 +115,7 @@ class RecordedStream:
                 instance="replay",
                 dialects=self.dialects,
                 prices=self.prices,
-                asks_workers=pool is not None,
+                uses_workers=pool is not None,
             ),
             metrics=self._metrics,
             clock=self._clock,

@@ -1,12 +1,12 @@
 """Stored graded runs and queries over them: SQLite, written outside the loop, bounded in age and size."""
 
 from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
-from collector.store.run_queries import MAX_FOUND, AgentSummary, Counts, RunFilter, RunQueries
+from collector.store.run_queries import MAX_MATCHES, AgentSummary, Counts, RunFilter, RunQueries
 from collector.store.run_store import RunStore
 from collector.store.store_config import StoreConfig, StoreSection
 from collector.store.stored_conversations import StoredConversations
 
 __all__ = [
-    "MAX_FOUND", "AgentSummary", "Counts", "RunDatabase", "RunFilter", "RunQueries", "RunStore",
+    "MAX_MATCHES", "AgentSummary", "Counts", "RunDatabase", "RunFilter", "RunQueries", "RunStore",
     "StoreConfig", "StoreSection", "StoreUnusable", "StoredConversations", "open_store_file",
 ]  # fmt: skip

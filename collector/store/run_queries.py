@@ -10,7 +10,7 @@ from collector.store.run_database import RunDatabase, word_indices
 from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, RUN, TOOL, search_words
 from processors.model import JsonObject, JsonValue, decode_json
 
-MAX_FOUND = 1_000
+MAX_MATCHES = 1_000
 _COLUMNS = (
     "id, time, agent, version, service, tenant, trace, span, conversation, finish_reason, outcome, calls, "
     "failed_calls, seconds, dialect"
@@ -190,18 +190,18 @@ class RunQueries:
 
     def agents(self, since_hour: int = 0) -> list[AgentSummary]:
         """All agents with runs, the most recent first; counts from `since_hour` on."""
-        found: dict[str, AgentSummary] = {}
+        collected: dict[str, AgentSummary] = {}
         with self._database.reading() as connection:
             for agent in self._agents(connection):
                 tail = "ORDER BY id DESC LIMIT 1"
                 last = self._select(connection, "time", "runs", ("agent = ?", agent), tail=tail).fetchone()
                 if last is not None:
-                    found[agent] = AgentSummary(agent, last[0])
+                    collected[agent] = AgentSummary(agent, last[0])
         kinds = ("kind IN (?, ?)", RUN, MISSING)
         for agent, tenant, kind, name, label, hour, count, total in self._sums(
             "agent, tenant, kind, name, label, hour", kinds, ("hour >= ?", since_hour)
         ):
-            summary = found.get(agent)
+            summary = collected.get(agent)
             if summary is None:
                 continue
             if kind == MISSING:
@@ -212,61 +212,61 @@ class RunQueries:
                 summary.tenants.add(tenant)
                 summary.runs.add(label, count, total)
                 summary.hours.setdefault(hour, Counts()).add(label, count, total)
-        return sorted(found.values(), key=lambda agent: -agent.last_milliseconds)
+        return sorted(collected.values(), key=lambda agent: -agent.last_milliseconds)
 
     def evaluations(self, agent: str = "", since_hour: int = 0) -> list[CriterionCounts]:
         """The evaluations of an agent, or of all agents, those with the most failures first."""
-        found: dict[str, CriterionCounts] = {}
+        collected: dict[str, CriterionCounts] = {}
         for name, label, version, hour, count, total in self._hours(EVALUATION, agent, since_hour):
-            criterion = found.setdefault(name, CriterionCounts(name))
+            criterion = collected.setdefault(name, CriterionCounts(name))
             criterion.counts.add(label, count, total)
             criterion.hours.setdefault(hour, Counts()).add(label, count, total)
             criterion.versions.setdefault(version, Counts()).add(label, count, total)
-        return sorted(found.values(), key=lambda of: (-of.counts.outcomes.get("fail", 0), of.name))
+        return sorted(collected.values(), key=lambda of: (-of.counts.outcomes.get("fail", 0), of.name))
 
     def evaluation_counts(self, since_hour: int = 0) -> dict[tuple[str, str, str], Counts]:
         """Results of each evaluation, by tenant, agent and its name."""
-        found: dict[tuple[str, str, str], Counts] = {}
+        collected: dict[tuple[str, str, str], Counts] = {}
         for tenant, agent, name, label, count, total in self._sums(
             "tenant, agent, name, label", ("kind = ?", EVALUATION), ("hour >= ?", since_hour)
         ):
-            found.setdefault((tenant, agent, name), Counts()).add(label, count, total)
-        return found
+            collected.setdefault((tenant, agent, name), Counts()).add(label, count, total)
+        return collected
 
     def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
         """Outcomes of the runs of each version of an agent, the most recent version first."""
-        found: dict[str, Counts] = {}
+        collected: dict[str, Counts] = {}
         last: dict[str, int] = {}
         for _, label, version, hour, count, total in self._hours(RUN, agent, since_hour):
-            found.setdefault(version, Counts()).add(label, count, total)
+            collected.setdefault(version, Counts()).add(label, count, total)
             last[version] = max(last.get(version, 0), hour)
-        return {version: found[version] for version in sorted(found, key=lambda of: -last[of])}
+        return {version: collected[version] for version in sorted(collected, key=lambda of: -last[of])}
 
     def tools(self, agent: str, since_hour: int = 0) -> list[ToolSummary]:
         """The tools that an agent called, most calls first."""
-        found: dict[str, Counts] = {}
+        collected: dict[str, Counts] = {}
         for name, label, _, _, count, total in self._hours(TOOL, agent, since_hour):
-            found.setdefault(name, Counts()).add(label, count, total)
+            collected.setdefault(name, Counts()).add(label, count, total)
         tools = [
             ToolSummary(name, of.count, of.outcomes.get("error", 0), of.total / of.count)
-            for name, of in found.items()
+            for name, of in collected.items()
         ]
         return sorted(tools, key=lambda tool: (-tool.calls, tool.name))
 
     def names(self) -> dict[str, list[str]]:
         """The choices of a search: `agents`, `evaluations` and `tools`."""
-        found: dict[str, list[str]] = {}
+        collected: dict[str, list[str]] = {}
         with self._database.reading() as connection:
-            found["agents"] = self._agents(connection)
+            collected["agents"] = self._agents(connection)
             for key, kind in (("evaluations", EVALUATION), ("tools", TOOL)):
                 tail = "ORDER BY name LIMIT 1000"
                 rows = self._select(connection, "DISTINCT name", "hours", ("kind = ?", kind), tail=tail)
-                found[key] = [name for (name,) in rows]
-        return found
+                collected[key] = [name for (name,) in rows]
+        return collected
 
     def find(self, run_filter: RunFilter, limit: int = 50) -> list[RunSummary]:
         """The runs that match, newest first; at most `limit` and `MAX_FOUND`."""
-        limit = min(limit, MAX_FOUND)
+        limit = min(limit, MAX_MATCHES)
         conditions = list(_conditions(run_filter))
         words = " ".join(f'"{word}"*' for word in search_words(run_filter.text))
         if run_filter.text.strip() and not words:
@@ -300,10 +300,10 @@ class RunQueries:
     def runs_of_trace(self, trace_id: str) -> list[tuple[RunSummary, JsonObject]]:
         """The runs of a trace in the order in which they were graded, each with its line."""
         with self._database.reading() as connection:
-            trace, tail = ("trace = ?", trace_id), f"ORDER BY id LIMIT {MAX_FOUND}"
+            trace, tail = ("trace = ?", trace_id), f"ORDER BY id LIMIT {MAX_MATCHES}"
             rows = self._select(connection, _COLUMNS, "runs", trace, tail=tail).fetchall()
-            found = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
-        return [(summary, line) for summary, line in found if line is not None]
+            collected = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
+        return [(summary, line) for summary, line in collected if line is not None]
 
     def _where(self, *conditions: _Condition) -> tuple[str, list[str | int]]:
         """The visible rows that fulfil all conditions, as SQL and its values."""
@@ -337,13 +337,13 @@ class RunQueries:
         """Agents by name: one step in the index for each, however many runs there are."""
         where, values = self._where(("kind = ?", RUN))
         least = f"SELECT min(agent) FROM hours WHERE {where}"
-        found = connection.execute(
+        result = connection.execute(
             f"WITH RECURSIVE found (agent) AS ({least} UNION ALL "
             f"SELECT ({least} AND agent > found.agent) FROM found "
             "WHERE found.agent IS NOT NULL LIMIT 1000) SELECT agent FROM found WHERE agent IS NOT NULL",
             values * 2,
         )
-        return [agent for (agent,) in found]
+        return [agent for (agent,) in result]
 
 
 def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
@@ -380,8 +380,8 @@ def _summary(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunSummary
 
 
 def _line(connection: sqlite3.Connection, run: int) -> JsonObject | None:
-    found = connection.execute("SELECT line FROM lines WHERE id = ?", (run,)).fetchone()
-    if found is None:
+    result = connection.execute("SELECT line FROM lines WHERE id = ?", (run,)).fetchone()
+    if result is None:
         return None
-    line = decode_json(zlib.decompress(found[0]))
+    line = decode_json(zlib.decompress(result[0]))
     return line if isinstance(line, dict) else None

@@ -45,7 +45,7 @@ class StoredConversations:
     def restore(self, database: RunDatabase) -> None:
         """Restore stored conversations the first time that the store is open; raises `sqlite3.Error`."""
         marks = database.take_marks()
-        if self._is_restored or not self._are_as_graded or not self._conversations.is_wanted:
+        if self._is_restored or not self._are_as_graded or not self._conversations.is_needed:
             return
         self._is_restored = True
         now = self._clock.unix_nano()

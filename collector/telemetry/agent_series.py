@@ -303,9 +303,9 @@ class KnownAgents:
     def agent(self, name: str) -> tuple[AgentSeries, bool]:
         """The series of the agent called `name`, and whether it is new."""
         label = self._names.value(name)
-        found = self.agents.get(label)
-        if found is not None:
-            return found, False
+        match = self.agents.get(label)
+        if match is not None:
+            return match, False
         agent = self.agents[label] = AgentSeries(label)
         return agent, True
 
@@ -319,8 +319,8 @@ class KnownAgents:
             optional = trimmed(
                 (version or "", *(_text(resource.get(name)) for name in self._resource_attributes))
             )
-        found = agent.runs.get(optional)
-        return self._bounded(agent, optional) if found is None else found
+        match = agent.runs.get(optional)
+        return self._bounded(agent, optional) if match is None else match
 
     def plain_series(self, agent: AgentSeries) -> RunSeries:
         """The series of `agent` without optional labels."""
@@ -328,15 +328,15 @@ class KnownAgents:
 
     def evaluation_series(self, runs: RunSeries, name: str, *, in_shadow: bool) -> EvaluationSeries:
         """The series of an evaluation of `runs`."""
-        found = runs.evaluations.get((in_shadow, name))
-        if found is None:
+        result = runs.evaluations.get((in_shadow, name))
+        if result is None:
             results, scores = self._metrics.results, self._metrics.score
             if in_shadow:
                 results, scores = self._metrics.shadow_results, self._metrics.shadow_score
             agent, *optional = runs.labels
-            found = EvaluationSeries(self.new, results, scores, (agent, name, *optional))
-            runs.evaluations[in_shadow, name] = found
-        return found
+            result = EvaluationSeries(self.new, results, scores, (agent, name, *optional))
+            runs.evaluations[in_shadow, name] = result
+        return result
 
     def tool_series(self, agent: AgentSeries, tool: str, status: str) -> Series:
         """The series of calls of `tool` that ended in `status`."""
@@ -349,27 +349,27 @@ class KnownAgents:
             self._tools += len(values) - before
         else:
             label = OVERFLOW
-        found = agent.tools.get((label, status))
-        if found is None:
+        result = agent.tools.get((label, status))
+        if result is None:
             labels = (agent.name, label, status)
-            found = agent.tools[label, status] = Series(self.new, self._metrics.tool_calls, labels)
-        return found
+            result = agent.tools[label, status] = Series(self.new, self._metrics.tool_calls, labels)
+        return result
 
     def class_series(self, series: EvaluationSeries, expected: str, predicted: str) -> Series:
         """The series of results of one evaluation with these classes."""
-        found = series.classes.get((expected, predicted))
-        if found is not None:
-            return found
+        result = series.classes.get((expected, predicted))
+        if result is not None:
+            return result
         classes = OVERFLOW, OVERFLOW
         if self._class_series < MAX_CLASS_SERIES:
             classes = series.class_values.value(expected), series.class_values.value(predicted)
-        found = series.classes.get(classes)
-        if found is None:
+        result = series.classes.get(classes)
+        if result is None:
             agent, name, *optional = series.labels
             labels = (agent, name, *classes, *optional)
-            found = series.classes[classes] = Series(self.new, self._metrics.classifications, labels)
+            result = series.classes[classes] = Series(self.new, self._metrics.classifications, labels)
             self._class_series += 1
-        return found
+        return result
 
     def sweep(self) -> int:
         """Remove idle series, if it is time; the number removed. Call this after a scrape."""
@@ -431,9 +431,9 @@ class KnownAgents:
         bounded = tuple(
             bound.value(value) if value else "" for bound, value in zip(bounds, optional, strict=False)
         )
-        found = agent.runs.get(bounded)
-        if found is not None:
-            return found
+        match = agent.runs.get(bounded)
+        if match is not None:
+            return match
         if bounded and self._label_sets >= MAX_LABEL_SETS:
             bounded = self._overflow
         elif bounded and bounded != self._overflow:

@@ -170,17 +170,17 @@ class ScoreSeries:
                 if result.reason is _NO_CRITERIA:
                     continue
                 self._metrics.not_evaluated.add(1, result.reason.value)
-            found = series.evaluations.get((in_shadow, result.name)) or known.evaluation_series(
+            outcome = series.evaluations.get((in_shadow, result.name)) or known.evaluation_series(
                 series, result.name, in_shadow=in_shadow
             )
             score = None if result.score is None else Exemplar(result.score, run.trace_id, span_id, now)
-            found.count_result(result.outcome, score)
+            outcome.count_result(result.outcome, score)
             if score is not None and not in_shadow:
                 self._count_failures(agent, result)
                 if result.evaluator in _DECLARED_CLASSES:
-                    self._count_classes(found, result)
+                    self._count_classes(outcome, result)
                 elif result.evaluator in _OPEN_CLASSES:
-                    self._count_classes(found, shown.results[place])
+                    self._count_classes(outcome, shown.results[place])
         for (name, ended), count in run.call_counts.items():
             (agent.tools.get((name, ended)) or known.tool_series(agent, name, ended)).count(count)
 

@@ -13,7 +13,7 @@ from collector.workers.protocol import LENGTH, frame
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from collector.workers.worker_process import COMMAND
 from processors.criteria import evaluator_types
-from processors.documents import Problem, ProblemsFound
+from processors.documents import InvalidInput, Problem
 from processors.model import Evaluator, JsonObject, encode_json
 
 LOAD_SECONDS = 15.0
@@ -62,7 +62,7 @@ def load_custom_evaluators(config: WorkersConfig) -> CustomEvaluators:
             place = evaluator.entry_point if evaluator.file is None else evaluator.file
             problems.append(_problem(name, f"cannot be loaded from {place}: {text}"))
     if problems:
-        raise ProblemsFound(problems)
+        raise InvalidInput(problems)
     return CustomEvaluators(config, MappingProxyType(kinds), order)
 
 
@@ -88,7 +88,7 @@ def _order(config: WorkersConfig) -> bytes:
             file = str(evaluator.file.absolute())
             sources[name] = {"file": file, "function": evaluator.function, "code": code}
     if problems:
-        raise ProblemsFound(problems)
+        raise InvalidInput(problems)
     return encode_json(
         {
             "memory_limit_bytes": config.memory_limit_mib * _MEBIBYTE,
@@ -120,7 +120,7 @@ def _loaded(order: bytes, config: WorkersConfig) -> JsonObject:
         text = f"the worker process ended while loading them (memory limit {config.memory_limit_mib} MiB)"
     else:
         return {name: answer.get(name) for name in config.custom_evaluators}
-    raise ProblemsFound([Problem("", 0, _PATH, text)])
+    raise InvalidInput([Problem("", 0, _PATH, text)])
 
 
 def _problem(name: str, message: str) -> Problem:

@@ -9,7 +9,7 @@ from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
 from collector.workers.custom_evaluators import CustomEvaluators
 from collector.workers.pool import WorkerPool
-from collector.workers.worker_evaluations import ask_workers, need_workers, question_run
+from collector.workers.worker_evaluations import needs_workers, query_workers, question_run
 from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.model import AgentRun, EvaluationResult
@@ -48,10 +48,10 @@ class OfflineWorkers:
         self, run: AgentRun, evaluations: Sequence[Evaluation], unix_nano: int
     ) -> Sequence[EvaluationResult]:
         """Grade one run."""
-        if self.pool is None or not need_workers(evaluations):
+        if self.pool is None or not needs_workers(evaluations):
             return evaluate_run(run, evaluations, unix_nano=unix_nano)
         questioned = question_run(run, evaluations, on_skip=lambda skipped: None)
-        answers = self._runner.run(ask_workers(questioned.questions, self.pool))
+        answers = self._runner.run(query_workers(questioned.questions, self.pool))
         return questioned.results(answers, unix_nano)
 
     async def _start(self, pool: WorkerPool) -> None:

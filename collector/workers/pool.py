@@ -86,7 +86,7 @@ class WorkerPool(WorkerLanes):
         for reason in ("timeout", "died"):
             metrics.worker_failures.add(0, reason)
 
-    async def ask(self, evaluator: str, message: bytes) -> Score | NotEvaluated:
+    async def request(self, evaluator: str, message: bytes) -> Score | NotEvaluated:
         """The verdict of a custom evaluator.
 
         Not evaluated if no worker is free within `WAIT_SECONDS` or before the pool is closed, or if the
@@ -136,7 +136,7 @@ class WorkerPool(WorkerLanes):
             if answer.done():
                 continue
             try:
-                reply = await within(self._timeout, worker.ask(question.message), self._clock)
+                reply = await within(self._timeout, worker.request(question.message), self._clock)
             except (TimeoutError, WorkerDied) as error:
                 if isinstance(error, TimeoutError):
                     limit = format_duration(self._timeout)

@@ -137,26 +137,26 @@ def _load_evaluator(name: str, source: Mapping[str, str]) -> LoadedEvaluator:
         BaseException: whatever the code raises while it is loaded.
     """
     module, attribute = _module_of(name, source)
-    found: Any = module
+    result: Any = module
     for step in attribute.split("."):
-        found = getattr(found, step, None)
-    if not callable(found):
+        result = getattr(result, step, None)
+    if not callable(result):
         raise LookupError(f'it has no function or class "{attribute}"')
     code, parameters = source.get("code", ""), list[str]()
     if not code:
         with suppress(OSError, TypeError):  # compiled modules
             code = inspect.getsource(module)
     version = sha256(f"{attribute}\n{code}".encode(errors="replace")).hexdigest()[:12]
-    if inspect.isclass(found):
-        if not callable(getattr(found, "evaluate", None)):
+    if inspect.isclass(result):
+        if not callable(getattr(result, "evaluate", None)):
             raise LookupError(f'the class "{attribute}" has no method "evaluate"')
-        return LoadedEvaluator(_by_instance(found), False, version)
+        return LoadedEvaluator(_by_instance(result), False, version)
     with suppress(TypeError, ValueError):  # callables without a signature
-        parameters = list(inspect.signature(found).parameters)
+        parameters = list(inspect.signature(result).parameters)
     if parameters[:2] == _SUBMISSION_PARAMETERS:
-        return LoadedEvaluator(_by_submission(found), True, version)
+        return LoadedEvaluator(_by_submission(result), True, version)
     return LoadedEvaluator(
-        lambda question: found(question["run"], question["config"], question["criteria"]), False, version
+        lambda question: result(question["run"], question["config"], question["criteria"]), False, version
     )
 
 

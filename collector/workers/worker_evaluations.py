@@ -11,11 +11,11 @@ from typing import NamedTuple
 from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, WorkerFailure, run_text
 from processors.criteria import Evaluation
-from processors.evaluate import Answer, Planned, ask, finish, plan
+from processors.evaluate import Answer, Planned, answer_of, finish, plan
 from processors.model import AgentRun, EvaluationResult, NotEvaluated, RunFacts, SkipReason
 
 
-def need_workers(evaluations: Sequence[Evaluation]) -> bool:
+def needs_workers(evaluations: Sequence[Evaluation]) -> bool:
     """Whether any of `evaluations` is custom."""
     return any(isinstance(evaluation.evaluator, WorkerEvaluator) for evaluation in evaluations)
 
@@ -35,7 +35,7 @@ class QuestionedRun(NamedTuple):
         facts = RunFacts()
         results = []
         for evaluation, known in self.planned:
-            answer = known or answers.get(evaluation.name) or ask(evaluation, self.run, facts)
+            answer = known or answers.get(evaluation.name) or answer_of(evaluation, self.run, facts)
             results.append(finish(evaluation, answer, unix_nano))
         return results
 
@@ -59,7 +59,7 @@ def question_run(
     return QuestionedRun(run, planned, questions)
 
 
-async def ask_workers(questions: Mapping[str, tuple[str, bytes]], pool: WorkerPool) -> dict[str, Answer]:
+async def query_workers(questions: Mapping[str, tuple[str, bytes]], pool: WorkerPool) -> dict[str, Answer]:
     """The answers of `pool` by the name of the evaluation; a failure is a `WorkerFailure`."""
     answers = await asyncio.gather(*[_answer(*question, pool) for question in questions.values()])
     return dict(zip(questions, answers, strict=True))
@@ -67,6 +67,6 @@ async def ask_workers(questions: Mapping[str, tuple[str, bytes]], pool: WorkerPo
 
 async def _answer(evaluator: str, question: bytes, pool: WorkerPool) -> Answer:
     try:
-        return await pool.ask(evaluator, question)
+        return await pool.request(evaluator, question)
     except WorkerFailure as failure:
         return failure

@@ -74,7 +74,7 @@ class WorkerProcess:
         """The id of the process."""
         return self._process.pid
 
-    async def ask(self, message: bytes) -> bytes:
+    async def request(self, message: bytes) -> bytes:
         """Send a message and return the answer to it; raises `WorkerDied`."""
         self.send(message)
         return await self.receive()
@@ -179,7 +179,7 @@ class WorkerLanes:
             worker = None
             try:
                 worker = await WorkerProcess.start(self._command, self._max_reply_bytes)
-                await within(self._load_seconds, worker.ask(self._order), self._clock)
+                await within(self._load_seconds, worker.request(self._order), self._clock)
                 failures = 0
                 await self._work_with(worker)
             except (OSError, WorkerDied):  # a TimeoutError is an OSError

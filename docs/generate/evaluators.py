@@ -16,7 +16,7 @@ from collector.criteria import run_criteria_tests
 from docs.generate.recipes import Recipe, read_recipes
 from processors.annotation import run_from_json, run_to_json
 from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
 from processors.model import Evaluator, EvaluatorExample, GradedRun, JsonObject, JsonValue
 from processors.response_handling import RULES
@@ -140,7 +140,7 @@ def _is_optional(evaluator: type[Evaluator]) -> bool:
     schema = evaluator.Criteria.model_json_schema() if evaluator.Criteria else {}
     try:
         _read(evaluator, f"agents: {{{_AGENT}: {{evaluations: [{{evaluator: {evaluator.id}}}]}}}}")
-    except ProblemsFound:
+    except InvalidInput:
         return False
     return not schema.get("required")
 
@@ -153,7 +153,7 @@ def _section(evaluator: type[Evaluator]) -> str:
     document = _read(evaluator, text)
     problems = run_criteria_tests(document.cases, CriteriaSet(document.agents))
     if problems:
-        raise ProblemsFound(problems)
+        raise InvalidInput(problems)
     settings = "".join(
         _settings(heading, model)
         for heading, model in (("`config`", evaluator.Config), ("`criteria`", evaluator.Criteria))

@@ -127,8 +127,8 @@ class ContentRules:
     def redacted(self, text: str) -> str:
         """`text` without matches."""
         for pattern in self._patterns:
-            found = pattern.replaced(text, REDACTED_TEXT, _MAX_REDACTION_STEPS)
-            text = REDACTED_TEXT if found is None else found
+            result = pattern.replaced(text, REDACTED_TEXT, _MAX_REDACTION_STEPS)
+            text = REDACTED_TEXT if result is None else result
         return text
 
     def call(self, call: ToolCall) -> ToolCall:
@@ -244,15 +244,15 @@ class ContentRules:
     def _shown_envelope(self, envelope: Envelope) -> Envelope:
         """`envelope` without matches; one object for equal bytes, as queues need it."""
         key = envelope.resource, envelope.scope
-        found = self._envelopes.get(key)
-        if found is None:
+        result = self._envelopes.get(key)
+        if result is None:
             if len(self._envelopes) >= _MAX_ENVELOPES:
                 self._envelopes.clear()
             resource = _redacted_message(ResourceSpans(), envelope.resource, self.redacted)
             scope = _redacted_message(ScopeSpans(), envelope.scope, self.redacted)
             is_same = (resource, scope) == key
-            found = self._envelopes[key] = envelope if is_same else Envelope(resource, scope)
-        return found
+            result = self._envelopes[key] = envelope if is_same else Envelope(resource, scope)
+        return result
 
 
 class _Secrets:
@@ -281,14 +281,14 @@ class _Secrets:
     @late
     def _all(self) -> frozenset[str] | None:
         """The matches in all content of the run; None where there are too many."""
-        found: set[str] = set()
+        collected: set[str] = set()
         for text in self._texts():
             for pattern in self._patterns:
                 for match in pattern.matches(text):
-                    found.add(match[0] or "")
-                    if len(found) > _MAX_SECRETS:
+                    collected.add(match[0] or "")
+                    if len(collected) > _MAX_SECRETS:
                         return None
-        return frozenset(found)
+        return frozenset(collected)
 
     def _texts(self) -> Iterator[str]:
         run = self._run

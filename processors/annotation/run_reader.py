@@ -208,16 +208,16 @@ def _value(
     decode: Callable[[JsonValue], DecodedValue],
 ) -> DecodedValue:
     if value is UNSET:
-        found = decode(text)._replace(text=text) if isinstance(text, str) else ABSENT
+        result = decode(text)._replace(text=text) if isinstance(text, str) else ABSENT
     elif text is not UNSET:
-        found = DecodedValue(value, text, _PRESENT)
+        result = DecodedValue(value, text, _PRESENT)
     elif state is _ABSENT:
         return ABSENT
     else:
-        found = decode(value)
+        result = decode(value)
         if isinstance(value, str):  # a text stays as it was carried, JSON of a text as well
-            found = found._replace(text=value)
-    return found._replace(state=state or found.state)
+            result = result._replace(text=value)
+    return result._replace(state=state or result.state)
 
 
 def _error(error: Error | str | None) -> ToolError | None:

@@ -36,8 +36,8 @@ from processors.model import (
     JsonObject,
     NotEvaluated,
     ToolCall,
-    hides_member,
-    holds_mask,
+    contains_mask,
+    has_masked_key,
     late,
     may_be_masked,
 )
@@ -351,9 +351,9 @@ class CallConstraints:
             broken, may_break = self._broken(demand, activations, targets)
             if demand.backward and demand.reach != "any" and any(event.held_back for event in targets):
                 # What waits or was refused guards nothing that was done, only what waits as well.
-                made = [event for event in activations if not event.held_back]
+                executed = [event for event in activations if not event.held_back]
                 done = [event for event in targets if not event.held_back]
-                unguarded, may_lack = self._broken(demand, made, done)
+                unguarded, may_lack = self._broken(demand, executed, done)
                 broken = sorted({*broken, *unguarded}, key=lambda event: event.at)
                 may_break = may_break or may_lack
             if broken and not finding.unmet:
@@ -446,7 +446,7 @@ class _Sequence:
         self._budget = MAX_MATCHED_CHARACTERS
         self._events_left = most_events
         self._numbers: dict[int, int] = {}
-        self._found: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
+        self._events: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
 
     @late
     def _steps(self) -> list[tuple[int, bool]]:
@@ -488,10 +488,10 @@ class _Sequence:
 
     def events(self, kind: CallCondition, paths: tuple[JsonPath, ...] = ()) -> list[_Event]:
         """The calls of a kind, in order; those that may be of it, with arguments that are not known, too."""
-        events = self._found.get((id(kind), paths))
+        events = self._events.get((id(kind), paths))
         if events is not None:
             return events
-        events = self._found[id(kind), paths] = []
+        events = self._events[id(kind), paths] = []
         names = {name for name in self._names if name in kind.tools}
         for at, call, (step, alone) in zip(self._places, self._calls, self._steps, strict=True):
             if call.name not in names:
@@ -677,8 +677,8 @@ def _key(arguments: JsonObject | None, paths: tuple[JsonPath, ...]) -> Any:
     for path in paths:
         values = path.values(arguments)
         if not values:
-            return _UNKNOWN if hides_member(arguments) else _NONE
-        if any(map(holds_mask, values)):
+            return _UNKNOWN if has_masked_key(arguments) else _NONE
+        if any(map(contains_mask, values)):
             return _UNKNOWN
         keys.append(equality_key(values))
     return tuple(keys)

@@ -210,13 +210,13 @@ def _status_codes(result: JsonObject) -> list[int]:
     return [code for code in codes if isinstance(code, int) and not isinstance(code, bool)]
 
 
-_TELLING_MEMBERS = frozenset(
+_DISTINCTIVE_MEMBERS = frozenset(
     {"error", "errors", "exception", "success", "ok", "isError", "is_error", *_STATUS_MEMBERS}
 )
 
 
 def _is_error_object(result: JsonObject) -> bool:
-    if _TELLING_MEMBERS.isdisjoint(result):
+    if _DISTINCTIVE_MEMBERS.isdisjoint(result):
         return False
     get = result.get
     if get("error") or get("errors") or get("exception"):

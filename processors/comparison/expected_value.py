@@ -55,9 +55,9 @@ class Matcher:
 def _regex(argument: JsonValue) -> Matcher:
     if not isinstance(argument, str):
         raise ValueError("expected a regular expression")
-    is_found = compile_linear(argument).is_found
+    has_match = compile_linear(argument).has_match
     return Matcher(
-        lambda value: is_found(value) if isinstance(value, str) else False, reads_text=True, reads_masks=True
+        lambda value: has_match(value) if isinstance(value, str) else False, reads_text=True, reads_masks=True
     )
 
 

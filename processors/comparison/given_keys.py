@@ -24,8 +24,8 @@ class OneKeyCriteria(EvaluatorModel):
     def _one_key_is_given(self) -> Self:
         given = _given(self)
         if len(given) != 1:
-            found = f"found {' and '.join(given)}" if given else "found none of them"
-            raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}; {found}")
+            result = f"found {' and '.join(given)}" if given else "found none of them"
+            raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}; {result}")
         return self
 
 

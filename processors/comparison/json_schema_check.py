@@ -13,7 +13,7 @@ from functools import lru_cache
 import re2
 
 from processors.comparison.value_equality import equality_key, known_equality
-from processors.model import JsonObject, JsonValue, has_mask, hides_member, holds_mask
+from processors.model import JsonObject, JsonValue, contains_mask, has_mask, has_masked_key
 
 MAX_STEPS = 10_000
 """Pairs of a value and a schema that are visited in one check; a step costs about two microseconds."""
@@ -152,7 +152,7 @@ class _Check:
     def _check_array(self, value: list[JsonValue], schema: JsonObject, path: str, depth: int) -> None:
         self._check_size(len(value), schema, "Items", "entries", path)
         if schema.get("uniqueItems") is True:
-            known = [equality_key(item) for item in value if not holds_mask(item)]
+            known = [equality_key(item) for item in value if not contains_mask(item)]
             is_unique = False if len({*known}) < len(known) else None if len(known) < len(value) else True
             self._require(is_unique, path, "an entry is repeated")
         items = schema.get("items")
@@ -177,7 +177,7 @@ class _Check:
             self._spend(len(required) // _COMPARISONS_OF_A_STEP)
         for name in required if isinstance(required, list) else ():
             if isinstance(name, str) and name not in value:
-                self._require(None if hides_member(value) else False, _join(path, name), "missing")
+                self._require(None if has_masked_key(value) else False, _join(path, name), "missing")
         self._check_dependencies(value, schema, path, depth)
         properties = schema.get("properties")
         patterns = schema.get("patternProperties")
@@ -210,7 +210,7 @@ class _Check:
             if name in value and isinstance(needed, list):
                 for other in needed:
                     if isinstance(other, str) and other not in value:
-                        is_there = None if hides_member(value) else False
+                        is_there = None if has_masked_key(value) else False
                         self._require(is_there, _join(path, other), f"missing, required with {name}")
         schemas = schema.get("dependentSchemas")
         for name, inner in schemas.items() if isinstance(schemas, dict) else ():

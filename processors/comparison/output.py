@@ -19,7 +19,7 @@ from processors.model import (
     NotEvaluated,
     ValueState,
     has_mask,
-    hides_member,
+    has_masked_key,
     parse_json,
 )
 
@@ -75,7 +75,7 @@ class OutputPath:
                     raise OutputPathError(
                         f'no "{self.text}": expected an object with "{step}", found {kind_of(value)}'
                     )
-                if step not in value and hides_member(value):
+                if step not in value and has_masked_key(value):
                     return next(filter(has_mask, value))
                 if step not in value:
                     raise OutputPathError(f'no "{self.text}": there is no key "{step}"')

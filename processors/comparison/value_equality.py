@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from processors.model import JsonValue, hides_member, may_equal
+from processors.model import JsonValue, has_masked_key, may_equal
 
 
 def equal_values(left: JsonValue, right: JsonValue) -> bool:
@@ -39,7 +39,7 @@ def known_equality(left: JsonValue, right: JsonValue) -> bool | None:
 
 def _may_be_equal(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
-        if hides_member(left) or hides_member(right):
+        if has_masked_key(left) or has_masked_key(right):
             return True
         return left.keys() == right.keys() and all(
             _may_be_equal(value, right[key]) for key, value in left.items()

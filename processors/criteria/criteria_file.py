@@ -22,10 +22,10 @@ from processors.criteria.criteria_template import CriteriaTemplate, has_referenc
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import selector_of, when_problems
 from processors.documents import (
+    InvalidInput,
     LocatedYaml,
     Path,
     Problem,
-    ProblemsFound,
     did_you_mean,
     expand,
     model_problems,
@@ -115,7 +115,7 @@ def read_criteria(
     """
     try:
         source = read_yaml(text, file, partial(expand, environment=environment, dollars="criteria"))
-    except ProblemsFound as error:
+    except InvalidInput as error:
         document = CriteriaDocument(problems=error.problems)
     else:
         if _is_schema(source.value):
@@ -123,7 +123,7 @@ def read_criteria(
         else:
             document = _Reader(source, evaluator_types() if evaluators is None else evaluators).read()
     if strict and document.problems:
-        raise ProblemsFound(document.problems)
+        raise InvalidInput(document.problems)
     return document
 
 
@@ -282,7 +282,9 @@ class _Reader:
         if parsed is None:
             return None
         if parsed.scope is Scope.CONVERSATION and not looks_at_calls_alone(kind):
-            able = ", ".join(name for name, found in self._evaluators.items() if looks_at_calls_alone(found))
+            able = ", ".join(
+                name for name, result in self._evaluators.items() if looks_at_calls_alone(result)
+            )
             message = (
                 f"{kind.id} looks at more than calls, and cannot grade a conversation; these can: {able}"
             )
@@ -362,7 +364,7 @@ def is_schema(content: bytes) -> bool:
         return False
     try:
         return _is_schema(read_yaml(content.decode("utf-8-sig"), "").value)
-    except (ProblemsFound, UnicodeDecodeError):
+    except (InvalidInput, UnicodeDecodeError):
         return False
 
 

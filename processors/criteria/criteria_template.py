@@ -14,7 +14,7 @@ from processors.comparison import (
     is_matcher,
     unknown_input,
 )
-from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated, holds_mask
+from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated, contains_mask
 
 _MAX_REMEMBERED = 64
 
@@ -51,7 +51,7 @@ class CriteriaTemplate:
                 return NotEvaluated.not_applicable(
                     f'`$input`: the input of the run has nothing at "{path.text}"'
                 )
-            if holds_mask(picked[0]):
+            if contains_mask(picked[0]):
                 return NotEvaluated.not_captured(f'`$input`: redaction masked the input at "{path.text}"')
             values[path.text] = picked[0]
         key = tuple(equality_key(value) for value in values.values())

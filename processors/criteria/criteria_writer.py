@@ -106,11 +106,11 @@ def _scalar(value: str | int | float | bool | None) -> str:
     return "".join(character if character.isprintable() else _code(character) for character in quoted)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    dollars, env = found.groups()
+def _escaped(result: re.Match[str]) -> str:
+    dollars, env = result.groups()
     if len(dollars) % 2 == 0:
         raise ValueError(f'a criteria file cannot express the text "{dollars}{{"')
-    return f"${found.group()}" if env else found.group()
+    return f"${result.group()}" if env else result.group()
 
 
 def _code(character: str) -> str:

@@ -11,11 +11,27 @@ from processors.documents.models import (
     validated,
     without_user_info,
 )
-from processors.documents.problems import Path, Problem, ProblemsFound, did_you_mean, path_text
+from processors.documents.problems import InvalidInput, Path, Problem, did_you_mean, path_text
 from processors.documents.yaml import LocatedYaml, Place, expand, plain_scalar, read_yaml
 
 __all__ = [
-    "MASK", "EvaluatorModel", "ExpectedJson", "ExpectedObject", "LocatedYaml", "Path", "Place", "Problem",
-    "ProblemsFound", "StrictModel", "did_you_mean", "expand", "model_problems", "path_text", "plain_scalar",
-    "read_yaml", "second_spelling", "validated", "without_user_info",
+    "MASK",
+    "EvaluatorModel",
+    "ExpectedJson",
+    "ExpectedObject",
+    "InvalidInput",
+    "LocatedYaml",
+    "Path",
+    "Place",
+    "Problem",
+    "StrictModel",
+    "did_you_mean",
+    "expand",
+    "model_problems",
+    "path_text",
+    "plain_scalar",
+    "read_yaml",
+    "second_spelling",
+    "validated",
+    "without_user_info",
 ]  # fmt: skip

@@ -111,19 +111,19 @@ def validated(
     `path` is where `value` stands in `document`; validators get `context`. True and false are no numbers,
     other than for Pydantic.
     """
-    found: list[Problem] = []
+    result: list[Problem] = []
     content = None
     try:
         content = model.model_validate(value, context=context)
     except ValidationError as error:
-        found = model_problems(error, model, document, path)
-    known = {problem.path for problem in found}
+        result = model_problems(error, model, document, path)
+    known = {problem.path for problem in result}
     for place, boolean in _booleans_as_numbers(value, [model], ()):
         problem = document.problem((*path, *place), f"expected a number; found {str(boolean).lower()}")
         if problem.path not in known:
-            found.append(problem)
-    problems += sorted(found, key=lambda problem: problem.line)
-    return None if found else content
+            result.append(problem)
+    problems += sorted(result, key=lambda problem: problem.line)
+    return None if result else content
 
 
 def model_problems(
@@ -133,12 +133,12 @@ def model_problems(
 
     `model` is what was validated; `path` is where its value stands in `document`.
     """
-    found: dict[Path, list[ErrorDetails]] = {}
+    collected: dict[Path, list[ErrorDetails]] = {}
     for details in error.errors(include_url=False):
-        found.setdefault(_path_as_written(document, path, details), []).append(details)
+        collected.setdefault(_path_as_written(document, path, details), []).append(details)
     problems = []
-    for place, several in found.items():
-        has_inner = any(other != place and other[: len(place)] == place for other in found)
+    for place, several in collected.items():
+        has_inner = any(other != place and other[: len(place)] == place for other in collected)
         if _is_about_variants(several):
             if not has_inner:
                 expected = " or ".join(dict.fromkeys(_expected(details) or "" for details in several))
@@ -194,9 +194,9 @@ def _problem(document: LocatedYaml, place: Path, details: ErrorDetails, model: t
         return document.problem(place, f"missing key {_quoted(str(context['discriminator']))}")
     if kind == "union_tag_invalid":  # the key that decides what else an object contains
         key, tag = str(context["discriminator"]).strip("'"), str(context["tag"])
-        found = value.get(key, tag) if isinstance(value, Mapping) else tag
+        result = value.get(key, tag) if isinstance(value, Mapping) else tag
         tags = str(context["expected_tags"])
-        message = f"expected one of {_quoted(tags)}; found {_described(document, (*place, key), found)}"
+        message = f"expected one of {_quoted(tags)}; found {_described(document, (*place, key), result)}"
         return document.problem((*place, key), message + did_you_mean(tag, _words(tags)))
     expected = _expected(details)
     if expected:
@@ -272,7 +272,7 @@ def _spellings(step: str | int) -> tuple[str | int, ...]:
     """A step of a Pydantic location as the user may have written it, camelCase first."""
     if isinstance(step, int):
         return (step,)
-    return step, to_camel(step), re.sub(r"(?<=[a-z0-9])[A-Z]", lambda found: "_" + found[0].lower(), step)
+    return step, to_camel(step), re.sub(r"(?<=[a-z0-9])[A-Z]", lambda match: "_" + match[0].lower(), step)
 
 
 def _keys_at(model: type[BaseModel], location: Iterable[str | int]) -> set[str]:
@@ -315,14 +315,14 @@ def _inner(kinds: list[Any], step: str | int) -> list[Any]:
 
 def _variants(kinds: Iterable[Any]) -> list[Any]:
     """`kinds` without annotations, and of each union its members."""
-    found: list[Any] = []
+    collected: list[Any] = []
     for kind in kinds:
         origin = get_origin(kind)
         if origin is Annotated:
-            found += _variants(get_args(kind)[:1])
+            collected += _variants(get_args(kind)[:1])
         else:
-            found += _variants(get_args(kind)) if origin in (Union, types.UnionType) else [kind]
-    return found
+            collected += _variants(get_args(kind)) if origin in (Union, types.UnionType) else [kind]
+    return collected
 
 
 def _is_model(kind: Any) -> bool:

@@ -30,7 +30,7 @@ class Problem:
         return " ".join(text.splitlines())
 
 
-class ProblemsFound(Exception):
+class InvalidInput(Exception):
     """A file cannot be used; `problems` holds every mistake in it, in the order of the file.
 
     The text of the exception is one line for each problem.

@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 
 import yaml
 
-from processors.documents.problems import Path, Problem, ProblemsFound, path_text
+from processors.documents.problems import InvalidInput, Path, Problem, path_text
 from processors.model import JsonObject, JsonValue
 
 MAX_DEPTH = 100
@@ -94,13 +94,13 @@ class LocatedYaml:
         """The value of the document."""
         return self.place.value
 
-    def all_problems(self, found: Iterable[Problem]) -> list[Problem]:
+    def all_problems(self, collected: Iterable[Problem]) -> list[Problem]:
         """`problems` and those `found` in the content, in the order of the file, each once.
 
         Where reading already found a mistake, problems with the value left in its place are dropped.
         """
         known = {(problem.line, problem.path) for problem in self.problems}
-        others = [problem for problem in found if (problem.line, problem.path) not in known]
+        others = [problem for problem in collected if (problem.line, problem.path) not in known]
         return sorted(dict.fromkeys([*self.problems, *others]), key=lambda problem: problem.line)
 
     def problem(self, path: Path, message: str) -> Problem:
@@ -140,14 +140,14 @@ class LocatedYaml:
 
 def _first_paths(root: Place) -> dict[int, Path]:
     """The path at which each node below `root` stands first, by the node's identity."""
-    found: dict[int, Path] = {}
+    collected: dict[int, Path] = {}
     waiting: list[tuple[Path, Place]] = [((), root)]
     while waiting:
         path, place = waiting.pop()
-        if id(place) not in found:
-            found[id(place)] = path
+        if id(place) not in collected:
+            collected[id(place)] = path
             waiting += [((*path, step), inner) for step, inner in [*place.children.items()][::-1]]
-    return found
+    return collected
 
 
 def _references(place: Place, within: Path, path: Path) -> Iterator[tuple[Path, Place]]:
@@ -183,12 +183,12 @@ def expand(text: str, environment: Mapping[str, str], dollars: Dollars) -> Expan
     expanded = shown = ""
     position = references = 0
     for match in matches:
-        found = value = label = match.group()
-        if found.startswith("$$"):
-            if dollars == "service" or found == "$${":
-                value = label = found[1:]
-        elif dollars == "service" or found.startswith("${env:"):
-            name, value = _variable(found, match.group(1), environment)
+        result = value = label = match.group()
+        if result.startswith("$$"):
+            if dollars == "service" or result == "$${":
+                value = label = result[1:]
+        elif dollars == "service" or result.startswith("${env:"):
+            name, value = _variable(result, match.group(1), environment)
             label = f"${{env:{name}}}"
             references += 1
         plain = text[position : match.start()]
@@ -201,10 +201,10 @@ def expand(text: str, environment: Mapping[str, str], dollars: Dollars) -> Expan
     )
 
 
-def _variable(found: str, inner: str, environment: Mapping[str, str]) -> tuple[str, str]:
+def _variable(result: str, inner: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """The name and the value of the variable in the reference `found`, which has `inner` in its braces."""
     reference = _VARIABLE.match(inner)
-    if reference is None or not found.endswith("}"):
+    if reference is None or not result.endswith("}"):
         raise ValueError('cannot read a reference: expected "${env:NAME}" or "${env:NAME:-default}"')
     name, default = reference.group(1, 2)
     value = environment.get(name, default)
@@ -264,11 +264,11 @@ def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = 
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ProblemsFound([Problem(file, 0, "", "not valid UTF-8")]) from None
+        raise InvalidInput([Problem(file, 0, "", "not valid UTF-8")]) from None
     forbidden = _NOT_PRINTABLE.search(text)
     if forbidden is not None:
         line = text.count("\n", 0, forbidden.start()) + 1
-        raise ProblemsFound(
+        raise InvalidInput(
             [Problem(file, line, "", f"character {forbidden.group()!r} is not allowed in YAML")]
         )
     reader = _Reader(file, expand or Expansion)
@@ -281,7 +281,7 @@ def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = 
         problem = Problem(file, line, "", f"not valid YAML: {what}{_syntax_hint(text, line)}")
     except yaml.YAMLError as error:
         problem = Problem(file, 0, "", f"not valid YAML: {error}")
-    raise ProblemsFound([*reader.problems, problem])
+    raise InvalidInput([*reader.problems, problem])
 
 
 class _Reader:
@@ -316,7 +316,7 @@ class _Reader:
 
     def _stop(self, event: yaml.Event, message: str) -> NoReturn:
         self._problem(event, message)
-        raise ProblemsFound(self.problems)
+        raise InvalidInput(self.problems)
 
     def _place(self, event: yaml.Event) -> Place:
         if isinstance(event, yaml.AliasEvent):

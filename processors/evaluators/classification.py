@@ -36,8 +36,8 @@ from processors.model import (
     NotEvaluated,
     RunFacts,
     Score,
+    contains_mask,
     has_mask,
-    holds_mask,
     is_digest,
     parse_json,
 )
@@ -278,7 +278,7 @@ class PrecisionRecallFscore(Evaluator):
         value = self._path.resolve(output)
         if is_too_large(value):
             return NotEvaluated.over_limit("output: too large to be compared")
-        if holds_mask(value):
+        if contains_mask(value):
             return MASKED_OUTPUT
         metrics = self._metrics(_labels(value))
         details: JsonObject = dict(zip(_METRICS, metrics, strict=True))

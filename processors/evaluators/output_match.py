@@ -52,7 +52,7 @@ from processors.model import (
     Score,
     contains_text,
     has_mask,
-    hides_member,
+    has_masked_key,
     is_digest,
     known_parts,
     same_text,
@@ -364,7 +364,7 @@ def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluate
     if len(output) > MAX_SEARCHED_CHARACTERS:
         text = f"output: more than {MAX_SEARCHED_CHARACTERS} characters"
         return NotEvaluated.over_limit(text)
-    if pattern.is_found(output) is None:
+    if pattern.has_match(output) is None:
         return MASKED_OUTPUT
     matches = pattern.all_matches(output)
     if matches == []:
@@ -525,7 +525,7 @@ class _ExtractedText:
             submission = self._extraction.text(run, turn)
             if isinstance(submission, NotEvaluated):
                 return submission
-            verdict = judge(submission) if submission else (False, _nothing_found(run, turn))
+            verdict = judge(submission) if submission else (False, _no_match(run, turn))
             if isinstance(verdict, NotEvaluated):
                 return verdict
             passed, rationale = verdict
@@ -538,7 +538,7 @@ class _ExtractedText:
         return Score(sum(passes) / len(passes), details, (rationale,))
 
 
-def _nothing_found(run: AgentRun, turn: int | None) -> str:
+def _no_match(run: AgentRun, turn: int | None) -> str:
     messages = any(turn is None or message.turn == turn for message in run.messages)
     if messages or (turn is None and run.calls):
         return "Empty submission - extractor found no content"
@@ -563,7 +563,7 @@ def _matches(truth: str) -> _Judge:
     def judge(text: str) -> tuple[bool, str] | NotEvaluated:
         if len(text) > MAX_SEARCHED_CHARACTERS:
             return NotEvaluated.over_limit(f"the text has more than {MAX_SEARCHED_CHARACTERS} characters")
-        return _judged("Regex match", pattern.is_found(text))
+        return _judged("Regex match", pattern.has_match(text))
 
     return judge
 
@@ -714,7 +714,7 @@ class _LeafSimilarity:
             return 0.0
         if isinstance(expected, dict):
             known = actual if isinstance(actual, dict) else {}
-            self.is_masked = self.is_masked or (hides_member(known) and not expected.keys() <= known.keys())
+            self.is_masked = self.is_masked or (has_masked_key(known) and not expected.keys() <= known.keys())
             return sum((self.met(value, known[key]) for key, value in expected.items() if key in known), 0.0)
         if isinstance(expected, list):
             return sum(map(self.met, expected, actual), 0.0) if isinstance(actual, list) else 0.0

@@ -36,7 +36,7 @@ from processors.model import (
     ToolCall,
     canonical_tool_name,
     canonical_tool_names,
-    holds_mask,
+    contains_mask,
     may_be_masked,
 )
 
@@ -376,7 +376,7 @@ def _by_arguments(
             unread.append(call)
             continue
         arguments = identifying(arguments)
-        if may_be_masked(call.arguments_text) and holds_mask(arguments):
+        if may_be_masked(call.arguments_text) and contains_mask(arguments):
             masked.append((call, arguments))
         else:
             # A single call is compared with none.

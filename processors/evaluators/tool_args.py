@@ -46,9 +46,9 @@ from processors.model import (
     ToolCall,
     ValueState,
     canonical_tool_name,
+    contains_mask,
     has_mask,
-    hides_member,
-    holds_mask,
+    has_masked_key,
     may_be_masked,
 )
 from processors.response_handling import Evidence, EvidenceTooLargeError
@@ -317,7 +317,7 @@ class ToolArgsFlow(Evaluator):
         where = f"call {position + 1}, {call.name}.{flow.argument.text}"
         values = flow.argument.values(arguments)
         if not values:
-            if hides_member(arguments):
+            if has_masked_key(arguments):
                 return unknown_arguments(call)
             if flow.written.required:
                 checks.checked += 1
@@ -334,7 +334,7 @@ class ToolArgsFlow(Evaluator):
             verdicts = {self._equal(value, other) for other in returned}
             if True in verdicts:
                 continue
-            if None in verdicts or holds_mask(value):
+            if None in verdicts or contains_mask(value):
                 return unknown_arguments(call)
             if unknown is not None:
                 return unknown_result(unknown)
@@ -495,7 +495,7 @@ class ToolArgsGrounded(Evaluator):
         evidence = Evidence()
         evidence.add(self._constants)
         is_input_known = run.input_state is ValueState.PRESENT
-        is_masked = is_input_known and holds_mask(run.input)
+        is_masked = is_input_known and contains_mask(run.input)
         if is_input_known:
             evidence.add(run.input, is_told=True)
         # Tool messages of earlier turns show results that were there before this run.
@@ -553,7 +553,7 @@ def _result_of(call: ToolCall) -> tuple[_Result | None, bool]:
     if text is None or is_oversized(text):
         return None, call.error is not None or not call.executed
     value = comparable_result_value(call, text)
-    return _Result(value), not (may_be_masked(text) and holds_mask(value))
+    return _Result(value), not (may_be_masked(text) and contains_mask(value))
 
 
 def _choices(run: AgentRun, call: ToolCall) -> set[object]:

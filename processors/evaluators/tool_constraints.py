@@ -170,8 +170,8 @@ class ToolConstraint(EvaluatorModel):
     def _is_one_template(self) -> "ToolConstraint":
         given = [name for name in _TEMPLATES if getattr(self, name) is not None]
         if len(given) != 1:
-            found = f"; found {' and '.join(given)}" if given else ""
-            raise ValueError(f"expected exactly one template, such as response or absence{found}")
+            result = f"; found {' and '.join(given)}" if given else ""
+            raise ValueError(f"expected exactly one template, such as response or absence{result}")
         template = given[0]
         if self.same is not None and template not in RELATIONS:
             raise ValueError(f"same: {template} relates no call to another one")

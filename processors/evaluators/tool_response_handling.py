@@ -324,19 +324,19 @@ def _text(value: JsonValue, state: ValueState) -> str | None:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _grouped(wanted: frozenset[str], applicable: frozenset[str]) -> list[str]:
-    """The wanted rules that do not apply; where no part of one applies, its id alone."""
-    if wanted <= applicable:
+def _grouped(selected: frozenset[str], applicable: frozenset[str]) -> list[str]:
+    """The selected rules that do not apply; where no part of one applies, its id alone."""
+    if selected <= applicable:
         return []
     groups: dict[str, list[str]] = {}
     for rule in RULE_IDS:
-        if rule in wanted:
+        if rule in selected:
             groups.setdefault(group_of(rule), []).append(rule)
-    found: list[str] = []
+    collected: list[str] = []
     for group, parts in groups.items():
         missing = [part for part in parts if part not in applicable]
-        found.extend([group] if len(missing) == len(parts) else missing)
-    return found
+        collected.extend([group] if len(missing) == len(parts) else missing)
+    return collected
 
 
 def _without_result(call: ToolCall) -> ToolCall:

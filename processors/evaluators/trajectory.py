@@ -57,7 +57,7 @@ from processors.model import (
     ToolKeys,
     canonical_tool_name,
     has_mask,
-    hides_member,
+    has_masked_key,
 )
 
 _SHOWN_CALLS = 20
@@ -381,7 +381,7 @@ class _Trajectory(Evaluator):
                 continue
             free.remove(refused)
             call = calls[refused]
-            place = next(number for number, made in enumerate(run.calls, 1) if made is call)
+            place = next(number for number, other in enumerate(run.calls, 1) if other is call)
             lines.append(f"call {place}, {call.name}: {self._refusal(key, call)}")
         return lines
 
@@ -672,7 +672,7 @@ def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
             _fits_deep(expected[name], actual[name])
             if name in actual
             else None
-            if hides_member(actual)
+            if has_masked_key(actual)
             else False
             for name in nested
         )

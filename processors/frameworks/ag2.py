@@ -16,7 +16,7 @@ _TYPE = "ag2.span.type"
 DIALECT = Dialect("ag2", (_TYPE,), role=by_signs(Sign(SpanRole.OTHER, values=((_TYPE, "agent"),))), rank=20)
 
 
-def _join_turns(trace: Trace, found: Outline) -> Outline:
+def _join_turns(trace: Trace, outline: Outline) -> Outline:
     """The runs, with the turns of one agent between which only its calls were executed joined to one run.
 
     The calls belong to the run that requested them; a turn that did nothing but execute calls is no run.
@@ -24,7 +24,7 @@ def _join_turns(trace: Trace, found: Outline) -> Outline:
     turn, since that one has the answer.
     """
     siblings: dict[bytes, list[RunScope]] = {}
-    for scope in sorted(found.runs, key=lambda scope: scope.carrier):
+    for scope in sorted(outline.runs, key=lambda scope: scope.carrier):
         parent = trace.tree.parent_ids[scope.carrier]
         is_turn = trace.tree.views[scope.carrier].attributes.get(_TYPE) == "agent"
         if scope.kind is CarrierKind.AGENT and parent and is_turn:
@@ -32,10 +32,10 @@ def _join_turns(trace: Trace, found: Outline) -> Outline:
     joined: dict[int, RunScope] = {}
     for turns in siblings.values():
         _join(turns, trace, joined)
-    remaining = [scope for scope in found.runs if id(scope) not in joined]
+    remaining = [scope for scope in outline.runs if id(scope) not in joined]
     for scope in remaining:
         scope.parent = joined.get(id(scope.parent), scope.parent)
-    return found._replace(runs=remaining)
+    return outline._replace(runs=remaining)
 
 
 def _join(turns: Sequence[RunScope], trace: Trace, joined: dict[int, RunScope]) -> None:
@@ -80,6 +80,6 @@ REWRITE = Rewrite(
     framework="AG2",
     what="joins the turns of an agent between which another executed its calls",
     stage="runs",
-    applies=lambda trace, found: len(found.runs) > 1 and trace.is_read_by("ag2"),
+    applies=lambda trace, outline: len(outline.runs) > 1 and trace.is_read_by("ag2"),
     rewrite=_join_turns,
 )

@@ -9,7 +9,7 @@ from processors.shapes.messages import ChatMessage, is_call_id
 from processors.shapes.rewriting import Outline, Rewrite, RunScope, Trace
 
 
-def _join_resumed(trace: Trace, found: Outline) -> Outline:
+def _join_resumed(trace: Trace, outline: Outline) -> Outline:
     """The runs, with each invocation that only brings results of calls joined to the run that requested them.
 
     Both are spans of the same agent under the same parent with nothing below them. The joined run has every
@@ -17,7 +17,7 @@ def _join_resumed(trace: Trace, found: Outline) -> Outline:
     """
     siblings: dict[tuple[bytes, str], list[RunScope]] = {}
     with_children = set(trace.tree.parents)
-    for scope in sorted(found.runs, key=lambda scope: scope.carrier):
+    for scope in sorted(outline.runs, key=lambda scope: scope.carrier):
         parent, name = trace.tree.parent_ids[scope.carrier], trace.agent_name(scope.carrier)
         if parent and name and scope.carrier not in with_children and len(scope.layers) == 1:
             siblings.setdefault((parent, name), []).append(scope)
@@ -25,7 +25,7 @@ def _join_resumed(trace: Trace, found: Outline) -> Outline:
     for runs in siblings.values():
         if len(runs) > 1:
             resumed.update(_join(runs, trace))
-    return found._replace(runs=[scope for scope in found.runs if id(scope) not in resumed])
+    return outline._replace(runs=[scope for scope in outline.runs if id(scope) not in resumed])
 
 
 def _join(runs: Sequence[RunScope], trace: Trace) -> set[int]:
@@ -77,6 +77,6 @@ REWRITE = Rewrite(
     framework="Azure AI Foundry",
     what="joins the requests to a hosted agent that bring results to the run that requested them",
     stage="agents",
-    applies=lambda _, found: len(found.runs) > 1,
+    applies=lambda _, outline: len(outline.runs) > 1,
     rewrite=_join_resumed,
 )

@@ -94,13 +94,13 @@ def _details(attributes: Attributes) -> DecodedValue:
 
 
 def _output(span: Span) -> DecodedValue:
-    found = ABSENT
+    result = ABSENT
     for event in span.events if span.has_events else ():
         if event.name == "tool.output":
             for key in ("output", "content", "diff"):
                 if event.attributes.get(key) not in (None, ""):
-                    found = better(found, decode_result(event.attributes.get(key)))
-    return found
+                    result = better(result, decode_result(event.attributes.get(key)))
+    return result
 
 
 DIALECT = Dialect("claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5)
@@ -111,24 +111,24 @@ _MOST_UNDER_WAY = 64
 """Calls of sub-agents whose runs have not begun, beyond which none is named: keeps hostile traces linear."""
 
 
-def _name_sub_agents(trace: Trace, found: Outline) -> Outline:
+def _name_sub_agents(trace: Trace, outline: Outline) -> Outline:
     """The runs, where those of sub-agents bear the name in the call that started them.
 
     In the background the first to begin is that of the first call. Where agents of several names are under
     way, it is unknown whose run it is, and it keeps its name.
     """
     sub_agents = [
-        run for run in found.runs if trace.tree.views[run.carrier].name in _SPANS and run.parent is not None
+        run for run in outline.runs if trace.tree.views[run.carrier].name in _SPANS and run.parent is not None
     ]
     if not sub_agents:
-        return found
+        return outline
 
     def started_by(call: int) -> str:
         return called_sub_agent(trace.tool(call).name, trace.tool(call).arguments.text)
 
-    taken = {run.requested_by for run in found.runs}
+    taken = {run.requested_by for run in outline.runs}
     started: dict[int, deque[tuple[int, str]]] = {}
-    for call in sorted(found.calls):
+    for call in sorted(outline.calls):
         name = "" if call in taken else started_by(call)
         if name:
             started.setdefault(trace.tree.parents[call], deque()).append((call, name))
@@ -144,13 +144,13 @@ def _name_sub_agents(trace: Trace, found: Outline) -> Outline:
             begun.append(due.popleft())
         if 0 < len(begun) <= _MOST_UNDER_WAY and len({name for _, name in begun}) == 1:
             run.requested_by, run.agent_name = begun.popleft()
-    return found
+    return outline
 
 
 REWRITE = Rewrite(
     framework="Claude Agent SDK, OpenInference",
     what="names sub-agents after the agent in the call that started them",
     stage="agents",
-    applies=lambda trace, found: len(found.runs) > 1 and trace.is_read_by("openinference"),
+    applies=lambda trace, outline: len(outline.runs) > 1 and trace.is_read_by("openinference"),
     rewrite=_name_sub_agents,
 )

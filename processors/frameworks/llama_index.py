@@ -188,7 +188,7 @@ DIALECT = Dialect(
 )
 
 
-def _divide_by_agent(trace: Trace, found: Outline) -> Outline:
+def _divide_by_agent(trace: Trace, outline: Outline) -> Outline:
     """The runs, where those that no span of their own names bear the name in their steps.
 
     Where steps have several names, every stay of an agent becomes a run; the stay's first step stands for it.
@@ -196,7 +196,7 @@ def _divide_by_agent(trace: Trace, found: Outline) -> Outline:
     where two agents' steps began at once.
     """
     stays_of: dict[int, _Stays] = {}
-    for scope in found.runs:
+    for scope in outline.runs:
         if not scope.steps or scope.agent_name or any(map(trace.agent_name, scope.layers)):
             continue
         turns = _takeovers(scope, trace)
@@ -205,26 +205,26 @@ def _divide_by_agent(trace: Trace, found: Outline) -> Outline:
         elif turns and _can_be_divided(scope, [at for at, _ in turns], trace):
             stays_of[id(scope)] = _Stays(scope, turns, trace)
     divided: list[RunScope] = []
-    for scope in found.runs:
+    for scope in outline.runs:
         own = stays_of.get(id(scope))
         divided += [scope] if own is None else own.runs
     for run in divided:
         around = stays_of.get(id(run.parent))
         if around is not None:
             run.parent = around.of_call(run.requested_by if run.requested_by >= 0 else run.carrier)
-    return found._replace(runs=divided)
+    return outline._replace(runs=divided)
 
 
 def _takeovers(scope: RunScope, trace: Trace) -> list[tuple[int, str]]:
     """The first step of every stay with the agent's name, in order; nothing where a step has none."""
-    found: list[tuple[int, str]] = []
+    collected: list[tuple[int, str]] = []
     for at in sorted(scope.steps):
         name = trace.agent(at).name
         if not name:
             return []
-        if not found or found[-1][1] != name:
-            found.append((at, name))
-    return found
+        if not collected or collected[-1][1] != name:
+            collected.append((at, name))
+    return collected
 
 
 def _can_be_divided(scope: RunScope, takeovers: Sequence[int], trace: Trace) -> bool:

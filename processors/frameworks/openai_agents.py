@@ -8,16 +8,16 @@ _LOOK_AHEAD = 64
 """Spans that are looked at for the agent that took over: keeps hostile traces linear."""
 
 
-def _name_targets(trace: Trace, found: Outline) -> Outline:
+def _name_targets(trace: Trace, outline: Outline) -> Outline:
     """The runs, with names for handoffs to unknown agents: the next agent next to the run's took over."""
-    for run in found.runs:
+    for run in outline.runs:
         for position in run.tools:
             name = trace.tool(position).name or trace.tool(position).inferred_name
             if name.endswith(UNKNOWN_HANDOFF_TARGET):
                 target = _next_agent(position, run, trace)
                 if target:
                     run.renamed[position] = name.removesuffix(UNKNOWN_HANDOFF_TARGET.split()[-1]) + target
-    return found
+    return outline
 
 
 def _next_agent(handoff: int, run: RunScope, trace: Trace) -> str:

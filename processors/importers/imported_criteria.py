@@ -8,7 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from processors.comparison import LITERAL, is_matcher
 from processors.criteria import EVERY_AGENT, read_criteria, write_criteria
-from processors.documents import Problem, ProblemsFound
+from processors.documents import InvalidInput, Problem
 from processors.model import JsonObject, JsonValue
 
 MAX_NAME_CHARACTERS = 200
@@ -48,13 +48,13 @@ Imported: TypeAlias = ImportedEvaluation | Problem
 """An evaluation, or something that was not carried over: where it stands, and why."""
 
 
-def usable(found: Iterable[Imported]) -> list[Imported]:
+def usable(collected: Iterable[Imported]) -> list[Imported]:
     """`found`, in its order, with names that are unique and a problem in place of what would not load.
 
     Every evaluation left is one that a criteria file may hold.
     """
     names: set[str] = set()
-    named = [item if isinstance(item, Problem) else _named(item, names) for item in found]
+    named = [item if isinstance(item, Problem) else _named(item, names) for item in collected]
     evaluations = [item for item in named if isinstance(item, ImportedEvaluation)]
     if _refusal(evaluations) is None:  # the usual case, and cheaper than one by one
         return named
@@ -79,10 +79,10 @@ def written_in_snake_case(
 
     Where a key is there in camelCase as well, that one counts; null is left out.
     """
-    found = {name: written.get(to_camel(name), written.get(name)) for name in fields}
+    collected = {name: written.get(to_camel(name), written.get(name)) for name in fields}
     spellings = {*fields, *map(to_camel, fields)}
     return (
-        {name: value for name, value in found.items() if value is not None},
+        {name: value for name, value in collected.items() if value is not None},
         [key for key in written if key not in spellings],
     )
 
@@ -110,11 +110,11 @@ def _refusal(items: Sequence[ImportedEvaluation]) -> str | None:
     """Why a criteria file with `items` could not be read, in words that fit the first of them."""
     try:
         read_criteria(write_criteria(EVERY_AGENT, [item.entry() for item in items]), "", {})
-    except ProblemsFound as found:
+    except InvalidInput as error:
         start = f"agents.{EVERY_AGENT}.evaluations[0]"
         texts = [
             ": ".join(filter(None, (problem.path.removeprefix(start).lstrip("."), problem.message)))
-            for problem in found.problems
+            for problem in error.problems
         ]
         return "; ".join(texts)
     except ValueError as error:

@@ -39,19 +39,23 @@ def import_uipath(evaluators: Sequence[LocatedYaml], sets: Sequence[LocatedYaml]
 
     An evaluator that cannot be carried over is reported once, with the number of items that use it.
     """
-    found: list[Imported] = []
+    collected: list[Imported] = []
     known: dict[str, _Definition] = {}
     for document in evaluators:
         definition = _definition(document)
         if isinstance(definition, Problem):
-            found.append(definition)
+            collected.append(definition)
         else:
             known[definition.id] = definition
     items: list[Imported] = []
     for document in sets:
         prefix = f"{_label(document.value)}/" if len(sets) > 1 else ""
         items += _set(document, known, prefix)
-    return [*found, *(problem for definition in known.values() for problem in definition.problems()), *items]
+    return [
+        *collected,
+        *(problem for definition in known.values() for problem in definition.problems()),
+        *items,
+    ]
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from processors.criteria import write_criteria, write_criteria_file
-from processors.documents import LocatedYaml, Path, ProblemsFound, read_yaml
+from processors.documents import InvalidInput, LocatedYaml, Path, read_yaml
 from processors.learning.criteria_text import COMMENT, TEST_PREFIX, LearnedText
 from processors.learning.rule import PREFIX
 from processors.model import JsonValue
@@ -35,7 +35,7 @@ def updated_file(text: str, file: str, learned: Mapping[str, LearnedText]) -> st
     """
     document = read_yaml(text, file)
     if document.problems:
-        raise ProblemsFound(document.problems)
+        raise InvalidInput(document.problems)
     lines = text.removesuffix("\n").split("\n")
     end_of_line = "\r" if lines[0].endswith("\r") else ""
     prefixes = (PREFIX, *(f"{TEST_PREFIX}{agent}: " for agent in learned))
@@ -65,8 +65,8 @@ def updated_file(text: str, file: str, learned: Mapping[str, LearnedText]) -> st
     return updated
 
 
-def _refusal(document: LocatedYaml, path: Path, message: str) -> ProblemsFound:
-    return ProblemsFound([document.problem(path, message)])
+def _refusal(document: LocatedYaml, path: Path, message: str) -> InvalidInput:
+    return InvalidInput([document.problem(path, message)])
 
 
 def _replaced(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from processors.comparison import looks_failed, parse_json_path
 from processors.criteria import EVERY_AGENT, Evaluation, read_criteria, write_criteria
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
 from processors.learning.argument_rules import argument_rules
 from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
@@ -190,7 +190,7 @@ def _mine(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> list[Rule]:
 def _is_expressible(rules: Sequence[Rule]) -> bool:
     try:
         _ReadyCriteria([entry_of(name, of_group) for name, of_group in groups_of(rules).items()])
-    except (ValueError, ProblemsFound):
+    except (ValueError, InvalidInput):
         return False
     return True
 

@@ -27,8 +27,8 @@ class late(Generic[T]):  # a decorator, as `property`
     def __get__(self, holder: object | None, owner: type) -> "late[T] | T":
         if holder is None:
             return self
-        found = holder.__dict__[self._name] = self._read(holder)
-        return found
+        result = holder.__dict__[self._name] = self._read(holder)
+        return result
 
 
 class LateObject:
@@ -40,8 +40,8 @@ class LateObject:
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)  # what copying and pickling look for
-        found = self.__dict__[name] = self._read(name)
-        return found
+        result = self.__dict__[name] = self._read(name)
+        return result
 
 
 class LateMapping(Mapping[str, T], Generic[T]):

@@ -86,8 +86,8 @@ def mask_places(text: str) -> Iterator[tuple[int, int]]:
     if text in REDACTION_MARKERS or _WHOLE.fullmatch(text):
         yield (3, 4) if "…" in text else (0, len(text))
         return
-    for found in _MASK.finditer(text):
-        first, last = found.span()
+    for result in _MASK.finditer(text):
+        first, last = result.span()
         if (
             text[first] == "*"
             and (first == 0 or text[first - 1] == "\n")
@@ -107,13 +107,13 @@ def known_parts(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def holds_mask(value: JsonValue) -> bool:
+def contains_mask(value: JsonValue) -> bool:
     """Whether `value` contains a mask, also in the names of members."""
     if isinstance(value, str):
         return has_mask(value)
     if isinstance(value, dict):
-        return any(has_mask(key) or holds_mask(member) for key, member in value.items())
-    return isinstance(value, list) and any(map(holds_mask, value))
+        return any(has_mask(key) or contains_mask(member) for key, member in value.items())
+    return isinstance(value, list) and any(map(contains_mask, value))
 
 
 def may_be_masked(text: str | None) -> bool:
@@ -126,7 +126,7 @@ def may_be_masked(text: str | None) -> bool:
     return any(beginning in text for beginning in _ESCAPED)
 
 
-def hides_member(value: JsonValue) -> bool:
+def has_masked_key(value: JsonValue) -> bool:
     """Whether the name of a member of the object `value` is masked, so that any name may be that one."""
     return isinstance(value, dict) and any(map(has_mask, value))
 

@@ -84,13 +84,13 @@ class PriceTable:
 
     def price(self, model: str) -> ModelPrice | None:
         """What the model called `model` costs; None if the table has no price."""
-        found = self._exact.get(model)
-        if found is not None or model in self._known:
-            return found or self._known[model]
-        found = next((price for pattern, price in self._globs if pattern.fullmatch(model)), None)
+        match = self._exact.get(model)
+        if match is not None or model in self._known:
+            return match or self._known[model]
+        match = next((price for pattern, price in self._globs if pattern.fullmatch(model)), None)
         if len(self._known) < _MAX_KNOWN:
-            self._known[model] = found
-        return found
+            self._known[model] = match
+        return match
 
     def cost(
         self, calls: Sequence[ModelCall], usage: TokenUsage | None, models: Sequence[str]

@@ -22,10 +22,10 @@ def unix_nano_of(text: str) -> int:
     Raises:
         ValueError: it is no such time, or before 1970.
     """
-    found = _TIME.fullmatch(text)
-    if found is None:
+    match = _TIME.fullmatch(text)
+    if match is None:
         raise ValueError("no time of RFC 3339")
-    moment, fraction, offset = found.groups()
+    moment, fraction, offset = match.groups()
     seconds = (datetime.fromisoformat(moment + offset) - _EPOCH) // timedelta(seconds=1)
     if seconds < 0:
         raise ValueError("before 1970")

@@ -214,8 +214,8 @@ def parse_json(text: str) -> JsonValue:
     return _parsed_json(_TEXT_OR_MASKED_NUMBER.sub(_quoted, text))
 
 
-def _quoted(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] == '"' else f'"{found[0]}"'
+def _quoted(result: re.Match[str]) -> str:
+    return result[0] if result[0][0] == '"' else f'"{result[0]}"'
 
 
 def _parsed_json(text: str) -> JsonValue:

@@ -37,7 +37,7 @@ def reported_agents(
     One span after the other is looked at by itself, and of its content nothing is decoded. An agent that
     `reconstruct` names by how spans lie in each other may be missing, or be called as its service is.
     """
-    found: list[dict[str, tuple[int, int, bytes]]] = [{} for _ in _NAMES]
+    collected: list[dict[str, tuple[int, int, bytes]]] = [{} for _ in _NAMES]
     for span_id, raw, envelope in spans:
         try:
             reading = reader.read(Span(raw, envelope))
@@ -46,10 +46,10 @@ def reported_agents(
         if reading is None:
             continue
         reported = reading.span.start_unix_nano, -reading.span.end_unix_nano, span_id
-        for (role, name_of), first in zip(_NAMES, found, strict=True):
+        for (role, name_of), first in zip(_NAMES, collected, strict=True):
             if reading.role is role and (name := name_of(reading)):
                 first[name] = min(reported, first.get(name, reported))
-    agents = next(filter(None, found), {})
+    agents = next(filter(None, collected), {})
     return [
         AgentRun(
             trace_id=trace_id,

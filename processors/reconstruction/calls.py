@@ -116,13 +116,13 @@ class TracedCalls:
 
     @late
     def _by_id(self) -> Mapping[tuple[str, str], "MergedCall"]:
-        found: dict[tuple[str, str], MergedCall] = {}
+        collected: dict[tuple[str, str], MergedCall] = {}
         for run in self._runs:
             for position in run.tools:
                 call = report_at(position, self._trace)
                 for name in (call.name, *names_behind_servers(call.name)):
-                    found.setdefault((call.reading.call_id, canonical_tool_name(name)), call)
-        return found
+                    collected.setdefault((call.reading.call_id, canonical_tool_name(name)), call)
+        return collected
 
 
 class RunCalls:
@@ -254,7 +254,7 @@ class RunCalls:
             {position: around[at] for position, at in enumerate(merged_at) if at in around},
         )
         group_of = {groups[at]: call.parallel_group for at, call in enumerate(executed) if at in groups}
-        found: list[tuple[int, ToolCall]] = []
+        collected: list[tuple[int, ToolCall]] = []
         before = 0
         for position in order:
             if position < len(executed):
@@ -262,8 +262,8 @@ class RunCalls:
                 continue
             group = groups.get(position)
             number = None if group is None else group_of.get(group, len(executed) + group)
-            found.append((before, replace(requested[position - len(executed)], parallel_group=number)))
-        return found
+            collected.append((before, replace(requested[position - len(executed)], parallel_group=number)))
+        return collected
 
     def _in_order(self) -> list[ToolCall]:
         merged = self._merged
@@ -299,11 +299,11 @@ class RunCalls:
     def _nth(self) -> Mapping[int, int]:
         """For the span of each call: how many calls of its name there are before it."""
         counts: dict[str, int] = {}
-        found: dict[int, int] = {}
+        collected: dict[int, int] = {}
         for first, name in sorted([(call.spans[0], call.name) for call in self._merged]):
-            found[first] = counts.get(name, 0)
-            counts[name] = found[first] + 1
-        return found
+            collected[first] = counts.get(name, 0)
+            counts[name] = collected[first] + 1
+        return collected
 
     def _turns_around(self) -> dict[int, int]:
         """The number of the turn for each call whose span stands right under that turn's."""
@@ -422,8 +422,8 @@ class RunCalls:
         if not requests.in_order:
             return None
         nth = self._nth[self._merged[position].spans[0]] if position < len(self._merged) else 0
-        found = requests.find(call.call_id or "", call.name, nth)
-        return NOT_REQUESTED if found is None else found.place
+        match = requests.find(call.call_id or "", call.name, nth)
+        return NOT_REQUESTED if match is None else match.place
 
     def _may_hold_provider_calls(self) -> bool:
         """Whether some turn's span holds a word that calls at a provider are told with.
@@ -534,7 +534,7 @@ class RunCalls:
         request_ids = {requests.call_id(requested) for requested in requests.in_order}
         called: dict[str, tuple[set[str], bool]] = {}
         """For each name the ids of its calls, and whether all of them are ids of requests."""
-        found: list[RequestedCall] = []
+        collected: list[RequestedCall] = []
         for requested in requests.in_order:
             name = requested.request.name
             if not name or _category_of(requested.request) is not CallCategory.FUNCTION:
@@ -549,8 +549,8 @@ class RunCalls:
             if (
                 not ids or (is_call_id(call_id) and call_id not in ids and are_requested)
             ) and not self._traced.executed(requested.request, call_id):
-                found.append(requested)
-        return found
+                collected.append(requested)
+        return collected
 
     def _may_lack_calls(self) -> bool:
         """Whether some turn asked for a call that no span has the id and the name of."""
@@ -602,12 +602,12 @@ class RunCalls:
 
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
-        found: list[tuple[str, int]] = []
+        collected: list[tuple[str, int]] = []
         for run in self._nested:
             name = self._trace.agent_name(run.carrier)
             if name:
-                found.append((name, run.carrier))
-        return found
+                collected.append((name, run.carrier))
+        return collected
 
     def _call_of_agent(self, requested: RequestedCall, carrier: int) -> ToolCall:
         """The call that started the agent whose span is at `carrier`: what it answered is the result."""

@@ -20,21 +20,21 @@ def sessions(trace: Trace, runs: Sequence[RunScope], reported: Mapping[int, RunR
     the life of a process.
     """
     above = _Above(trace)
-    found: dict[int, str] = {}
+    collected: dict[int, str] = {}
     for run in runs:
         chain: list[RunScope] = []
         around: RunScope | None = run
-        while around is not None and id(around) not in found:
+        while around is not None and id(around) not in collected:
             chain.append(around)
             around = around.parent
-        session = "" if around is None else found[id(around)]
+        session = "" if around is None else collected[id(around)]
         for inner in reversed(chain):
             session = session or _named_by(inner, reported[id(inner)], trace, above)
-            found[id(inner)] = session
+            collected[id(inner)] = session
     for run in runs:
-        if not found[id(run)]:
-            found[id(run)] = conversation_id(trace.tree.views[run.carrier].envelope.resource_attributes)
-    return found
+        if not collected[id(run)]:
+            collected[id(run)] = conversation_id(trace.tree.views[run.carrier].envelope.resource_attributes)
+    return collected
 
 
 def _named_by(run: RunScope, report: RunReport, trace: Trace, above: "_Above") -> str:

@@ -148,16 +148,16 @@ class TraceModels:
 
     @late
     def _reports(self) -> _Reports:
-        found = _Reports({}, {})
+        result = _Reports({}, {})
         turns = sum([len(run.models) for run in self._runs])
         models = [
             reading for reading in self._trace.readings if reading is not None and reading.role is _MODEL
         ]
         if len(models) > turns:
-            self._find(found)
-        return found
+            self._find(result)
+        return result
 
-    def _find(self, found: _Reports) -> None:
+    def _find(self, result: _Reports) -> None:
         """Say of every model span that is no turn what it tells of."""
         trace = self._trace
         tree, readings = trace.tree, trace.readings
@@ -187,19 +187,19 @@ class TraceModels:
                         request = last
                     else:
                         last_of_call[home.call] = position
-                        found.requests_of_tools.setdefault(id(home.run), []).append(position)
+                        result.requests_of_tools.setdefault(id(home.run), []).append(position)
                         homes[position] = _Home(home.run, position, home.call)
                         continue
                 if request < 0:
                     request = turns.beside(position)
                 if request >= 0:
-                    found.repeated.setdefault(request, []).append(position)
-        for run_id, requests in found.requests_of_tools.items():
+                    result.repeated.setdefault(request, []).append(position)
+        for run_id, requests in result.requests_of_tools.items():
             again = second_requests(sorted(requests), trace)
             for position, request in again.items():
-                found.repeated.setdefault(request, []).append(position)
-            found.requests_of_tools[run_id] = [request for request in requests if request not in again]
-        for repeated in found.repeated.values():
+                result.repeated.setdefault(request, []).append(position)
+            result.requests_of_tools[run_id] = [request for request in requests if request not in again]
+        for repeated in result.repeated.values():
             repeated.sort()
 
 

@@ -122,16 +122,16 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
             yet to come, and nothing is said of whose the child is.
     """
     descent = descend(trace)
-    found = descent.found()
+    outline = descent.outline()
     for rule in rewrites("agents"):
-        if rule.applies(trace, found):
-            found = rule.rewrite(trace, found)
-    runs = give_out(trace, descent, found, lost_means_filtered=lost_means_filtered)
-    found = Outline(runs, found.calls, found.turns, found.call_above, found.wrappers)
+        if rule.applies(trace, outline):
+            outline = rule.rewrite(trace, outline)
+    runs = give_out(trace, descent, outline, lost_means_filtered=lost_means_filtered)
+    outline = Outline(runs, outline.calls, outline.turns, outline.call_above, outline.wrappers)
     for rule in rewrites("runs"):
-        if rule.applies(trace, found):
-            found = rule.rewrite(trace, found)
-    runs = found.runs
+        if rule.applies(trace, outline):
+            outline = rule.rewrite(trace, outline)
+    runs = outline.runs
     if len(runs) > 1:
         runs = sorted(runs, key=lambda run: (run.carrier, run.kind is not CarrierKind.AGENT, run.agent_name))
     nested: dict[int, list[RunScope]] = {}
@@ -141,7 +141,7 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
             agent_calls.add(run.requested_by)
         elif run.parent is not None:
             nested.setdefault(id(run.parent), []).append(run)
-    return Scopes(trace, runs, found.call_above, agent_calls, nested, TracedCalls(runs, trace))
+    return Scopes(trace, runs, outline.call_above, agent_calls, nested, TracedCalls(runs, trace))
 
 
 def span_reader(own: Sequence[Dialect] = (), *, shared: bool = True) -> SpanReader:

@@ -165,17 +165,17 @@ class SpanReader:
         reported = [(role, dialect) for dialect in candidates if (role := dialect.role(span)) is not None]
         if not reported:
             return None
-        role, found = max(role for role, _ in reported), [dialect for _, dialect in reported]
-        only = found[0]
+        role, result = max(role for role, _ in reported), [dialect for _, dialect in reported]
+        only = result[0]
         common = present & USAGE_KEYS
         shape = Shape(
             role,
-            found,
+            result,
             usage_plan=usage_plan(common) if common else None,
-            usage_readers=[dialect.usage for dialect in found if dialect.usage and dialect.has_usage(span)],
+            usage_readers=[dialect.usage for dialect in result if dialect.usage and dialect.has_usage(span)],
             names_conversation=not present.isdisjoint(CONVERSATION_KEYS),
         )
-        if len(found) == 1:
+        if len(result) == 1:
             if role is SpanRole.TOOL and only.plan_tool is not None:
                 shape.read_tool = only.plan_tool(present.intersection(only.tool_keys))
             shape.answer_key = only.answer_key
@@ -255,16 +255,16 @@ class _WatchedValues(Mapping[str, bytes]):
         self._noted = noted
 
     def __getitem__(self, key: str) -> bytes:
-        found = self.get(key)
-        if found is None:
+        match = self.get(key)
+        if match is None:
             raise KeyError(key)
-        return found
+        return match
 
     def get(self, key: str, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
         """The value of `key`, or `default`."""
-        found = self._encoded.get(key)
-        self._noted.value(key, found)
-        return default if found is None else found
+        match = self._encoded.get(key)
+        self._noted.value(key, match)
+        return default if match is None else match
 
     def __contains__(self, key: object) -> bool:
         self._noted.key(str(key))

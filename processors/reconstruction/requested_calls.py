@@ -123,9 +123,9 @@ class RequestedCalls:
 
     def answer(self, requested: RequestedCall) -> CallResponse | None:
         """The result of a request: the one with its id, else the one that stands where its result must."""
-        found = self.result(requested.request.call_id)
-        if found is not None:
-            return found
+        result = self.result(requested.request.call_id)
+        if result is not None:
+            return result
         if self._placed is None:
             self._placed = self._place_results()
         return self._placed.get((requested.model, requested.place))
@@ -170,9 +170,9 @@ class RequestedCalls:
     def find(self, call_id: str, name: str, nth: int) -> RequestedCall | None:
         """The request with this id; without one, or where ids are not told, the `nth` for `name`."""
         if is_call_id(call_id) and call_id not in self._used_again:
-            found = self._by_id.get(call_id)
-            if found is not None or self._by_id:
-                return found
+            match = self._by_id.get(call_id)
+            if match is not None or self._by_id:
+                return match
         same_name = self._by_name.get(name, [])
         return same_name[nth] if nth < len(same_name) else None
 
@@ -215,12 +215,12 @@ def _after_last_user(messages: Sequence[ChatMessage]) -> int:
 
 def requests_of_run(history: Sequence[ChatMessage]) -> list[CallRequest]:
     """The calls that a history requested since the user last spoke."""
-    found: list[CallRequest] = []
+    collected: list[CallRequest] = []
     for message in reversed(history):
         if message.role == "user" and not message.responses:
             break
-        found += [request for request in message.requests if request.name not in SYNTHETIC_TOOL_NAMES]
-    return found
+        collected += [request for request in message.requests if request.name not in SYNTHETIC_TOOL_NAMES]
+    return collected
 
 
 def _answered_ids(messages: Sequence[ChatMessage]) -> set[str]:
@@ -282,9 +282,9 @@ class OfferedCalls:
     def find(self, call_id: str, name: str, nth: int) -> CallRequest | None:
         """The call with this id; without one the `nth` for `name`, or the only one that was given."""
         if is_call_id(call_id):
-            found = self._by_id.get(call_id)
-            if found is not None:
-                return found
+            match = self._by_id.get(call_id)
+            if match is not None:
+                return match
         same_name = self._by_name.get(name, [])
         place = 0 if self._count == 1 else nth
         return same_name[place] if place < len(same_name) else None

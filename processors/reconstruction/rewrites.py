@@ -59,18 +59,20 @@ def rewrites(stage: Literal["agents", "runs"]) -> Sequence[Rewrite]:
 # Wrappers: agents that only wrap others.
 
 
-def _is_nested(trace: Trace, found: Outline) -> bool:
-    return len(found.runs) > 1 and any(run.parent is not None for run in found.runs)
+def _is_nested(trace: Trace, outline: Outline) -> bool:
+    return len(outline.runs) > 1 and any(run.parent is not None for run in outline.runs)
 
 
-def _without_wrappers(trace: Trace, found: Outline) -> Outline:
+def _without_wrappers(trace: Trace, outline: Outline) -> Outline:
     """The agents without those that only wrap others: no name of its own, runs below, no calls."""
     named = {
-        id(run) for run in found.runs if any(reading.agent.name for reading in trace.readings_at(run.layers))
+        id(run)
+        for run in outline.runs
+        if any(reading.agent.name for reading in trace.readings_at(run.layers))
     }
-    around_named = {id(run.parent) for run in found.runs if run.parent is not None and id(run) in named}
+    around_named = {id(run.parent) for run in outline.runs if run.parent is not None and id(run) in named}
     kept: list[RunScope] = []
-    for run in found.runs:
+    for run in outline.runs:
         parent = run.parent
         if parent is not None and parent.is_wrapper:
             run.parent = parent.parent
@@ -80,7 +82,7 @@ def _without_wrappers(trace: Trace, found: Outline) -> Outline:
             run.is_wrapper = True
         else:
             kept.append(run)
-    return found._replace(runs=kept)
+    return outline._replace(runs=kept)
 
 
 _WRAPPERS: Final = Rewrite(
@@ -95,14 +97,14 @@ _WRAPPERS: Final = Rewrite(
 # Echoes: spans that only repeat the run beside them.
 
 
-def _may_echo(trace: Trace, found: Outline) -> bool:
-    if len(found.runs) < 2:
+def _may_echo(trace: Trace, outline: Outline) -> bool:
+    if len(outline.runs) < 2:
         return False
     with_children = set(trace.tree.parents)
-    return any(run.carrier not in with_children for run in found.runs)
+    return any(run.carrier not in with_children for run in outline.runs)
 
 
-def _without_echoes(trace: Trace, found: Outline) -> Outline:
+def _without_echoes(trace: Trace, outline: Outline) -> Outline:
     """The agents without spans that only repeat the run beside them.
 
     Such a span has nothing below it, and within its time lies a run of the same agent under the same
@@ -111,8 +113,8 @@ def _without_echoes(trace: Trace, found: Outline) -> Outline:
     tree = trace.tree
     with_children = set(tree.parents)
     beside: dict[tuple[int, str], _SideBySide] = {}
-    run_at = {run.carrier: run for run in found.runs}
-    for run in found.runs:
+    run_at = {run.carrier: run for run in outline.runs}
+    for run in outline.runs:
         parent = tree.parents[run.carrier]
         if run.carrier in with_children and parent >= 0:
             reported = trace.readings_at(run.layers)
@@ -121,7 +123,7 @@ def _without_echoes(trace: Trace, found: Outline) -> Outline:
             }:
                 beside.setdefault((parent, name), _SideBySide(tree)).add(run.carrier)
     kept: list[RunScope] = []
-    for run in found.runs:
+    for run in outline.runs:
         repeated = None
         if run.carrier not in with_children:
             name = trace.agent_name(run.carrier)
@@ -131,7 +133,7 @@ def _without_echoes(trace: Trace, found: Outline) -> Outline:
             kept.append(run)
         else:
             repeated.layers.append(run.carrier)
-    return found._replace(runs=kept)
+    return outline._replace(runs=kept)
 
 
 class _SideBySide:
@@ -169,15 +171,15 @@ _ECHOES: Final = Rewrite(
 # Servers' views: calls as a tool server saw them, where a caller in the same trace tells of them already.
 
 
-def _has_servers(trace: Trace, found: Outline) -> bool:
+def _has_servers(trace: Trace, outline: Outline) -> bool:
     views = trace.tree.views
-    for position in found.calls:
+    for position in outline.calls:
         if views[position].message.kind in (KIND_SERVER, KIND_CLIENT):
             return True
     return trace.is_read_by("traceloop")  # whose views are of no kind
 
 
-def _without_servers_views(trace: Trace, found: Outline) -> Outline:
+def _without_servers_views(trace: Trace, outline: Outline) -> Outline:
     """The calls without those as a server saw them that a caller tells already: one span, one view.
 
     A server or a gateway may know the trace, but not the call it serves. Its view is of the caller's span
@@ -186,14 +188,14 @@ def _without_servers_views(trace: Trace, found: Outline) -> Outline:
     """
     views = [
         position
-        for position in sorted(found.calls)
-        if position not in found.call_above and _is_view(position, trace)
+        for position in sorted(outline.calls)
+        if position not in outline.call_above and _is_view(position, trace)
     ]
     if not views:
-        return found
-    reports = {position: report_at(position, trace) for position in found.calls}
+        return outline
+    reports = {position: report_at(position, trace) for position in outline.calls}
     waiting: dict[str, list[int]] = {}
-    for position in sorted(set(found.calls).difference(views), reverse=True):
+    for position in sorted(set(outline.calls).difference(views), reverse=True):
         report = reports[position]
         if not report.reading.is_part:
             for called in {report.name, *names_behind_servers(report.name)}:
@@ -213,15 +215,15 @@ def _without_servers_views(trace: Trace, found: Outline) -> Outline:
                     used.add(callers.pop(place))
                     reported.add(view)
                     break
-    for position in found.calls:
-        above = found.call_above.get(position, -1)
+    for position in outline.calls:
+        above = outline.call_above.get(position, -1)
         if (
             above in reported
             and name_one_tool(reports[above].name, reports[position].name)
             and may_be_one_call(reports[above], reports[position])
         ):
             reported.add(position)
-    return found._replace(calls=[position for position in found.calls if position not in reported])
+    return outline._replace(calls=[position for position in outline.calls if position not in reported])
 
 
 def _is_view(position: int, trace: Trace) -> bool:
@@ -263,18 +265,18 @@ _SERVERS_VIEWS: Final = Rewrite(
 # model's client does not lie below the framework's own span of that model call, but beside it or further up.
 
 
-def _has_two_scopes(trace: Trace, found: Outline) -> bool:
-    return turns_of_two_scopes(trace, found) or bool(found.wrappers)
+def _has_two_scopes(trace: Trace, outline: Outline) -> bool:
+    return turns_of_two_scopes(trace, outline) or bool(outline.wrappers)
 
 
-def _turns_reported_once(trace: Trace, found: Outline) -> Outline:
+def _turns_reported_once(trace: Trace, outline: Outline) -> Outline:
     """The turns that are no wrappers of others and that no model call around them tells already.
 
     A span tells of the same call as another if it comes from another instrumentation scope, lies within the
     other's time, hangs at the same span or further up, and does not say that something else was answered.
     Where its parent is not known, it must say that the same was answered.
     """
-    own = [position for position in found.turns if position not in found.wrappers]
+    own = [position for position in outline.turns if position not in outline.wrappers]
     if len({trace.tree.views[position].envelope.scope_name for position in own}) > 1:
         models = [
             position
@@ -283,7 +285,7 @@ def _turns_reported_once(trace: Trace, found: Outline) -> Outline:
         ]
         reported_twice = _reported_twice(models, trace)
         own = [position for position in own if position not in reported_twice]
-    return found._replace(turns=own)
+    return outline._replace(turns=own)
 
 
 def _reported_twice(models: Iterable[int], trace: Trace) -> set[int]:
@@ -291,7 +293,7 @@ def _reported_twice(models: Iterable[int], trace: Trace) -> set[int]:
     parents, starts, ends, views = tree.parents, tree.starts, tree.ends, tree.views
     first, last = _numbered(tree)
     answers: dict[int, Answer] = {}
-    found: set[int] = set()
+    collected: set[int] = set()
     under_way: list[int] = []
     for position in models:  # in order of start
         while under_way and ends[under_way[-1]] < starts[position]:
@@ -309,10 +311,10 @@ def _reported_twice(models: Iterable[int], trace: Trace) -> set[int]:
             same = agree(answers[around], answers[position])
             is_beside = parent >= 0 or tree.parent_ids[position] == tree.parent_ids[around]
             if same or (same is None and is_beside):
-                found.add(position)
+                collected.add(position)
                 break
         under_way.append(position)
-    return found
+    return collected
 
 
 def _numbered(tree: SpanTree) -> tuple[list[int], list[int]]:

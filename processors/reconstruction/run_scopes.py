@@ -75,7 +75,7 @@ class Descent:
     names: dict[int, tuple[int, set[str]]] = field(default_factory=dict)
     """What the first so many layers of the run of an agent's span call the agent."""
 
-    def found(self) -> Outline:
+    def outline(self) -> Outline:
         """What rewrites are shown of it."""
         return Outline(self.runs, self.calls, self.turns, self.call_above, frozenset(self.wrappers))
 
@@ -198,22 +198,24 @@ def _names_of(trace: Trace, state: Descent, run: RunScope) -> set[str]:
     return names
 
 
-def give_out(trace: Trace, descent: Descent, found: Outline, *, lost_means_filtered: bool) -> list[RunScope]:
+def give_out(
+    trace: Trace, descent: Descent, outline: Outline, *, lost_means_filtered: bool
+) -> list[RunScope]:
     """All runs, in no order: those of `found`, and those for which something else than an agent stands.
 
-    Reads the places of `descent`; gives every call and every turn of `found` to its run, and every run that
+    Reads the places of `descent`; gives every call and every turn of `outline` to its run, and every run that
     lies in another one its parent.
     """
     tree, places = trace.tree, descent.places
-    agents = found.runs
-    lost = _Containers(trace, descent, found)
+    agents = outline.runs
+    lost = _Containers(trace, descent, outline)
     is_any_lost = True in tree.misses_parent
     if lost_means_filtered and is_any_lost:
         lost.enclosing = _enclosing(trace, descent, agents)
     for run in agents:
         if run.parent is None and lost.enclosing:
             run.parent = lost.enclosing.get(places[run.carrier].top)
-    for position in found.calls:
+    for position in outline.calls:
         home = places[position].run
         if home is None or home.is_wrapper:
             home = _home(places[position]) or lost.container(position)
@@ -221,7 +223,7 @@ def give_out(trace: Trace, descent: Descent, found: Outline, *, lost_means_filte
             home.tools.append(position)
             if is_any_lost and tree.misses_parent[places[position].top]:
                 home.has_lost_parents = True
-    for position in found.turns:
+    for position in outline.turns:
         home = places[position].run
         if home is None or home.is_wrapper:
             home = _home(places[position]) or lost.container(position)
@@ -267,23 +269,23 @@ def _enclosing(trace: Trace, descent: Descent, agents: Sequence[RunScope]) -> di
             taken += 1
         while open_runs and tree.ends[open_runs[-1].carrier] < tree.starts[position]:
             open_runs.pop()
-        found = None
+        result = None
         for run in reversed(open_runs[-_LOOK_BACK:]):
             if tree.ends[run.carrier] >= tree.ends[position] and descent.places[run.carrier].top < position:
-                found = run
+                result = run
                 break
-        enclosing[position] = found
+        enclosing[position] = result
     return enclosing
 
 
 class _Containers:
     """The runs of calls and turns that have no agent above them, each made when its first one comes."""
 
-    def __init__(self, trace: Trace, descent: Descent, found: Outline) -> None:
+    def __init__(self, trace: Trace, descent: Descent, outline: Outline) -> None:
         self._trace = trace
         self._places = descent.places
-        self._call_above = found.call_above
-        self._turns = found.turns
+        self._call_above = outline.call_above
+        self._turns = outline.turns
         self._with_agents = descent.workflows_with_agents
         self._tops_of_turns: set[int] | None = None
         self._lost_parents: dict[bytes, int] = {}

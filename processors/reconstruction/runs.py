@@ -178,14 +178,14 @@ class _Content:
     @late
     def available_tools(self) -> Mapping[str, JsonValue]:
         """The tools offered in the invocation or any model turn; some schemas stand on calls only."""
-        found: dict[str, JsonValue] = {}
+        collected: dict[str, JsonValue] = {}
         for reading in self._trace.readings_at((*self._run.layers, *self._turns)):
-            merge_tools(found, reading.conversation.tools())
-        if None in found.values():
+            merge_tools(collected, reading.conversation.tools())
+        if None in collected.values():
             for reading in self._trace.readings_at(self._run.tools):
                 reported = reading.conversation.tools()
-                merge_tools(found, {name: reported[name] for name in reported.keys() & found.keys()})
-        return found
+                merge_tools(collected, {name: reported[name] for name in reported.keys() & collected.keys()})
+        return collected
 
     @late
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:

@@ -33,8 +33,8 @@ _HALF = 0.5
 # Runs.
 
 
-def _has_runs_of_two_scopes(trace: Trace, found: Outline) -> bool:
-    views, runs = trace.tree.views, found.runs
+def _has_runs_of_two_scopes(trace: Trace, outline: Outline) -> bool:
+    views, runs = trace.tree.views, outline.runs
     if len(runs) < 2:
         return False
     envelope = views[runs[0].carrier].envelope
@@ -44,7 +44,7 @@ def _has_runs_of_two_scopes(trace: Trace, found: Outline) -> bool:
     return False
 
 
-def _without_second_runs(trace: Trace, found: Outline) -> Outline:
+def _without_second_runs(trace: Trace, outline: Outline) -> Outline:
     """The runs without the second reports of each: what lies in those lies in the first one.
 
     Both are in one service and in the same run, have no different names, and come from different
@@ -54,7 +54,7 @@ def _without_second_runs(trace: Trace, found: Outline) -> Outline:
     beside: dict[tuple[int, str], list[_Reported]] = {}
     stays: dict[int, RunScope] = {}
     kinds = (CarrierKind.WORKFLOW, CarrierKind.AGENT)  # in this order parents come before what lies in them
-    for run in [run for kind in kinds for run in found.runs if run.kind is kind]:
+    for run in [run for kind in kinds for run in outline.runs if run.kind is kind]:
         run.parent = _staying(run.parent, stays)
         envelope = tree.views[run.carrier].envelope
         reported = beside.setdefault((id(run.parent), envelope.service_name), [])
@@ -74,9 +74,9 @@ def _without_second_runs(trace: Trace, found: Outline) -> Outline:
         one.has_lost_parents |= other.has_lost_parents
         stays[id(other)] = one
         first.run, first.scopes, first.names = one, first.scopes | new.scopes, first.names | new.names
-    for run in found.runs:
+    for run in outline.runs:
         run.parent = _staying(run.parent, stays)
-    return found._replace(runs=[run for run in found.runs if id(run) not in stays])
+    return outline._replace(runs=[run for run in outline.runs if id(run) not in stays])
 
 
 def _staying(run: RunScope | None, stays: dict[int, RunScope]) -> RunScope | None:
@@ -101,7 +101,7 @@ def _names(run: RunScope, trace: Trace) -> set[str]:
 
 def _same_run(new: _Reported, reported: Sequence[_Reported], tree: SpanTree) -> _Reported | None:
     """The run that another instrumentation reports; of several the one with most of the time in common."""
-    found, most = None, -1
+    result, most = None, -1
     carrier = new.run.carrier
     for other in reported:
         around = other.run.carrier
@@ -118,8 +118,8 @@ def _same_run(new: _Reported, reported: Sequence[_Reported], tree: SpanTree) -> 
         ):
             shared = _shared_time(carrier, around, tree)
             if shared > most:
-                found, most = other, shared
-    return found
+                result, most = other, shared
+    return result
 
 
 SECOND_RUNS: Final = Rewrite(
@@ -135,9 +135,9 @@ SECOND_RUNS: Final = Rewrite(
 # model turns may hang at the workflow, and the agent's own span stays empty beside them.
 
 
-def _has_agents_beside_calls(trace: Trace, found: Outline) -> bool:
+def _has_agents_beside_calls(trace: Trace, outline: Outline) -> bool:
     has_agent = has_calls = False
-    for run in found.runs:
+    for run in outline.runs:
         if run.kind is CarrierKind.AGENT:
             has_agent = True
         elif run.kind is not CarrierKind.NOTHING:
@@ -145,16 +145,16 @@ def _has_agents_beside_calls(trace: Trace, found: Outline) -> bool:
     return has_agent and has_calls
 
 
-def _with_calls_beside(trace: Trace, found: Outline) -> Outline:
+def _with_calls_beside(trace: Trace, outline: Outline) -> Outline:
     """The runs, where agents with empty spans have the calls and turns beside them that lie in their time.
 
     Agents that ran at one time keep nothing of it: nobody can tell whose a call is.
     """
     tree = trace.tree
     with_children = set(tree.parents)
-    around = {run.carrier: run for run in found.runs if run.kind is not CarrierKind.AGENT and run.layers}
+    around = {run.carrier: run for run in outline.runs if run.kind is not CarrierKind.AGENT and run.layers}
     empty: dict[int, list[tuple[int, RunScope]]] = {}
-    for run in found.runs:
+    for run in outline.runs:
         for layer in run.layers if run.kind is CarrierKind.AGENT else ():
             if layer not in with_children and tree.parents[layer] in around:
                 empty.setdefault(tree.parents[layer], []).append((layer, run))
@@ -177,14 +177,14 @@ def _with_calls_beside(trace: Trace, found: Outline) -> Outline:
                     (run.tools if is_call else run.models).append(position)
         holder.tools = [position for position in holder.tools if position not in moved]
         holder.models = [position for position in holder.models if position not in moved]
-    left = {id(run) for run in found.runs if run.carrier in empty and not (run.tools or run.models)}
-    for run in found.runs:
+    left = {id(run) for run in outline.runs if run.carrier in empty and not (run.tools or run.models)}
+    for run in outline.runs:
         caller = moved.get(run.requested_by)
         if caller is not None and caller is not run:
             run.parent = caller
         if id(run.parent) in left:
             run.parent = None
-    return found._replace(runs=[run for run in found.runs if id(run) not in left])
+    return outline._replace(runs=[run for run in outline.runs if id(run) not in left])
 
 
 CALLS_BESIDE: Final = Rewrite(
@@ -199,9 +199,9 @@ CALLS_BESIDE: Final = Rewrite(
 # Requests to models.
 
 
-def turns_of_two_scopes(trace: Trace, found: Outline) -> bool:
+def turns_of_two_scopes(trace: Trace, outline: Outline) -> bool:
     """Whether model turns came in several envelopes."""
-    views, turns = trace.tree.views, found.turns
+    views, turns = trace.tree.views, outline.turns
     envelope = views[turns[0]].envelope if turns else None
     for position in turns:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
         if views[position].envelope is not envelope:
@@ -209,12 +209,12 @@ def turns_of_two_scopes(trace: Trace, found: Outline) -> bool:
     return False
 
 
-def _without_second_turns(trace: Trace, found: Outline) -> Outline:
-    for run in found.runs:
+def _without_second_turns(trace: Trace, outline: Outline) -> Outline:
+    for run in outline.runs:
         if len(run.models) > 1:
             repeated = second_requests(sorted(run.models), trace)
             run.models = [position for position in run.models if position not in repeated]
-    return found
+    return outline
 
 
 SECOND_TURNS: Final = Rewrite(
@@ -233,9 +233,9 @@ def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:
     of start.
     """
     tree = trace.tree
-    found: dict[int, int] = {}
+    collected: dict[int, int] = {}
     if len({tree.views[position].envelope.scope_name for position in positions}) < 2:
-        return found
+        return collected
     answers = {position: answer_of(trace.readings[position]) for position in positions}
     recent: list[list[int]] = []
     for position in positions:
@@ -252,12 +252,12 @@ def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:
         if one is None:
             recent.append([position])
         elif answers[position].is_known and not answers[one[0]].is_known:
-            found[one[0]] = position
+            collected[one[0]] = position
             one.insert(0, position)
         else:
-            found[position] = one[0]
+            collected[position] = one[0]
             one.append(position)
-    return {position: found.get(first, first) for position, first in found.items()}
+    return {position: collected.get(first, first) for position, first in collected.items()}
 
 
 def _is_one_request(first: int, second: int, answers: dict[int, "Answer"], trace: Trace) -> bool | None:

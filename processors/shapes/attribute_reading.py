@@ -85,15 +85,15 @@ def first_decoded(
 
 def first_arguments(attributes: Attributes, keys: Sequence[str]) -> DecodedValue:
     """The arguments in the attributes `keys`: the first object, else the first that is there at all."""
-    found = ABSENT
+    result = ABSENT
     for key in keys:
         if key in attributes:
             decoded = decode_arguments(attributes.get(key))
             if decoded.state is ValueState.PRESENT:
                 return decoded
-            if found is ABSENT:
-                found = decoded
-    return found
+            if result is ABSENT:
+                result = decoded
+    return result
 
 
 def first_result(attributes: Attributes, keys: Sequence[str], known: int = 0) -> OpenedResult:

@@ -41,16 +41,16 @@ def read_tool_definitions(value: "AttributeValue | JsonValue") -> Mapping[str, J
     """
     if isinstance(value, str) and len(value) <= _LONGEST_REMEMBERED:
         return _read_remembered(value)
-    found: dict[str, JsonValue] = {}
-    _read(json_value(value), found, 0)
-    return found
+    collected: dict[str, JsonValue] = {}
+    _read(json_value(value), collected, 0)
+    return collected
 
 
 @lru_cache(maxsize=64)
 def _read_remembered(text: str) -> Mapping[str, JsonValue]:
-    found: dict[str, JsonValue] = {}
-    _read(json_value(text), found, 0)
-    return found
+    collected: dict[str, JsonValue] = {}
+    _read(json_value(text), collected, 0)
+    return collected
 
 
 def read_tool_schema(attributes: Attributes, name_key: str, schema_key: str) -> Mapping[str, JsonValue]:
@@ -62,47 +62,49 @@ def read_tool_schema(attributes: Attributes, name_key: str, schema_key: str) -> 
     )
 
 
-def merge_tools(found: dict[str, JsonValue], more: Mapping[str, JsonValue]) -> None:
+def merge_tools(collected: dict[str, JsonValue], more: Mapping[str, JsonValue]) -> None:
     """Add `more` to `found`; a schema fills in for one that is not known."""
     for name, schema in more.items():
-        if found.get(name) is None:
-            found[name] = schema
+        if collected.get(name) is None:
+            collected[name] = schema
 
 
-def _read(value: JsonValue, found: dict[str, JsonValue], depth: int) -> None:
-    if depth > _DEEPEST_WRAPPING or len(found) >= MAX_TOOLS:
+def _read(value: JsonValue, collected: dict[str, JsonValue], depth: int) -> None:
+    if depth > _DEEPEST_WRAPPING or len(collected) >= MAX_TOOLS:
         return
     if isinstance(value, str):
         text = value.strip()
         if text[:1] in ("[", "{"):
             try:
-                _read(parse_json(text), found, depth + 1)
+                _read(parse_json(text), collected, depth + 1)
             except ValueError:
                 return
         elif text:
             names = {name: None for part in text.split(",") if (name := part.strip())}
-            merge_tools(found, {name: None for name in names if not is_mask(name) and not is_digest(name)})
+            merge_tools(
+                collected, {name: None for name in names if not is_mask(name) and not is_digest(name)}
+            )
     elif isinstance(value, list):
         for item in value[:MAX_TOOLS]:
-            _read(item, found, depth + 1)
+            _read(item, collected, depth + 1)
     elif isinstance(value, dict):
-        _read_object(value, found, depth)
+        _read_object(value, collected, depth)
 
 
-def _read_object(value: JsonObject, found: dict[str, JsonValue], depth: int) -> None:
+def _read_object(value: JsonObject, collected: dict[str, JsonValue], depth: int) -> None:
     for key in _WRAPPERS:
         inner = value.get(key)
         if isinstance(inner, dict):
-            _read_object(inner, found, depth + 1)
+            _read_object(inner, collected, depth + 1)
             return
     name = next(filter(None, (text_at(value, key) for key in _NAME_KEYS)), "")
     if name:
-        merge_tools(found, {name: _schema(value)})
+        merge_tools(collected, {name: _schema(value)})
         return
     for key in _LIST_KEYS:
         inner = value.get(key)
         if isinstance(inner, (list, str)):
-            _read(inner, found, depth + 1)
+            _read(inner, collected, depth + 1)
 
 
 def _schema(tool: JsonObject) -> JsonValue:

@@ -53,8 +53,8 @@ def decision_in_place_of_result(text: str | None) -> CallDecision | None:
     """The decision that `text`, given to a model as the result of a call or as its error, shows."""
     if not text:
         return None
-    found = _IN_PLACE_OF_RESULT.match(text)
-    return None if found is None else _ANSWERS[found[1]]
+    match = _IN_PLACE_OF_RESULT.match(text)
+    return None if match is None else _ANSWERS[match[1]]
 
 
 def interruption_of(span: Span) -> str:

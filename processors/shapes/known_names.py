@@ -98,12 +98,12 @@ MCP_NAME_SEPARATORS: tuple[str, ...] = ("__", ".", "/", ":")
 """What separates the name of an MCP server from the name of a tool in a combined name."""
 
 
-MADE_UP_AGENT_NAME = re.compile(
+GENERATED_AGENT_NAME = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?:[0-9a-f]{16}){1,2}|"
     r"agent_(?=[a-z]*[A-Z])[A-Za-z]{16}"
 )
 """Random names that frameworks give to agents without one: an id, or letters."""
-_SHORTEST_MADE_UP = 16
+_SHORTEST_GENERATED = 16
 
 
 def name_of_chain(name: str) -> str:
@@ -140,4 +140,4 @@ def is_placeholder_agent(name: str) -> bool:
     """Whether `name` is what an instrumentation writes for an agent whose name it does not know."""
     if name.strip().lower() in PLACEHOLDER_AGENT_NAMES:
         return True
-    return len(name) >= _SHORTEST_MADE_UP and MADE_UP_AGENT_NAME.fullmatch(name) is not None
+    return len(name) >= _SHORTEST_GENERATED and GENERATED_AGENT_NAME.fullmatch(name) is not None

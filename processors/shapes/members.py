@@ -15,20 +15,20 @@ def value_at(value: JsonValue, *path: str | int) -> JsonValue:
 
 def text_at(value: JsonValue, *path: str | int) -> str:
     """The text at `path`; anything else is the empty one."""
-    found = value_at(value, *path)
-    return found if isinstance(found, str) else ""
+    result = value_at(value, *path)
+    return result if isinstance(result, str) else ""
 
 
 def object_at(value: JsonValue, *path: str | int) -> JsonObject:
     """The object at `path`; anything else is an empty one."""
-    found = value_at(value, *path)
-    return found if isinstance(found, dict) else {}
+    result = value_at(value, *path)
+    return result if isinstance(result, dict) else {}
 
 
 def list_at(value: JsonValue, *path: str | int) -> list[JsonValue]:
     """The list at `path`; anything else is an empty one."""
-    found = value_at(value, *path)
-    return found if isinstance(found, list) else []
+    result = value_at(value, *path)
+    return result if isinstance(result, list) else []
 
 
 def objects_at(value: JsonValue, *path: str | int) -> list[JsonObject]:

@@ -249,7 +249,7 @@ def in_turns(messages: Sequence[ChatMessage]) -> list[Message]:
     """Messages with text; a new turn begins with each user message that follows an answer."""
     turn = 0
     answered = False
-    found: list[Message] = []
+    collected: list[Message] = []
     for message in messages:
         if message.role == "user" and answered and message.text:
             turn += 1
@@ -257,8 +257,8 @@ def in_turns(messages: Sequence[ChatMessage]) -> list[Message]:
         elif message.role in ("assistant", "tool"):
             answered = True
         if message.text:
-            found.append(Message(role=message.role, content=message.text, turn=turn))
-    return found
+            collected.append(Message(role=message.role, content=message.text, turn=turn))
+    return collected
 
 
 def is_role_pair(item: JsonValue) -> bool:

@@ -151,14 +151,14 @@ class UsagePlan:
         """The tokens, None unless input and output are both known, and not 0 together."""
         encoded = span.by_key.get
         if self._is_counted:
-            given, made = _count(encoded(self._input)), _count(encoded(self._output))
-            if given is not None and made is not None:
+            given, generated = _count(encoded(self._input)), _count(encoded(self._output))
+            if given is not None and generated is not None:
                 if not self._has_parts:
                     # No request is of no tokens at all: some write 0 where a provider reported none.
-                    return TokenUsage(given, made, None, None, None) if given or made else None
+                    return TokenUsage(given, generated, None, None, None) if given or generated else None
                 usage = _usage(
                     given,
-                    made,
+                    generated,
                     _count(encoded(self._cached)),
                     _count(encoded(self._written)),
                     _count(encoded(self._reasoning)),
@@ -196,7 +196,7 @@ def usage_plan(present: frozenset[str]) -> UsagePlan:
 
 
 def usage_under(
-    model: Sequence[str], given: Sequence[str], made: Sequence[str], cached: Sequence[str] = ()
+    model: Sequence[str], given: Sequence[str], generated: Sequence[str], cached: Sequence[str] = ()
 ) -> Callable[[Span], UsageReading]:
     """Reads the model and its tokens under names of one's own, of each the first that is there."""
 
@@ -204,7 +204,7 @@ def usage_under(
         return next((_count(span.by_key[key]) for key in keys if key in span.by_key), None)
 
     def read(span: Span) -> UsageReading:
-        input_tokens, output_tokens = count(span, given), count(span, made)
+        input_tokens, output_tokens = count(span, given), count(span, generated)
         usage = None
         if input_tokens is not None and output_tokens is not None:
             usage = _usage(input_tokens, output_tokens, count(span, cached), None, None)
@@ -215,7 +215,7 @@ def usage_under(
 
 def _usage(
     given: int,
-    made: int,
+    generated: int,
     cached: int | None,
     written: int | None,
     reasoning: int | None,
@@ -227,9 +227,9 @@ def _usage(
     from_cache = (cached or 0) + (written or 0)
     if cache_is_apart or from_cache > given:
         given += from_cache
-    if reasoning is not None and (reasoning_is_apart or reasoning > made):
-        made += reasoning
-    return TokenUsage(given, made, cached, written, reasoning)
+    if reasoning is not None and (reasoning_is_apart or reasoning > generated):
+        generated += reasoning
+    return TokenUsage(given, generated, cached, written, reasoning)
 
 
 def usage_in_object(value: JsonValue) -> TokenUsage | None:
@@ -242,8 +242,8 @@ def usage_in_object(value: JsonValue) -> TokenUsage | None:
     if not isinstance(value, dict):
         return None
     counts = _counts(value)
-    for given, made in (("inputtokens", "outputtokens"), ("prompttokens", "completiontokens")):
-        if given in counts and made in counts:
+    for given, generated in (("inputtokens", "outputtokens"), ("prompttokens", "completiontokens")):
+        if given in counts and generated in counts:
             parts = dict(counts)
             for key, member in value.items():
                 if key.lower().endswith("details") and isinstance(member, dict):
@@ -251,8 +251,10 @@ def usage_in_object(value: JsonValue) -> TokenUsage | None:
             cached, written, reasoning = (
                 next((parts[key] for key in keys if key in parts), None) for keys in _PARTS_IN_OBJECT
             )
-            apart = counts[given] + counts[made] + (reasoning or 0) == counts.get("totaltokens")
-            return _usage(counts[given], counts[made], cached, written, reasoning, reasoning_is_apart=apart)
+            apart = counts[given] + counts[generated] + (reasoning or 0) == counts.get("totaltokens")
+            return _usage(
+                counts[given], counts[generated], cached, written, reasoning, reasoning_is_apart=apart
+            )
     inputs = {key: count for key, count in counts.items() if "input" in key}
     outputs = {key: count for key, count in counts.items() if "output" in key}
     if "input" not in inputs or "output" not in outputs:

@@ -60,9 +60,9 @@ def printed_tool_message(text: str) -> PrintedToolMessage | None:
         return None
     # The fields in between hold whatever data there was, so the id is looked for from the end.
     fields = text[match.end() :]
-    _, found, after = fields.rpartition(" tool_call_id='")
+    _, result, after = fields.rpartition(" tool_call_id='")
     call_id, quote, rest = after.partition("'")
-    if not (found and quote and fields.startswith(_BEFORE_CALL_ID)):
+    if not (result and quote and fields.startswith(_BEFORE_CALL_ID)):
         return None
     status = _STATUS.fullmatch(rest[rest.rfind(" status='") :]) if " status='" in rest else None
     if rest and status is None and not rest.startswith(" artifact="):

@@ -120,8 +120,10 @@ class SpanReading:
         output = self.conversation.output
         if not output and (self.span.status_code == STATUS_ERROR or not self.is_request):
             return False
-        asks = _requests_calls(self.span, output)
-        return None if asks is False and not in_loop and _stops_anyhow(self.span.attributes) else asks
+        requested = _requests_calls(self.span, output)
+        return (
+            None if requested is False and not in_loop and _stops_anyhow(self.span.attributes) else requested
+        )
 
     @property
     def model(self) -> str:
@@ -193,12 +195,12 @@ class Trace:
     @late
     def interruptions(self) -> Mapping[int, str]:
         """The spans that stopped to wait for a person, and those right above one; with the exception."""
-        found: dict[int, str] = {}
+        collected: dict[int, str] = {}
         for position, reading in enumerate(self.readings):
             if reading is not None and (name := interruption_of(reading.span)):
-                found.setdefault(position, name)
-                found.setdefault(self.tree.parents[position], name)
-        return found
+                collected.setdefault(position, name)
+                collected.setdefault(self.tree.parents[position], name)
+        return collected
 
     def readings_at(self, positions: Sequence[int]) -> list[SpanReading]:
         """The readings of the spans at `positions` that have one."""

@@ -125,8 +125,8 @@ def decode_key_values(data: bytes, tag: int) -> Attributes:
 def _encoded_values(data: bytes, tag: int, start: int, end: int) -> dict[str, bytes]:
     """The keys of KeyValue messages with the bytes of their values, in the order in which they stand."""
     encoded: dict[str, bytes] = {}
-    for found, _, value_start, stop in fields(data, start, end):
-        if found == tag:
+    for result, _, value_start, stop in fields(data, start, end):
+        if result == tag:
             key = ""
             value = b""
             for part, _, part_start, part_stop in fields(data, value_start, stop):

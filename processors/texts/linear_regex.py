@@ -54,7 +54,7 @@ class LinearPattern:
         """The first match anywhere in `text`, or None."""
         return next(self.matches(text), None)
 
-    def is_found(self, text: str) -> bool | None:
+    def has_match(self, text: str) -> bool | None:
         """Whether the pattern fits anywhere in `text`; None where that depends on what a mask in it hides.
 
         It does not where a match neither holds nor touches a mask, of those that can be looked through in
@@ -78,8 +78,8 @@ class LinearPattern:
     def all_matches(self, text: str) -> list[Match] | None:
         """All matches, or None where finding them could take too long (`MAX_SEARCH_STEPS`)."""
         most = MAX_SEARCH_STEPS // (len(text) + 1)
-        found = list(islice(self.matches(text), most + 1))
-        return found if len(found) <= most else None
+        collected = list(islice(self.matches(text), most + 1))
+        return collected if len(collected) <= most else None
 
     def matches(self, text: str) -> Iterator[Match]:
         """The matches from left to right, without overlap, each located when it is requested.
@@ -116,13 +116,13 @@ class LinearPattern:
         """The places of the groups of every match, the whole match first; -1 for what took no part."""
         start = 0
         while start <= len(data):
-            found = self._regexp.search(data, start)
-            if found is None:
+            match = self._regexp.search(data, start)
+            if match is None:
                 return
-            end: int = found.end()
-            if any(found.end(number) > found.start(number) for number in self._ends):
+            end: int = match.end()
+            if any(match.end(number) > match.start(number) for number in self._ends):
                 end -= 1
-            spans = [found.span(number) for number in self._groups]
+            spans = [match.span(number) for number in self._groups]
             yield [(first, min(last, end)) for first, last in spans]
             start = end if end > spans[0][0] else _after_character(data, end)
 

@@ -202,4 +202,4 @@ def _complement(category: str, ascii_only: bool) -> str:
     negation = {"CATEGORY_DIGIT": r"\D+", "CATEGORY_SPACE": r"\S+", "CATEGORY_WORD": r"\W+"}[category]
     characters = "".join(map(chr, range(_LAST_CODE_POINT + 1)))
     ranges = re.finditer(negation, characters, re.ASCII if ascii_only else re.UNICODE)
-    return "".join([f"{_character(found.start())}-{_character(found.end() - 1)}" for found in ranges])
+    return "".join([f"{_character(result.start())}-{_character(result.end() - 1)}" for result in ranges])

@@ -14,7 +14,7 @@ from benchmarks.sizing import size
 from benchmarks.sizing_traffic import recorded_traffic, scripted_traffic
 from collector.configuration.service_file import load_configuration
 from collector.otlp.codec import join_spans, split_request
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 from processors.model.json_values import JsonObject
 from tests.support.agent_spans import TRACE_ID, agent
 from tests.support.backends import GrpcBackend
@@ -109,7 +109,7 @@ def test_recorded_traffic_is_sent_as_new_traces_that_begin_now(tmp_path: Path) -
     assert 3 == len(seen)
     assert {TRACE_ID[4:]} == {trace_id[4:] for trace_id in seen}
     assert abs(time.time_ns() - _start(traffic.requests[0].body)) < 60e9
-    with pytest.raises(ProblemsFound, match="no such file"):
+    with pytest.raises(InvalidInput, match="no such file"):
         recorded_traffic([tmp_path / "missing"])
 
 

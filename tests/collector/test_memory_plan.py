@@ -9,7 +9,7 @@ import yaml
 
 from collector.configuration.service_file import ServiceConfig, load_configuration, parse_configuration
 from collector.memory_plan import plan_memory
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 
 _MIB = 1024 * 1024
 _PROJECT = Path(__file__).parents[2]
@@ -56,7 +56,7 @@ def test_what_does_not_fit_is_refused_with_the_number_to_change(
     limit_mib: int, in_flight_mib: int, change: str
 ) -> None:
     config = parse_configuration(_config(limit_mib, in_flight_mib), "t", {})
-    with pytest.raises(ProblemsFound, match=re.escape(change)) as raised:
+    with pytest.raises(InvalidInput, match=re.escape(change)) as raised:
         plan_memory(config, 2048 * _MIB)
 
     [needed] = re.findall(r"give the container (\d+) MiB", str(raised.value))
@@ -99,9 +99,7 @@ def test_a_store_in_memory_that_does_not_fit_is_named_with_what_it_takes() -> No
     assert plan_memory(parse_configuration(text, "t", {}), 2048 * _MIB)
     config = parse_configuration(text + _PAGE + "\nstore: {max_mib: 64}", "t", {})
 
-    with pytest.raises(
-        ProblemsFound, match=r"store\.max_mib \(64 MiB.*lower limit_mib to 1318, or"
-    ) as raised:
+    with pytest.raises(InvalidInput, match=r"store\.max_mib \(64 MiB.*lower limit_mib to 1318, or") as raised:
         plan_memory(config, 2048 * _MIB)
 
     [needed] = re.findall(r"give the container (\d+) MiB", str(raised.value))

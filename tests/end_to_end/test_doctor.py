@@ -43,7 +43,7 @@ def tls(name: str) -> JsonObject:
 
 
 def says(hop: Hop, found: str, advice: str) -> bool:
-    return hop.state is State.BROKEN and found in hop.found and advice in hop.advice and bool(hop.expected)
+    return hop.state is State.BROKEN and found in hop.observed and advice in hop.advice and bool(hop.expected)
 
 
 @pytest.mark.parametrize("mode", ["hold", "stream"])

@@ -30,7 +30,7 @@ from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.doubtful_criteria import criteria_warnings
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from processors.evaluate import evaluate_run
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult
@@ -138,7 +138,7 @@ def check_criteria(data: bytes) -> None:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return
-    with suppress(ProblemsFound):
+    with suppress(InvalidInput):
         document = read_criteria(text, "criteria.yaml", {"HOME": "/"}, strict=False)
         for problem in (*document.problems, *document.warnings):
             str(problem).encode()

@@ -7,7 +7,7 @@ import pytest
 from processors.annotation.run_reader import run_from_json
 from processors.criteria.agent_criteria import AgentCriteria
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import Outcome
 from tests.support.parity import Case, load_cases, wanted
@@ -34,10 +34,10 @@ def _criteria_text(case: Case) -> str:
     return json.dumps({"agents": {case["id"]: {"evaluations": [evaluation]}}})
 
 
-def _read(case: Case) -> AgentCriteria | ProblemsFound:
+def _read(case: Case) -> AgentCriteria | InvalidInput:
     try:
         (agent,) = read_criteria(_criteria_text(case), "criteria.yaml", {}).agents
-    except ProblemsFound as refusal:
+    except InvalidInput as refusal:
         return refusal
     return agent
 
@@ -46,7 +46,7 @@ def _read(case: Case) -> AgentCriteria | ProblemsFound:
 def test_case_ends_as_the_reference_does(case: Case) -> None:
     expected = wanted(case)
     agent = _read(case)
-    if isinstance(agent, ProblemsFound):
+    if isinstance(agent, InvalidInput):
         # What no run could meet is refused before there is one.
         assert expected["status"] in (*_REFUSED, "evaluator_error")
         assert all(case["id"] in str(problem) for problem in agent.problems)

@@ -6,7 +6,7 @@ import pytest
 from pydantic.alias_generators import to_camel
 
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import Outcome
 from tests.support.parity import Case, load_cases, run_of, wanted
@@ -49,7 +49,7 @@ def _is_refused_for_its_keys(case: Case) -> bool:
 def test_case_ends_as_the_reference_does_where_the_project_does_not_depart_from_it(case: Case) -> None:
     expected = wanted(case)
     if expected["status"] in _REFUSED or _is_refused_for_its_keys(case):
-        with pytest.raises(ProblemsFound) as refusal:
+        with pytest.raises(InvalidInput) as refusal:
             read_criteria(_criteria_text(case), "criteria.yaml", {})
 
         assert all(case["id"] in str(problem) for problem in refusal.value.problems)

@@ -66,7 +66,7 @@ class KafkaGroup:
         self._elsewhere = elsewhere
         self._services: list[ServiceProcess] = []
         self._read: dict[Path, int] = {}
-        self._aside: dict[Path, Path] = {}
+        self._in_background: dict[Path, Path] = {}
         self._in_place = Lock()
         """Held while files are moved, or read by the watcher."""
         self._delivered: set[SpanKey] = set()
@@ -144,14 +144,14 @@ class KafkaGroup:
         """No verdict of the member can be written meanwhile; the watcher still finds those that were."""
         path = self.members[name].results_path
         with self._in_place:
-            self._aside[path] = path.rename(path.with_name("earlier"))
+            self._in_background[path] = path.rename(path.with_name("earlier"))
             path.mkdir()
         try:
             yield
         finally:
             with self._in_place:
                 path.rmdir()
-                self._aside.pop(path).rename(path)
+                self._in_background.pop(path).rename(path)
 
     async def until_assigned(self, *names: str) -> None:
         """Wait until these members read all partitions, and each of them some."""
@@ -287,7 +287,7 @@ class KafkaGroup:
     def _new_lines(self, path: Path) -> list[object]:
         """What was written since the last call."""
         found: list[object] = []
-        place = self._aside.get(path, path)
+        place = self._in_background.get(path, path)
         if place.is_file():
             with place.open("rb") as file:
                 file.seek(self._read.get(path, 0))

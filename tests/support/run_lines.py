@@ -5,7 +5,7 @@ from typing import Any
 
 from processors.annotation.run_reader import run_from_json
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from processors.evaluate import evaluate_run
 from processors.model.evaluation_result import EvaluationResult
 from tests.support.parity import Case
@@ -50,7 +50,7 @@ def results_of(line: Case, *evaluations: dict[str, Any]) -> list[EvaluationResul
     text = json.dumps({"agents": {name: {"evaluations": list(evaluations)}}})
     try:
         (agent,) = read_criteria(text, "criteria.yaml", {}).agents
-    except ProblemsFound as refusal:
+    except InvalidInput as refusal:
         if all(name in str(problem) for problem in refusal.problems):
             return None
         raise

@@ -131,7 +131,7 @@ class ReadPartition:
     def caught_up(self) -> None:
         """Records were requested, and all that arrived were handed in."""
         if not self.waiting:
-            self.intake.hear()
+            self.intake.caught_up()
 
     @property
     def position(self) -> int:

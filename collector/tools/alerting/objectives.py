@@ -14,9 +14,9 @@ from collector.text_file import read_text_file
 from collector.tools.alerting.selectors import NamePattern, Pair
 from processors.criteria import CriteriaSet
 from processors.documents import (
+    InvalidInput,
     LocatedYaml,
     Problem,
-    ProblemsFound,
     StrictModel,
     did_you_mean,
     read_yaml,
@@ -195,7 +195,7 @@ def read_data_file(path: Path, model: type[ModelT]) -> tuple[ModelT, LocatedYaml
     content = validated(model, {} if document.value is None else document.value, document, problems)
     problems = document.all_problems(problems)
     if problems or content is None:
-        raise ProblemsFound(problems)
+        raise InvalidInput(problems)
     return content, document
 
 

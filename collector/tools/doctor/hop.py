@@ -21,7 +21,7 @@ class Hop:
 
     where: str
     state: State
-    found: str
+    observed: str
     expected: str = ""
     advice: str = ""
 
@@ -30,22 +30,22 @@ class Hop:
         return {
             "hop": self.where,
             "state": self.state.value,
-            "found": self.found,
+            "found": self.observed,
             "expected": self.expected,
             "do": self.advice,
         }
 
 
-def works(where: str, found: str) -> Hop:
+def works(where: str, observed: str) -> Hop:
     """A hop with nothing wrong."""
-    return Hop(where, State.WORKS, found)
+    return Hop(where, State.WORKS, observed)
 
 
-def broken(where: str, found: str, expected: str, advice: str) -> Hop:
+def broken(where: str, observed: str, expected: str, advice: str) -> Hop:
     """A hop that does not work."""
-    return Hop(where, State.BROKEN, found, expected, advice)
+    return Hop(where, State.BROKEN, observed, expected, advice)
 
 
-def unknown(where: str, found: str, advice: str) -> Hop:
+def unknown(where: str, observed: str, advice: str) -> Hop:
     """A hop that could not be checked."""
-    return Hop(where, State.UNKNOWN, found, "", advice)
+    return Hop(where, State.UNKNOWN, observed, "", advice)

@@ -55,8 +55,8 @@ async def sent(
         problem = await asyncio.to_thread(wire_problem, _remote(where, url, settings, path))
         return problem or refusal(where, message, "listener" if path is None else "exporter")
     if rejected := getattr(answer, "rejected_spans", 0):
-        found = f"{url} answered that it rejected {rejected} spans: {answer.message}"
-        return broken(where, found, "that all of it is accepted", "See the limits and the log there.")
+        result = f"{url} answered that it rejected {rejected} spans: {answer.message}"
+        return broken(where, result, "that all of it is accepted", "See the limits and the log there.")
     return works(where, f"{url} accepted it")
 
 

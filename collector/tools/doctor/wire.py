@@ -59,16 +59,16 @@ def _connection_problem(remote: Remote) -> _Problem | None:
     try:
         _answer(remote, None)
     except socket.gaierror as error:
-        found = f"the name {remote.host} is not known here: {error.strerror}"
+        result = f"the name {remote.host} is not known here: {error.strerror}"
         advice = "Check the spelling, and that this runs in the network that knows the name."
-        return found, "a name that this machine resolves", advice
+        return result, "a name that this machine resolves", advice
     except ConnectionRefusedError:
-        found = f"nothing listens at {remote.address}"
-        return found, "a server at this address", "Start it, or correct the host and the port."
+        result = f"nothing listens at {remote.address}"
+        return result, "a server at this address", "Start it, or correct the host and the port."
     except OSError as error:
-        found = f"no connection to {remote.address}: {error.strerror or error}"
+        result = f"no connection to {remote.address}: {error.strerror or error}"
         advice = "Check the address, the route and the firewalls between."
-        return found, f"a connection within {_TIMEOUT_SECONDS:g} s", advice
+        return result, f"a connection within {_TIMEOUT_SECONDS:g} s", advice
     return None
 
 
@@ -90,8 +90,8 @@ def _tls_problem(remote: Remote) -> _Problem | None:
     try:
         strict = ssl.create_default_context(cafile=remote.trusted)
     except OSError as error:
-        found = f"{remote.trusted}: no certificates in it: {error.strerror or error}"
-        return found, "authorities in PEM form", f"Correct {setting}.ca_file."
+        result = f"{remote.trusted}: no certificates in it: {error.strerror or error}"
+        return result, "authorities in PEM form", f"Correct {setting}.ca_file."
     strict.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         for checks_name in (False, True):  # the name matters little in a certificate that is not trusted
@@ -105,15 +105,15 @@ def _tls_problem(remote: Remote) -> _Problem | None:
 
 
 def _certificate_problem(remote: Remote, error: ssl.SSLCertVerificationError) -> _Problem:
-    found = f"the certificate of {remote.address} is not trusted: {error.verify_message}"
+    result = f"the certificate of {remote.address} is not trusted: {error.verify_message}"
     if error.verify_code in (_EXPIRED, _NOT_YET_VALID):
         advice = "Renew the certificate of the server; check the clock of this machine."
-        return found, "a certificate that is valid now", advice
+        return result, "a certificate that is valid now", advice
     if error.verify_code in (_OTHER_NAME, _OTHER_ADDRESS):
         advice = f"Use the name in the certificate, or give it as {remote.tls_setting}.server_name_override."
-        return found, f"a certificate made out to {remote.name}", advice
+        return result, f"a certificate made out to {remote.name}", advice
     expected = f"one issued by an authority in {remote.trusted or 'the list of this system'}"
-    return found, expected, f"Name the authority that issued it in {remote.tls_setting}.ca_file."
+    return result, expected, f"Name the authority that issued it in {remote.tls_setting}.ca_file."
 
 
 def _protocol_problem(remote: Remote) -> _Problem | None:
@@ -122,10 +122,10 @@ def _protocol_problem(remote: Remote) -> _Problem | None:
     if (remote.speaks == "grpc") is speaks_http2 or _speaks(remote, "http/1.1", request) is speaks_http2:
         return None
     if speaks_http2:
-        found, expected = "speaks gRPC (HTTP/2)", "OTLP over HTTP/1.1, by custom on port 4318"
+        result, expected = "speaks gRPC (HTTP/2)", "OTLP over HTTP/1.1, by custom on port 4318"
     else:
-        found, expected = "speaks HTTP/1.1, not gRPC", "OTLP over gRPC, by custom on port 4317"
-    return f"{remote.address} {found}", expected, remote.other_protocol
+        result, expected = "speaks HTTP/1.1, not gRPC", "OTLP over gRPC, by custom on port 4317"
+    return f"{remote.address} {result}", expected, remote.other_protocol
 
 
 def _speaks(remote: Remote, protocol: Literal["h2", "http/1.1"], request: bytes) -> bool:

@@ -131,7 +131,7 @@ class SelfCheck:
         """What is wrong with the verdicts on the latest of these, by id: "" for nothing, None: not graded."""
         return {trace_id.hex(): problem for trace_id, problem in self._probes.items()}
 
-    def made(self, trace_id: bytes) -> bool:
+    def is_own(self, trace_id: bytes) -> bool:
         """Whether the trace is one of a self-check, and not finished yet."""
         return trace_id in self._expected
 

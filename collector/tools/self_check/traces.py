@@ -68,8 +68,8 @@ def misgrading(trace: FinishedTrace, graded: GradedTrace, expected: Outcome) -> 
     outcomes = {result.name: result.outcome for result in results}
     for name in _EVALUATIONS:
         if outcomes.get(name) is not expected:
-            found = "no result" if name not in outcomes else outcomes[name].value
-            return f"{about} got {found} from {name}"
+            outcome = "no result" if name not in outcomes else outcomes[name].value
+            return f"{about} got {outcome} from {name}"
     if count_results(graded.spans) != len(results):
         return f"{about} carries other than one event for each result"
     return None

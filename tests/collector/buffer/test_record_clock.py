@@ -25,7 +25,7 @@ class Reader:
         """Ask for records for so long, and get none."""
         for _ in range(round(seconds / every)):
             self.time.advance(every)
-            self.clock.hear()
+            self.clock.caught_up()
 
     @property
     def seconds(self) -> float:

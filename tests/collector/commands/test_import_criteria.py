@@ -10,7 +10,7 @@ from collector.cli import run_command
 from collector.commands.import_criteria import ImportedFile, import_criteria
 from processors.criteria.agent_criteria import Evaluation
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from processors.documents.yaml import read_yaml
 
 DATA = Path(__file__).parents[2] / "data"
@@ -348,21 +348,21 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path, content: str | None
     if content is not None:
         path.write_text(content)
 
-    with pytest.raises(ProblemsFound) as found:
+    with pytest.raises(InvalidInput) as found:
         import_criteria(path)
 
     assert expected in str(found.value)
 
 
 def test_a_folder_of_neither_kind_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ProblemsFound, match="expected a folder with evaluators/ and eval-sets/, or one with"):
+    with pytest.raises(InvalidInput, match="expected a folder with evaluators/ and eval-sets/, or one with"):
         import_criteria(tmp_path)
-    with pytest.raises(ProblemsFound, match=r"expected a folder with evaluators/ and eval-sets/$"):
+    with pytest.raises(InvalidInput, match=r"expected a folder with evaluators/ and eval-sets/$"):
         import_criteria(tmp_path, "uipath")
 
 
 def test_an_agent_that_no_criteria_file_can_name_is_refused() -> None:
-    with pytest.raises(ProblemsFound, match="the agent cannot have this name"):
+    with pytest.raises(InvalidInput, match="the agent cannot have this name"):
         import_criteria(WEATHER, agent="a" * 300)
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from collector.cli import run_command
-from collector.commands.health import ask_readiness
+from collector.commands.health import query_readiness
 
 
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -36,7 +36,7 @@ def serving(raw: bytes) -> Iterator[int]:
 
 def test_an_endpoint_without_a_host_is_asked_on_this_machine() -> None:
     with serving(Answer.raw) as port:
-        assert (True, "ready") == ask_readiness(f":{port}")
+        assert (True, "ready") == query_readiness(f":{port}")
 
 
 def test_the_proxy_of_other_traffic_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,13 +44,13 @@ def test_the_proxy_of_other_traffic_is_not_asked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("no_proxy", raising=False)
 
     with serving(Answer.raw) as port:
-        assert (True, "ready") == ask_readiness(f"127.0.0.1:{port}")
+        assert (True, "ready") == query_readiness(f"127.0.0.1:{port}")
 
 
 @pytest.mark.parametrize("raw", [b"no HTTP\r\n\r\n", b""])
 def test_an_answer_that_is_no_http_is_none(raw: bytes) -> None:
     with serving(raw) as port:
-        is_ready, answer = ask_readiness(f"127.0.0.1:{port}")
+        is_ready, answer = query_readiness(f"127.0.0.1:{port}")
 
     assert not is_ready
     assert answer.startswith(f"no answer from http://127.0.0.1:{port}/readyz: ")

@@ -20,7 +20,7 @@ from collector.exporters.debug import DebugConfig
 from collector.exporters.file import FileConfig
 from collector.exporters.otlp_grpc import OtlpGrpcConfig
 from collector.receivers.kafka.config import KafkaReceiverConfig
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 
 
 def load(text: str, **environment: str) -> ServiceConfig:
@@ -28,7 +28,7 @@ def load(text: str, **environment: str) -> ServiceConfig:
 
 
 def problems(text: str, **environment: str) -> list[str]:
-    with pytest.raises(ProblemsFound) as found:
+    with pytest.raises(InvalidInput) as found:
         load(text, **environment)
     return str(found.value).splitlines()
 
@@ -393,7 +393,7 @@ def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
         (tmp_path, ": cannot be read: Is a directory"),
         (binary, ":2: not valid UTF-8"),
     ):
-        with pytest.raises(ProblemsFound) as found:
+        with pytest.raises(InvalidInput) as found:
             load_configuration(path, {})
         assert str(found.value) == f"{path}{message}"
 
@@ -423,7 +423,7 @@ def test_any_content_is_either_loaded_or_refused(content: object) -> None:
 
     try:
         config = load(text)
-    except ProblemsFound as found:
+    except InvalidInput as found:
         lines = [str(problem) for problem in found.problems]
     else:
         lines = []
@@ -616,7 +616,7 @@ def _documented(path: tuple[str, ...]) -> str:
 )
 def test_log_records_that_no_exporter_takes_are_refused(text: str, is_refused: bool) -> None:
     if is_refused:
-        with pytest.raises(ProblemsFound) as refusal:
+        with pytest.raises(InvalidInput) as refusal:
             load(text)
         message = '"log" goes nowhere: expected logs in the signals of an exporter, or a file with logs_path'
         assert f"tracegrade.yaml:1: results.emit: {message}" == str(refusal.value)
@@ -627,7 +627,7 @@ def test_log_records_that_no_exporter_takes_are_refused(text: str, is_refused: b
 def test_a_journal_beside_kafka_is_refused() -> None:
     text = "receivers: {kafka: {brokers: ['localhost:9092']}}\njournal: {directory: journal}\n"
 
-    with pytest.raises(ProblemsFound) as caught:
+    with pytest.raises(InvalidInput) as caught:
         parse_configuration(text, "tracegrade.yaml", {})
 
     assert [

@@ -12,7 +12,7 @@ from collector.exporters.assembly import exporter_types
 from processors.comparison.expected_value import KNOWN_MATCHERS, MATCHER_ARGUMENTS
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from tests.support.json_schema import mismatches
 
 FILES = {
@@ -146,7 +146,7 @@ def test_the_schema_refuses_what_the_models_refuse(entry: dict[str, Any]) -> Non
     document = {"agents": {"a": {"evaluations": [entry]}}}
 
     assert mismatches(document, schema, schema) != []
-    with pytest.raises(ProblemsFound):
+    with pytest.raises(InvalidInput):
         read_criteria(json.dumps(document), "criteria.json", {})
 
 

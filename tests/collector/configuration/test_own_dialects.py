@@ -9,7 +9,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from collector.cli import run_command
 from collector.configuration.service_file import parse_configuration
 from collector.otlp.codec import join_spans
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from tests.support.agent_spans import span
 
 CONFIG = """
@@ -122,7 +122,7 @@ def test_an_explanation_stays_out_of_what_programs_read(
 def test_mistakes_are_told_with_their_place(dialects: str, message: str) -> None:
     text = f"processors:\n  evaluation:\n    dialects: {dialects}\n"
 
-    with pytest.raises(ProblemsFound) as found:
+    with pytest.raises(InvalidInput) as found:
         parse_configuration(text, "tracegrade.yaml", {})
 
     assert message in str(found.value)

@@ -18,7 +18,7 @@ from collector.telemetry.metrics import Metrics
 from collector.telemetry.signals import Readiness
 from collector.text_file import KeptFile
 from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 
 
 def agent(pattern: str, *names: str) -> str:
@@ -36,7 +36,7 @@ def store(*patterns: Path) -> CriteriaStore:
 
 
 def refused(*patterns: Path) -> list[str]:
-    with pytest.raises(ProblemsFound) as found:
+    with pytest.raises(InvalidInput) as found:
         load_criteria(patterns, environment={})
     return str(found.value).splitlines()
 
@@ -402,7 +402,7 @@ def test_a_kept_version_that_this_version_does_not_understand_is_no_help(tmp_pat
     file.write_text("agents: [")
     kept = [KeptFile(path=str(file), pattern=str(file), content=b"agints: {}", kept_unix_nano=0)]
 
-    with pytest.raises(ProblemsFound):
+    with pytest.raises(InvalidInput):
         CriteriaStore([file], environment={}, last_good=lambda: kept)
 
 

@@ -100,7 +100,7 @@ async def pool_of(
         config=EvaluationConfig(),
         instance="here",
         missing_parents="grade",
-        asks_workers=False,
+        uses_workers=False,
         results=results,
         writes_scores=False,
         form=FORM,

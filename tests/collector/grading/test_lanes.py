@@ -87,7 +87,7 @@ async def _stage(lane: str, folder: Path) -> AsyncIterator[GradingStage]:
         config=EvaluationConfig(),
         instance="here",
         missing_parents="grade",
-        asks_workers=False,
+        uses_workers=False,
         results=ResultsConfig(),
         writes_scores=False,
         form=FORM,

@@ -45,7 +45,7 @@ def a_grader() -> Grader:
         missing_parents="grade",
         dialects=(),
         prices=None,
-        asks_workers=True,
+        uses_workers=True,
         results=ResultsConfig(),
         writes_scores=False,
     )

@@ -16,9 +16,9 @@ from collector.errors import Overloaded, StartupError
 from collector.journal import recovery
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
-from collector.journal.kept_criteria import MAX_KEPT_BYTES, kept_files
+from collector.journal.kept_criteria import MAX_KEPT_BYTES, stored_criteria_files
 from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, number_key
-from collector.journal.recovery import Inspected, Recovered, inspect_apart
+from collector.journal.recovery import Inspection, Recovered, inspect_in_child_process
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
 from collector.otlp.codec import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
@@ -395,11 +395,11 @@ async def test_damage_in_the_list_of_free_pages_is_left_behind(tmp_path: Path) -
 async def test_a_journal_goes_on_as_it_is_where_there_is_no_room_for_a_copy(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def without_room(directory: Path, *, copies: bool) -> Inspected:
+    def without_room(directory: Path, *, copies: bool) -> Inspection:
         before = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, before[1]))
         try:
-            return inspect_apart(directory, copies=copies)
+            return inspect_in_child_process(directory, copies=copies)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
@@ -480,7 +480,7 @@ async def test_exactly_the_last_good_criteria_files_are_kept(tmp_path: Path) -> 
     async with OpenJournal(tmp_path) as opened:
         opened.journal.keep_criteria([_file("/a", b"4\n5"), _file(long_path, b"")])
 
-    assert {_file("/a", b"4\n5"), _file(long_path, b"")} == set(kept_files(tmp_path))
+    assert {_file("/a", b"4\n5"), _file(long_path, b"")} == set(stored_criteria_files(tmp_path))
 
 
 async def test_criteria_files_that_would_take_the_room_of_spans_are_not_kept(tmp_path: Path) -> None:
@@ -488,7 +488,7 @@ async def test_criteria_files_that_would_take_the_room_of_spans_are_not_kept(tmp
         opened.journal.keep_criteria([_file("/a", b"1")])
         opened.journal.keep_criteria([_file("/a", bytes(MAX_KEPT_BYTES)), _file("/b", b"1")])
 
-    assert [] == kept_files(tmp_path)
+    assert [] == stored_criteria_files(tmp_path)
 
 
 async def test_of_a_damaged_journal_no_criteria_are_taken(tmp_path: Path) -> None:
@@ -497,8 +497,8 @@ async def test_of_a_damaged_journal_no_criteria_are_taken(tmp_path: Path) -> Non
     data = tmp_path / "data.mdb"
     data.write_bytes(data.read_bytes().replace(b"agents", b"agonts"))
 
-    assert [] == kept_files(tmp_path / "none")
-    assert [] == kept_files(tmp_path)
+    assert [] == stored_criteria_files(tmp_path / "none")
+    assert [] == stored_criteria_files(tmp_path)
 
 
 async def test_large_transactions_do_not_fault_their_memory_in_anew(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from collector.errors import MalformedRequest, Overloaded
 from collector.otlp.json_codec import json_to_request, request_to_json
-from collector.otlp.json_process import json_to_request_apart
+from collector.otlp.json_process import json_to_request_in_process
 from tests.support.backends import eventually
 from tests.support.otlp_senders import export_request
 
@@ -30,7 +30,7 @@ def children() -> list[int]:
 async def test_the_request_is_the_same() -> None:
     text = request_to_json(export_request(500))
 
-    assert json_to_request(text) == await json_to_request_apart(text)
+    assert json_to_request(text) == await json_to_request_in_process(text)
     assert [] == children()
 
 
@@ -39,13 +39,13 @@ async def test_what_is_refused_is_refused_with_the_same_words(text: bytes) -> No
     with pytest.raises(MalformedRequest) as here:
         json_to_request(text)
     with pytest.raises(MalformedRequest) as apart:
-        await json_to_request_apart(text)
+        await json_to_request_in_process(text)
 
     assert str(here.value) == str(apart.value)
 
 
 async def test_a_process_that_is_killed_asks_the_sender_to_come_back() -> None:
-    reading = asyncio.create_task(json_to_request_apart(b" " * (64 << 20)))
+    reading = asyncio.create_task(json_to_request_in_process(b" " * (64 << 20)))
     await eventually(lambda: bool(children()), "the process runs")
     for pid in children():
         os.kill(pid, signal.SIGKILL)
@@ -55,7 +55,7 @@ async def test_a_process_that_is_killed_asks_the_sender_to_come_back() -> None:
 
 
 async def test_a_process_that_nobody_waits_for_is_ended() -> None:
-    reading = asyncio.create_task(json_to_request_apart(b" " * (64 << 20)))
+    reading = asyncio.create_task(json_to_request_in_process(b" " * (64 << 20)))
     await eventually(lambda: bool(children()), "the process runs")
 
     reading.cancel()

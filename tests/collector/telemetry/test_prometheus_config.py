@@ -4,7 +4,7 @@ import pytest
 
 from collector.configuration.service_file import ServiceConfig, parse_configuration, print_configuration
 from collector.telemetry.telemetry_config import PrometheusConfig
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 
 
 def load(settings: str) -> ServiceConfig:
@@ -48,7 +48,7 @@ def test_settings_are_printed_and_load_to_the_same() -> None:
     ],
 )
 def test_what_cannot_be_a_label_is_refused_with_the_reason(settings: str, message: str) -> None:
-    with pytest.raises(ProblemsFound) as found:
+    with pytest.raises(InvalidInput) as found:
         load(settings)
 
     assert message in str(found.value)

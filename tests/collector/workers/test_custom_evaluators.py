@@ -11,7 +11,7 @@ from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import Suspensions
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from tests.support.custom_evaluators import loaded
 
 GOOD = "def grade(run, config, criteria):\n    return 1\n"
@@ -32,7 +32,7 @@ GOOD = "def grade(run, config, criteria):\n    return 1\n"
 def test_code_that_cannot_be_loaded_is_a_problem_with_its_name(
     tmp_path: Path, code: str, message: str
 ) -> None:
-    with pytest.raises(ProblemsFound) as caught:
+    with pytest.raises(InvalidInput) as caught:
         loaded(tmp_path, {"good": GOOD, "bad": code})
 
     (problem,) = caught.value.problems
@@ -41,14 +41,14 @@ def test_code_that_cannot_be_loaded_is_a_problem_with_its_name(
 
 
 def test_code_that_ends_the_process_while_it_is_loaded_is_a_problem(tmp_path: Path) -> None:
-    with pytest.raises(ProblemsFound, match="the worker process ended while loading them"):
+    with pytest.raises(InvalidInput, match="the worker process ended while loading them"):
         loaded(tmp_path, {"bad": "import os\nos._exit(0)\n"})
 
 
 def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
     config = WorkersConfig.model_validate({"custom_evaluators": {"gone": {"file": tmp_path / "gone.py"}}})
 
-    with pytest.raises(ProblemsFound, match=r"custom_evaluators\.gone: .*gone\.py cannot be read: No such"):
+    with pytest.raises(InvalidInput, match=r"custom_evaluators\.gone: .*gone\.py cannot be read: No such"):
         load_custom_evaluators(config)
 
 
@@ -108,7 +108,7 @@ def test_the_extractor_of_a_submission_is_checked_with_the_criteria(tmp_path: Pa
     evaluators = loaded(tmp_path, {"check": "def grade(sample, submission):\n    return 1\n"})
     text = "agents: {a: {evaluations: [{evaluator: check, config: {extractor: pattern}}]}}"
 
-    with pytest.raises(ProblemsFound, match='missing key "pattern"'):
+    with pytest.raises(InvalidInput, match='missing key "pattern"'):
         read_criteria(text, "criteria.yaml", {}, evaluators.known)
 
 

@@ -29,7 +29,7 @@ async def ask(
 ) -> Score | NotEvaluated:
     question = evaluator(evaluators, name, config, criteria).question(RUN, run_text(RUN))
     assert isinstance(question, bytes)
-    return await pool.ask(name, question)
+    return await pool.request(name, question)
 
 
 async def failure_of(pool: WorkerPool, evaluators: CustomEvaluators, name: str) -> WorkerFailure:

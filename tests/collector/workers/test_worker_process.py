@@ -18,7 +18,7 @@ RUN = weather_run().run
 
 async def started(evaluators: CustomEvaluators) -> WorkerProcess:
     worker = await WorkerProcess.start()
-    await worker.ask(evaluators.order)
+    await worker.request(evaluators.order)
     return worker
 
 
@@ -37,7 +37,7 @@ async def test_a_worker_that_says_far_too_much_can_be_ended(tmp_path: Path) -> N
     assert isinstance(pipe, asyncio.ReadTransport)
 
     with pytest.raises(WorkerDied):
-        await worker.ask(question(evaluators, "loud"))
+        await worker.request(question(evaluators, "loud"))
     async with asyncio.timeout(30):
         while pipe.is_reading():  # until too much waits to be read
             await asyncio.sleep(0)
@@ -56,7 +56,7 @@ async def test_a_process_that_a_worker_left_behind_does_not_hold_up_its_end(tmp_
     """
     evaluators = loaded(tmp_path, {"forks": code})
     worker = await started(evaluators)
-    answer = json.loads(await worker.ask(question(evaluators, "forks")))
+    answer = json.loads(await worker.request(question(evaluators, "forks")))
     child = answer["details"]["child"]
 
     try:

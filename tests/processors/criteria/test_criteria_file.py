@@ -10,7 +10,7 @@ from processors.criteria.criteria_file import read_criteria
 from processors.criteria.criteria_file_model import ExpectedResultEntry
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from processors.model.evaluation_result import Severity, Stage
 from processors.model.json_values import JsonObject, JsonValue
 
@@ -23,7 +23,7 @@ def read(text: str, **environment: str) -> Sequence[AgentCriteria]:
 
 
 def problems(text: str) -> list[str]:
-    with pytest.raises(ProblemsFound) as found:
+    with pytest.raises(InvalidInput) as found:
         read(text)
     return str(found.value).splitlines()
 
@@ -491,7 +491,7 @@ agents:
 def test_a_value_from_the_environment_is_not_told() -> None:
     text = "agents: {a: {evaluations: [{evaluator: tool-repetition, severity: '${env:S}'}]}}"
 
-    with pytest.raises(ProblemsFound) as found:
+    with pytest.raises(InvalidInput) as found:
         read(text, S="hunter2")
 
     assert str(found.value) == (
@@ -723,7 +723,7 @@ def test_any_content_is_either_loaded_or_refused(content: JsonValue) -> None:
 
     try:
         agents = read_criteria(text, "criteria.json", {}).agents
-    except ProblemsFound as found:
+    except InvalidInput as found:
         lines = [str(problem) for problem in found.problems]
     else:
         lines = []

@@ -3,7 +3,7 @@
 import pytest
 
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 
 CRITERIA = """
 agents:
@@ -14,7 +14,7 @@ agents:
 
 
 def test_criteria_for_the_agent_of_the_self_check_are_refused_where_they_stand() -> None:
-    with pytest.raises(ProblemsFound) as refused:
+    with pytest.raises(InvalidInput) as refused:
         read_criteria(CRITERIA.format(agent="tracegrade.self-check"), "criteria.yaml", {})
 
     (problem,) = refused.value.problems

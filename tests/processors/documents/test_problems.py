@@ -1,6 +1,6 @@
 import pytest
 
-from processors.documents.problems import Problem, ProblemsFound, did_you_mean, path_text
+from processors.documents.problems import InvalidInput, Problem, did_you_mean, path_text
 
 
 def test_a_problem_is_one_line_with_file_line_path_and_message() -> None:
@@ -22,7 +22,7 @@ def test_parts_that_are_not_known_are_left_out(problem: Problem, text: str) -> N
 
 
 def test_the_exception_has_a_line_for_each_problem() -> None:
-    found = ProblemsFound([Problem("a.yaml", 1, "x", "one"), Problem("a.yaml", 2, "y", "two")])
+    found = InvalidInput([Problem("a.yaml", 1, "x", "one"), Problem("a.yaml", 2, "y", "two")])
 
     assert str(found) == "a.yaml:1: x: one\na.yaml:2: y: two"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 from processors.documents.yaml import LocatedYaml, expand, read_yaml
 from processors.model.json_values import JsonValue
 
@@ -30,7 +30,7 @@ def read(text: str, **environment: str) -> LocatedYaml:
 def problems(text: str, **environment: str) -> list[str]:
     try:
         found = read(text, **environment).all_problems([])
-    except ProblemsFound as error:
+    except InvalidInput as error:
         found = list(error.problems)
     return [str(problem) for problem in found]
 
@@ -170,7 +170,7 @@ def test_an_unquoted_reference_has_the_type_of_its_value(text: str, value: JsonV
 def test_any_text_is_either_read_or_refused(text: str) -> None:
     try:
         document = read_yaml(text, "file.yaml")
-    except ProblemsFound:
+    except InvalidInput:
         return
 
     json.dumps(document.value, allow_nan=False)

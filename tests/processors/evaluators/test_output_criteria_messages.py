@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 
 
 def _problems(evaluator: str, criteria: dict[str, Any] | None, **config: Any) -> list[str]:
     entry: dict[str, Any] = {"evaluator": evaluator, "config": config}
     if criteria is not None:
         entry["criteria"] = criteria
-    with pytest.raises(ProblemsFound) as refusal:
+    with pytest.raises(InvalidInput) as refusal:
         read_criteria(json.dumps({"agents": {"z": {"evaluations": [entry]}}}), "c.json", {})
     prefix = "c.json:1: agents.z.evaluations[0]"
     return [str(problem).removeprefix(prefix).lstrip(".: ") for problem in refusal.value.problems]

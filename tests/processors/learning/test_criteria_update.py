@@ -3,7 +3,7 @@
 import pytest
 
 from processors.criteria import read_criteria
-from processors.documents import ProblemsFound
+from processors.documents import InvalidInput
 from processors.learning import LearnedText, updated_file
 
 WRITTEN = """\
@@ -120,7 +120,7 @@ def test_a_new_agent_comes_after_the_others() -> None:
     ],
 )
 def test_a_file_in_one_line_is_refused_rather_than_spoiled(text: str) -> None:
-    with pytest.raises(ProblemsFound, match="expected a list with a line for each member"):
+    with pytest.raises(InvalidInput, match="expected a list with a line for each member"):
         updated_file(text, "criteria.yaml", {"refunds": new()})
 
 

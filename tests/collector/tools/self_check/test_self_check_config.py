@@ -6,7 +6,7 @@ import pytest
 
 from collector.configuration.service_file import load_configuration, parse_configuration
 from collector.telemetry.telemetry_config import SelfCheckConfig
-from processors.documents.problems import ProblemsFound
+from processors.documents.problems import InvalidInput
 
 
 def self_check(text: str) -> SelfCheckConfig:
@@ -21,7 +21,7 @@ def test_a_check_is_made_every_minute_by_default(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["{interval: 0s}", "{intervall: 1m}", "{tls: {cert_file: client.pem}}"])
 def test_what_makes_no_sense_is_refused(text: str) -> None:
-    with pytest.raises(ProblemsFound, match=r"service\.telemetry\.self_check\."):
+    with pytest.raises(InvalidInput, match=r"service\.telemetry\.self_check\."):
         self_check(text)
 
 
