@@ -50,7 +50,7 @@ RuleName = Literal[
 _MAX_VIOLATIONS = 50
 _SHORTENED = re.compile(r"\*{3,}[ -]?\w{2}|\w{2}[ -]?\*{3,}")
 """A number of which a tool or a person shows but the end, or the beginning."""
-_GONE: Final = {
+_REMOVED_RULES: Final = {
     "RH1.3": "it was wrong more often than right; RH1.2 finds numbers without support",
     "RH1.4": "RH1.7 finds wrong averages",
     "RH1.6": "RH1.2 finds what it found",
@@ -68,8 +68,8 @@ _GONE: Final = {
 def _still_there(rules: object) -> object:
     """`rules`, where none of them is gone."""
     for rule in rules if isinstance(rules, (list, tuple)) else ():
-        if isinstance(rule, str) and rule in _GONE:
-            raise ValueError(f"{rule} is no rule any more: {_GONE[rule]}")
+        if isinstance(rule, str) and rule in _REMOVED_RULES:
+            raise ValueError(f"{rule} is no rule any more: {_REMOVED_RULES[rule]}")
     return rules
 
 
@@ -149,7 +149,7 @@ class ToolResponseHandling(Evaluator):
             for rule in RULE_IDS
             if config.gating == "all" or rule in config.gating or group_of(rule) in config.gating
         )
-        self._wanted = frozenset(RULE_IDS) if config.advisory else self._gating
+        self._selected = frozenset(RULE_IDS) if config.advisory else self._gating
         self._classifier = ErrorClassifier(
             {ErrorClass(name): words for name, words in config.error_words.items()}
         )
@@ -212,7 +212,7 @@ class ToolResponseHandling(Evaluator):
 
     def _score(self, response: Response) -> Score | NotEvaluated:
         gating = self._gating
-        applicable = applicable_rules(response) & self._wanted
+        applicable = applicable_rules(response) & self._selected
         if applicable.isdisjoint(gating):
             return NotEvaluated(
                 NotEvaluatedReason.CONTENT_NOT_CAPTURED, "no gating rule applies to what was captured"
@@ -230,7 +230,7 @@ class ToolResponseHandling(Evaluator):
             }
             for finding in findings[:_MAX_VIOLATIONS]
         ]
-        not_applicable: list[JsonValue] = [*_grouped(self._wanted, applicable)]
+        not_applicable: list[JsonValue] = [*_grouped(self._selected, applicable)]
         details: JsonObject = {
             "violations": shown,
             "not_applicable": not_applicable,
