@@ -18,8 +18,8 @@ class Stability(StrEnum):
 
 
 MEANING = {
-    Stability.STABLE: "Only a major version changes it, before 1.0 a minor one; the CHANGELOG says how.",
-    Stability.BETA: "It stays. A minor version may change its form; the CHANGELOG says how.",
+    Stability.STABLE: "Only a major version changes it, before 1.0 a minor one, as the CHANGELOG explains.",
+    Stability.BETA: "It stays. A minor version may change its form, as the CHANGELOG explains.",
     Stability.EXPERIMENTAL: "Any version may change or remove it.",
 }
 

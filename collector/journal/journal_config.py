@@ -26,7 +26,7 @@ class JournalConfig(StrictModel):
     max_bytes: int = Field(
         default=4 * 1024**3,
         ge=16 * 1024**2,
-        description="What journalled spans may take. Beyond, senders are told to come back. The file may be "
+        description="Limit of the journalled spans, at which requests are refused retryably. The file may be "
         "half as large again.",
     )
     on_shutdown: Literal["keep", "drain"] = Field(

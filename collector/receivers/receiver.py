@@ -144,7 +144,7 @@ class Receiver(ABC):
         if not isinstance(error, Refusal):
             self._log.exception(
                 "unexpected_error",
-                "A request failed unexpectedly; its sender was asked to retry.",
+                "A request failed unexpectedly; its sender may retry.",
                 transport=self.transport,
             )
         return error_status(error, self._random)

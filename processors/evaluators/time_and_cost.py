@@ -309,7 +309,7 @@ class ModelAllowedCriteria(AnyKeyCriteria):
     )
     deny: list[str] = Field(
         default_factory=list,
-        description="Models that must not be requested, `*` and `?` allowed, whatever `allow` says.",
+        description="Models that must not be requested, `*` and `?` allowed; takes precedence over `allow`.",
         examples=[["*-preview"]],
     )
 

@@ -51,7 +51,7 @@ class ToolPermissionCriteria(AnyKeyCriteria):
     )
     deny: list[str] = Field(
         default_factory=list,
-        description="Tools that must not be called, `*` and `?` allowed, whatever `allow` says.",
+        description="Tools that must not be called, `*` and `?` allowed; takes precedence over `allow`.",
         examples=[["delete_*"]],
     )
 

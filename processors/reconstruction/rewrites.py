@@ -87,7 +87,7 @@ def _without_wrappers(trace: Trace, outline: Outline) -> Outline:
 
 _WRAPPERS: Final = Rewrite(
     framework="any",
-    what="leaves out agents that only wrap others, and say no name of their own",
+    what="leaves out agents that only wrap others and have no name of their own",
     stage="agents",
     applies=_is_nested,
     rewrite=_without_wrappers,
@@ -254,7 +254,7 @@ def _may_be_around(caller: int, view: int, tree: SpanTree) -> bool:
 
 _SERVERS_VIEWS: Final = Rewrite(
     framework="MCP servers",
-    what="leaves out a server's view of a call of which the caller's span tells",
+    what="leaves out a server's view of a call that the caller's span reports",
     stage="agents",
     applies=_has_servers,
     rewrite=_without_servers_views,

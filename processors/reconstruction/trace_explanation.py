@@ -112,7 +112,7 @@ def _why_left_out(position: int, tree: SpanTree, reading: SpanReading | None) ->
         if reading.tool.is_synthetic:
             return "made up by its instrumentation, which reports the real calls beside it"
         if reading.tool.is_part:
-            return "tells how a call went, but that call is not above it"
+            return "reports the outcome of a call that is not above it"
         if is_servers_view(position, tree):
             return "a tool server's view of a call whose caller is not in the trace"
         return "a call that belongs to no run"
@@ -124,7 +124,7 @@ def _why_left_out(position: int, tree: SpanTree, reading: SpanReading | None) ->
     if reading.role is SpanRole.JUDGE:
         return "a guardrail or evaluator: what models answer below it is no turn of the agent's"
     if reading.role is SpanRole.AGENT:
-        return "wraps the agents below it, and says no name of its own"
+        return "wraps the agents below it and has no name of its own"
     if reading.role is SpanRole.WORKFLOW:
         return "a workflow around or within agents: its agents' runs are what counts"
     return "known, but neither a call nor a run nor a model turn"
