@@ -31,22 +31,22 @@ class ConversationsConfig(BaseModel):
 
     max_pause: PositiveDuration = Field(
         default=3600.0,
-        description="How long a conversation rests at most between two runs. One that is new to the service "
-        "counts as known from its beginning once the service has missed nothing for so long.",
+        description="Maximum time between two runs of a conversation. A conversation that is new to "
+        "the service counts as known from its start once the service has missed nothing for that long.",
         examples=["30m", "1d"],
     )
     retention: PositiveDuration = Field(
         default=24 * 3600.0,
-        description="How long after its last run a conversation is kept. After that it is known that there "
-        "was one, and no longer what was done in it.",
+        description="How long a conversation is retained after its last run. After that only its "
+        "existence is known, not what happened in it.",
         examples=["24h"],
     )
     max_mib: int = Field(
         default=64,
         ge=1,
         le=64 * 1024,
-        description="What the calls of all of them may take in memory; the longest quiet ones go first. It "
-        "is in addition to `limit_mib`.",
+        description="Memory limit for the calls of all conversations, in addition to `limit_mib`; the "
+        "least recently active are discarded first.",
         examples=[64],
     )
 

@@ -97,7 +97,7 @@ class Resumption:
                 await self._deliver(batches, verdicts, recovered.deliveries.get(key, frozenset()))
         if recovered.batches:
             _logger.info(
-                "Going on with what the journal held.",
+                "Continuing with the contents of the journal.",
                 extra={
                     "spans": sum(len(result.batch.spans) for result in recovered.batches.values()),
                     "graded_traces": len(recovered.verdicts),

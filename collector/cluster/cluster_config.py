@@ -46,8 +46,8 @@ class ClusterConfig(StrictModel):
         Annotated[tuple[Annotated[str, AfterValidator(_checked_peer)], ...], Field(min_length=1)] | None
     ) = Field(
         default=None,
-        description="Or all replicas, as the balancer's static list has them. A change of the list takes a "
-        "restart.",
+        description="Alternatively all replicas, exactly as in the balancer's static list. A change "
+        "of the list requires a restart.",
         examples=[["tracegrade-0:4317", "tracegrade-1:4317"]],
     )
     resolver_interval: PositiveDuration = Field(
@@ -59,8 +59,8 @@ class ClusterConfig(StrictModel):
 
     name_ttl: PositiveDuration = Field(
         default=5.0,
-        description="For how long answers about `peers_dns` may be cached on their way here: the name's TTL, "
-        "5 s in clusters with CoreDNS. A change is known here that much later at most.",
+        description="How long answers for `peers_dns` may be cached before they reach this service: "
+        "the name's TTL, 5 s in clusters with CoreDNS. A change is noticed at most that much later.",
     )
 
     @model_validator(mode="after")

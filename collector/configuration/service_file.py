@@ -85,12 +85,12 @@ class ServiceSection(StrictModel):
 
     telemetry: Section[TelemetryConfig] = TelemetryConfig()
     shutdown_timeout: Duration = Field(
-        default=30.0, description="Time from SIGTERM in which everything held is delivered."
+        default=30.0, description="Time after SIGTERM for delivering everything that is held."
     )
     dead_letters: DeadLettersConfig | None = Field(
         default=None,
-        description="Keeps what backends refuse for good in a file, which `tracegrade redrive` sends again. "
-        "Left out, it is dropped; it is counted either way.",
+        description="Stores what backends reject permanently in a file, from which `tracegrade "
+        "redrive` resends it. Without it such requests are dropped; they are counted either way.",
     )
 
 
@@ -110,15 +110,15 @@ class ServiceConfig(StrictModel):
     of it is `prometheus`."""
     results: Section[ResultsConfig] = ResultsConfig()
     journal: JournalConfig | None = Field(
-        default=None, description="Keeps what is acknowledged over crashes. Off unless written."
+        default=None, description="Preserves acknowledged spans across crashes. Off unless configured."
     )
     store: StoreSection = StoreConfig()
     page: Annotated[PageConfig | None, EMPTY_IS_DEFAULTS] = Field(
         default=None,
-        description="A page to look runs up on. Off unless written; `tracegrade run` without a file has it.",
+        description="A page for browsing runs. Off unless configured; on in `tracegrade run` without a file.",
     )
     cluster: ClusterConfig | None = Field(
-        default=None, description="The replicas, where there are several. Left out, there is one."
+        default=None, description="The replicas, if there is more than one."
     )
     service: Section[ServiceSection] = ServiceSection()
 

@@ -20,15 +20,15 @@ _Price: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=Fal
 class ModelPriceConfig(StrictModel):
     """What a million tokens cost, in a currency of your choice: one for all models."""
 
-    input: _Price = Field(description="For a million tokens that the model was given.")
-    output: _Price = Field(description="For a million tokens that the model produced, reasoning included.")
+    input: _Price = Field(description="Per million input tokens.")
+    output: _Price = Field(description="Per million output tokens, reasoning included.")
     cached_input: _Price | None = Field(
         default=None,
-        description="For a million tokens of input read from a cache. Left out: as other input.",
+        description="Per million input tokens read from a cache. Default: the price of other input.",
     )
     cache_write: _Price | None = Field(
         default=None,
-        description="For a million tokens of input written to a cache. Left out: as other input.",
+        description="Per million input tokens written to a cache. Default: the price of other input.",
     )
 
 
@@ -49,8 +49,8 @@ class EvaluationConfig(WorkersConfig):
     )
     processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = Field(
         default=0,
-        description="Processes in which finished traces are graded: 0, in the one that receives; auto, "
-        "one for each core that it may use but one; a CPU limit counts. See docs/deployment.md.",
+        description="Number of processes that grade finished traces. 0: the receiving process grades; "
+        "auto: one fewer than the cores that it may use, CPU limits included. See docs/deployment.md.",
     )
     dialects: tuple[DialectMapping, ...] = Field(
         default=(),
@@ -58,9 +58,9 @@ class EvaluationConfig(WorkersConfig):
     )
     model_prices: ModelPricesConfig = Field(
         default_factory=dict,
-        description="What a million tokens cost, by the name of the model (`*` and `?` allowed). The exact "
-        "name counts, then the one with more characters, then the later. Left out, no run has a cost. Read "
-        "at start.",
+        description="Prices per million tokens by model name (`*` and `?` allowed). An exact name "
+        "takes precedence, then the pattern with more characters, then the later one. Without prices no "
+        "run has a cost. Read at startup.",
         examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
     )
     conversations: Section[ConversationsConfig] = ConversationsConfig()

@@ -95,7 +95,7 @@ class DeadLetters:
         if outcome != "kept":
             self._log.error(
                 outcome,
-                "A request that a backend refused could not be kept as a dead letter.",
+                "A rejected request could not be stored as a dead letter.",
                 exporter=exporter,
                 path=str(self._config.path),
                 **{kind: count},

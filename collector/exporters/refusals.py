@@ -43,7 +43,7 @@ class Refusals:
     async def _reject(self, request: ExportRequest, refusal: PermanentExportError) -> None:
         fate = "dropped"
         if self.dead_letters is not None:
-            fate = "dropped and kept as dead letters"
+            fate = "dropped and stored as dead letters"
             await self.dead_letters(request.encode(), request.span_count, str(refusal))
         self.queue.drop(request, "rejected")
         items = self.queue.counts.items

@@ -182,7 +182,7 @@ class GradingPool(WorkerLanes):
             self.pids.discard(worker.pid)
             if reason:
                 self._metrics.worker_failures.add(1, reason)
-                self._log.warning("lost", "A process that graded traces is lost; another takes its place.")
+                self._log.warning("lost", "A grading process was lost; another replaces it.")
             for place, jobs in reversed(list(enumerate(sent))):
                 self._take_back(jobs, has_crashed=bool(reason) and place == 0)  # it was at the first only
 

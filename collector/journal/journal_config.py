@@ -12,7 +12,7 @@ class JournalConfig(StrictModel):
     """Keeps acknowledged spans on disk, so that a crash loses none: as they came, not encrypted."""
 
     directory: FilePath = Field(
-        description="A folder of its own on a local disk, for one process. It is made with mode 0700."
+        description="A dedicated directory on a local disk, for one process. Created with mode 0700."
     )
     fsync: Literal["always", "interval", "never"] = Field(
         default="always",
@@ -21,7 +21,7 @@ class JournalConfig(StrictModel):
         "damage the journal; a crash of the process alone loses none.",
     )
     interval: Duration = Field(
-        default=1.0, gt=0, description="The longest time between two syncs with `fsync: interval`."
+        default=1.0, gt=0, description="Maximum time between two syncs with `fsync: interval`."
     )
     max_bytes: int = Field(
         default=4 * 1024**3,
@@ -31,6 +31,6 @@ class JournalConfig(StrictModel):
     )
     on_shutdown: Literal["keep", "drain"] = Field(
         default="keep",
-        description="What becomes of unfinished traces on SIGTERM: the next process goes on with them, or "
-        "they are finished and delivered. Drain where the volume goes away with the process.",
+        description="What happens to unfinished traces on SIGTERM. keep: the next process continues "
+        "them; drain: they are finished and delivered, for where the volume is lost with the process.",
     )

@@ -16,7 +16,8 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
         description="The topic: one ExportTraceServiceRequest a record, with the trace id in hex as its key.",
     )
     group_id: KafkaName = Field(
-        default="tracegrade", description="The group; all processes that share the traffic have the same."
+        default="tracegrade",
+        description="The consumer group, the same for all processes that share the traffic.",
     )
     group_instance_id: KafkaName | None = Field(
         default=None,
@@ -31,7 +32,8 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
     )
     initial_offset: Literal["earliest", "latest"] = Field(
         default="earliest",
-        description="Where the group starts to read the first time: all that is there, or only new records.",
+        description="Where the group starts reading the first time: at the earliest record, or at new "
+        "ones only.",
     )
     lookback: Duration = Field(
         default=120.0,
@@ -49,5 +51,5 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
         default=16 * 1024 * 1024,
         ge=1,
         le=512 * 1024 * 1024,
-        description="Larger records are skipped for good, and counted.",
+        description="Larger records are skipped permanently and counted.",
     )
