@@ -62,7 +62,7 @@ async def test_a_verdict_that_a_late_span_would_have_changed_is_counted(tmp_path
         page = await _page(service)
 
     assert 1 == found['tracegrade_verdicts_contradicted_total{outcome="pass"}']
-    assert "Not enough traces were seen to learn a wait of any service" in page
+    assert "Not enough traces to learn the wait of any service yet" in page
 
 
 async def test_with_a_fixed_wait_nothing_is_said_of_waits(tmp_path: Path) -> None:

@@ -406,7 +406,7 @@ async def test_a_journal_goes_on_as_it_is_where_there_is_no_room_for_a_copy(
     async with OpenJournal(tmp_path) as one:
         one.journal.add([batch(1, padding=30_000)])
         await one.stored()
-    monkeypatch.setattr(recovery, "inspect_apart", without_room)
+    monkeypatch.setattr(recovery, "inspect_in_child_process", without_room)
 
     async with OpenJournal(tmp_path) as other:
         assert [batch(1).trace_id] == found(other.recovered)

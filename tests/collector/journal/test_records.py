@@ -143,7 +143,7 @@ def test_pairs_and_groups_of_verdicts_are_read_as_they_were_written(
 
 _notes = st.builds(
     Notes,
-    gone=st.lists(_place, max_size=3),
+    removed=st.lists(_place, max_size=3),
     left=st.lists(_place, max_size=3),
     delivered=st.lists(st.tuples(st.binary(max_size=20), st.text(st.characters(codec="utf-8")))),
 )
