@@ -23,8 +23,10 @@ demo: install
 run: install
 	$(BIN)/tracegrade run $(if $(DEMO),--demo)
 
+# Many tests wait, for a grace or a process, so two run for each core.
+WORKERS = $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 test: lint
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not backends and not scale"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not backends and not scale"
 
 # What measures time, breaks things for a while, or holds each of what `make test` samples.
 test-slow: install

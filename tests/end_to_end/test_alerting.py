@@ -143,6 +143,7 @@ def dashboard_uids() -> set[str]:
 @pytest.mark.requires_program("promtool")
 @pytest.mark.requires_program("prometheus-alertmanager")
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 async def test_who_is_on_call_is_told_of_an_agent_that_turns_bad_and_of_its_recovery(tmp_path: Path) -> None:
     settings: JsonObject = {
         "processors": {"evaluation": {"criteria": [str(CRITERIA)]}},

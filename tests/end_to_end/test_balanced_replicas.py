@@ -78,6 +78,7 @@ def _check(
     assert set() == lost
 
 
+@pytest.mark.slow
 async def test_replicas_that_come_go_and_crash_flip_no_verdict(tmp_path: Path) -> None:
     traffic = Traffic(seconds=3)
     async with BalancedReplicas(tmp_path, interval=2) as replicas:

@@ -12,6 +12,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from collector.clock import SystemClock
 from collector.configuration.service_file import parse_configuration
 from collector.otlp.codec import join_spans
@@ -47,6 +49,7 @@ def large_trace(start: int) -> list[RawSpan]:
     return spans
 
 
+@pytest.mark.slow
 async def test_the_loop_turns_while_a_large_trace_is_graded(tmp_path: Path) -> None:
     body = join_spans(large_trace(time.time_ns() // 1_000_000 - 1000))
 
@@ -58,6 +61,7 @@ async def test_the_loop_turns_while_a_large_trace_is_graded(tmp_path: Path) -> N
     assert 1 == service.parts.metrics.evaluation_seconds.row()[-2]
 
 
+@pytest.mark.slow
 async def test_the_loop_turns_while_a_request_of_sixty_mib_of_json_is_read(tmp_path: Path) -> None:
     start = time.time_ns() // 1_000_000
     result = json.dumps([{"city": "Oslo", "hour": hour, "degrees": hour / 2} for hour in range(24)])

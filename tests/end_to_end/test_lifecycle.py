@@ -99,6 +99,7 @@ async def test_criteria_follow_their_file_and_a_bad_file_takes_nothing_away(tmp_
         assert 1 == (await service.metrics())[good]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [2, 6])
 async def test_a_pause_in_the_middle_of_a_trace_never_turns_a_verdict_around(
     tmp_path: Path, seconds: int
