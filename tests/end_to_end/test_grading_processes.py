@@ -67,6 +67,7 @@ def _evaluations(run: JsonObject) -> list[JsonValue]:
     return evaluations
 
 
+@pytest.mark.slow
 async def test_killed_processes_and_a_reload_lose_nothing_and_turn_no_verdict_around(tmp_path: Path) -> None:
     async with ServiceProcess(tmp_path, settings(tmp_path), CRITERIA) as service:
         await service.until(lambda: len(grading_processes(service)) == 2)
