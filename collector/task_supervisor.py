@@ -52,7 +52,7 @@ class _Waiting(Coroutine[Any, Any, None]):
         self._coroutine.close()
 
     def __await__(self) -> Generator[Any, Any, None]:
-        raise NotImplementedError("it is for a task")
+        raise NotImplementedError("awaited by a task only")
 
 
 class TaskSupervisor:

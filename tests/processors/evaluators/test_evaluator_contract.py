@@ -156,7 +156,7 @@ def test_no_further_call_moves_the_score_out_of_what_was_attainable(kinds: Kinds
     check()
 
 
-def test_a_call_that_was_only_asked_for_is_one_wherever_telemetry_tells_of_it(kinds: Kinds) -> None:
+def test_a_call_that_was_only_requested_is_one_wherever_telemetry_reports_it(kinds: Kinds) -> None:
     @kinds.examples
     @given(evaluator=kinds.evaluators(), run=agent_runs())
     def check(evaluator: Evaluator, run: AgentRun) -> None:
@@ -169,11 +169,11 @@ def test_a_call_that_was_only_asked_for_is_one_wherever_telemetry_tells_of_it(ki
             else:
                 requested.append((before, call))
 
-        told_apart = replace(run, tool_calls=executed, requested_calls=requested)
+        reported_apart = replace(run, tool_calls=executed, requested_calls=requested)
 
-        assert list(run.tool_calls) == list(told_apart.calls)
-        assert _answer(evaluator, run) == _answer(evaluator, told_apart)
-        assert evaluator.attainable(run) == evaluator.attainable(told_apart)
+        assert list(run.tool_calls) == list(reported_apart.calls)
+        assert _answer(evaluator, run) == _answer(evaluator, reported_apart)
+        assert evaluator.attainable(run) == evaluator.attainable(reported_apart)
 
     check()
 
