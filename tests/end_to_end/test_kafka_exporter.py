@@ -66,7 +66,7 @@ async def test_spans_with_verdicts_and_runs_are_written_once(broker: KafkaBroker
             large = raw_span(1, trace=9000, name="x" * 30_000)
             small = [raw_span(number, 1, trace=9000, name="y" * 3000) for number in range(2, 20)]
             await sender.send(join_spans([large, *small]))
-        await service.until(lambda: any("kept as dead letters" in line for line in service.log))
+        await service.until(lambda: any("stored as dead letters" in line for line in service.log))
         metrics = await service.metrics()
         assert 0 == await service.stop()
 
