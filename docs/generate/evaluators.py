@@ -169,14 +169,16 @@ def _checks() -> str:
     """The rules by which responses are graded, by the ids that criteria and explanations name."""
     rows = "".join(
         f"| {rule.id} | {rule.finds} | {'content' if rule.reads_content else 'calls'} | "
-        f"{'yes' if rule.is_gating else 'no'} |\n"
+        f"{'yes' if rule.is_gating else 'no'} | {rule.right} : {rule.wrong} | {rule.stability} |\n"
         for rule in RULES
     )
     return (
         "\n## Rules of tool-response-handling\n\n"
         "A rule that needs content applies only where the input, the answer and all results are known.\n"
-        "How they were judged, and what none of them sees, stands in [response-handling.md](response-handling.md).\n\n"  # noqa: E501
-        f"| Rule | What it finds | Needs | Gates if left out |\n|---|---|---|---|\n{rows}"
+        "How they were judged, and what none of them sees, stands in [response-handling.md](response-handling.md).\n"  # noqa: E501
+        "Right and wrong are findings on runs of real models that were read by hand.\n\n"
+        "| Rule | What it finds | Needs | Gates if left out | Right : wrong | Stability |\n"
+        f"|---|---|---|---|---|---|\n{rows}"
     )
 
 

@@ -39,6 +39,7 @@ from processors.model import (
     contains_mask,
     may_be_masked,
 )
+from processors.response_handling import ErrorClass, ErrorClassifier
 
 _SHOWN_TOOLS = 20
 
@@ -140,13 +141,21 @@ class ToolErrorRecoveryConfig(ToolSelectionConfig):
         description="For each tool the tools that may stand in for it after a failed call.",
         examples=[{"search_web": ["search_archive"]}],
     )
+    errors: tuple[ErrorClass, ...] = Field(
+        default=tuple(ErrorClass),
+        min_length=1,
+        description="The classes of errors after which a call is to be followed, by the words in the error. "
+        "A permanent error, or a refusal in other words (unknown), mostly is to be reported instead.",
+        examples=[["retryable"], ["retryable", "argument"]],
+    )
 
 
 class ToolErrorRecovery(Evaluator):
     """The share of failed calls that a later call of the same tool, or of a declared fallback, followed.
 
     score = failed calls with a later call of their tool or of one of its `fallbacks` / failed calls. A
-    call failed when it `looks_failed` (`processors.comparison.captured_value`). The later call need not
+    call failed when it `looks_failed` (`processors.comparison.captured_value`) and its error is of one of the
+    classes in `errors`. The later call need not
     succeed: if it fails, it is a failed call itself. A call of the same parallel group is not later. Requests
     for tools that the run did not have are no failed calls here: `tool-known` reports them.
 
@@ -175,11 +184,15 @@ class ToolErrorRecovery(Evaluator):
         for tool, fallbacks in config.fallbacks.items():
             name = canonical_tool_name(tool)
             self._fallbacks[name] = (*self._fallbacks.get(name, ()), *map(canonical_tool_name, fallbacks))
+        self._errors = frozenset(config.errors)
+        self._classifier = ErrorClassifier()
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = without_invented(run, calls_of(run, self._categories))
-        failed = [position for position, call in enumerate(calls) if looks_failed(call)]
+        failed = [
+            position for position, call in enumerate(calls) if looks_failed(call) and self._counts(call)
+        ]
         if not failed:
             return Score(1.0, {"failed": 0, "recovered": 0, "not_recovered": []}, ("no call failed",))
         last = {canonical_tool_name(call.name): position for position, call in enumerate(calls)}
@@ -205,6 +218,12 @@ class ToolErrorRecovery(Evaluator):
         if not_recovered:
             lines.append(f"not recovered: {', '.join(not_recovered)}")
         return Score(recovered / len(failed), details, tuple(lines))
+
+    def _counts(self, call: ToolCall) -> bool:
+        if len(self._errors) == len(ErrorClass):
+            return True
+        failure = self._classifier.failure_of(call)
+        return failure is not None and failure.error_class in self._errors
 
 
 class DuplicateSideEffectConfig(EvaluatorModel):

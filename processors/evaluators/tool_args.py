@@ -497,7 +497,7 @@ class ToolArgsGrounded(Evaluator):
         is_input_known = run.input_state is ValueState.PRESENT
         is_masked = is_input_known and contains_mask(run.input)
         if is_input_known:
-            evidence.add(run.input, is_told=True)
+            evidence.add(run.input, is_from_people=True)
         # Tool messages of earlier turns show results that were there before this run.
         turn = max((message.turn for message in run.messages), default=0)
         for message in run.messages:
@@ -505,7 +505,7 @@ class ToolArgsGrounded(Evaluator):
                 is_masked = is_masked or has_mask(message.content)
             if message.role in ("user", "system"):
                 is_input_known = is_input_known or message.role == "user"
-                evidence.add(message.content, is_told=True)
+                evidence.add(message.content, is_from_people=True)
             elif message.role == "tool" and message.turn < turn:
                 evidence.add(message.content)
         if is_masked:

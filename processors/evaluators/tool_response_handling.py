@@ -1,15 +1,16 @@
 """Evaluator `tool-response-handling`: whether an agent handled soundly what its tools returned."""
 
 import re
-from collections.abc import Iterable
-from typing import Annotated, Final, Literal, cast
+from collections.abc import Collection, Iterable
+from typing import Annotated, Final, Literal
 
 from msgspec.structs import replace
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from processors.comparison import ToolSelectionConfig, comparable_arguments, without_invented
 from processors.model import (
     AgentRun,
+    CallCategory,
     Evaluator,
     EvaluatorExample,
     JsonObject,
@@ -20,12 +21,12 @@ from processors.model import (
     Score,
     ToolCall,
     ValueState,
-    canonical_tool_name,
     has_mask,
     json_text,
 )
 from processors.response_handling import (
     MAX_CALLS,
+    REMOVED_RULES,
     RULE_IDS,
     RULES,
     ErrorClass,
@@ -37,51 +38,43 @@ from processors.response_handling import (
     applicable_rules,
     findings_of,
     group_of,
-    has_outstanding_errors,
+    open_failures,
 )
 
-RuleName = Literal[
-    "RH1", "RH1.1", "RH1.2", "RH1.5", "RH1.7", "RH2", "RH2.1", "RH2.3", "RH2.5", "RH2.6",
-    "RH3", "RH3.1", "RH3.4", "RH3.5", "RH4", "RH5", "RH6", "RH7", "RH7.1", "RH7.2", "RH7.3", "RH8",
-    "RH9", "RH9.a", "RH9.b", "RH9.c", "RH9.d", "RH9.e", "RH10", "RH10.1", "RH10.2", "RH10.3",
-    "RH11", "RH11.1", "RH11.2", "RH12", "RH12.1", "RH12.2", "RH12.3", "RH12.4", "RH12.5", "RH12.7", "RH12.8",
-    "RH13",
-]  # fmt: skip
 _MAX_VIOLATIONS = 50
 _SHORTENED = re.compile(r"\*{3,}[ -]?\w{2}|\w{2}[ -]?\*{3,}")
 """A number of which a tool or a person shows but the end, or the beginning."""
-_REMOVED_RULES: Final = {
-    "RH1.3": "it was wrong more often than right; RH1.2 finds numbers without support",
-    "RH1.4": "RH1.7 finds wrong averages",
-    "RH1.6": "RH1.2 finds what it found",
-    "RH2.2": "it was right of no time in 300 unseen answers, and wrong of four; RH2.6 finds slips",
-    "RH2.4": "RH2.1 finds what it found",
-    "RH3.2": "it was wrong too often; RH3.1 finds invented addresses",
-    "RH3.3": "it was wrong too often; RH3.1 finds invented addresses",
-    "RH9.f": "it hardly ever found anything; RH10 finds values of another row",
-    "RH12.6": "RH1.2, RH2.1 and RH3.1 find what it found",
-    "RH14": "it found nothing in nine files of unseen answers",
-}
-"""Rules of earlier versions, and why they are gone."""
+_NAMES: Final = tuple(dict.fromkeys((*map(group_of, RULE_IDS), *RULE_IDS)))
 
 
-def _still_there(rules: object) -> object:
-    """`rules`, where none of them is gone."""
-    for rule in rules if isinstance(rules, (list, tuple)) else ():
-        if isinstance(rule, str) and rule in _REMOVED_RULES:
-            raise ValueError(f"{rule} is no rule any more: {_REMOVED_RULES[rule]}")
+def _known(rule: str) -> str:
+    """`rule`, if there is such a rule or group, or was in an earlier version."""
+    if rule not in _NAMES and rule not in REMOVED_RULES:
+        raise ValueError(f"there is no rule {rule}; the rules are {', '.join(_NAMES)}")
+    return rule
+
+
+def _any_left(rules: tuple[str, ...]) -> tuple[str, ...]:
+    """`rules`, unless all of them were removed, so that nothing could fail."""
+    if rules and all(rule in REMOVED_RULES for rule in rules):
+        raise ValueError(f"{rules[0]} was removed: {REMOVED_RULES[rules[0]]}. Name a rule that is left.")
     return rules
+
+
+_RuleName = Annotated[
+    str, AfterValidator(_known), WithJsonSchema({"type": "string", "enum": [*_NAMES, *REMOVED_RULES]})
+]
 
 
 class ToolResponseHandlingConfig(ToolSelectionConfig):
     """Settings of `tool-response-handling`."""
 
-    gating: Annotated[
-        Literal["all"] | Annotated[tuple[RuleName, ...], Field(min_length=1)], BeforeValidator(_still_there)
-    ] = Field(
-        default=cast("tuple[RuleName, ...]", tuple(rule.id for rule in RULES if rule.is_gating)),
-        description="Rules that decide the score; RH3 stands for all parts of RH3, all for every rule. Others are "  # noqa: E501
-        "advisory.",
+    gating: (
+        Literal["all"] | Annotated[tuple[_RuleName, ...], Field(min_length=1), AfterValidator(_any_left)]
+    ) = Field(
+        default=tuple(rule.id for rule in RULES if rule.is_gating),
+        description="Rules that decide the score; RH3 stands for all parts of RH3, all for every rule. Other "
+        "rules are advisory. Rules that a version removed may still be named and have no effect.",
         examples=["all", ["RH1", "RH4", "RH7"]],
     )
     advisory: bool = Field(
@@ -114,7 +107,7 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
 
 
 class ToolResponseHandling(Evaluator):
-    """Checks without a model: nothing invented, no error hidden, nothing disclosed, nothing reversed.
+    """Checks without a model: nothing invented, no error hidden, nothing disclosed, and an answer at all.
 
     score = 1 without a finding of a gating rule, else 0; `graded_score` in the details is the share of gating
     rules that apply and found nothing. Findings of other rules are reported as advisory. The rules, how
@@ -132,7 +125,7 @@ class ToolResponseHandling(Evaluator):
     """
 
     id = "tool-response-handling"
-    version = "2"
+    version = "3"
     Config = ToolResponseHandlingConfig
     example = EvaluatorExample(
         run="""
@@ -173,7 +166,10 @@ class ToolResponseHandling(Evaluator):
             if call.executed or call.is_held_back or call.result_state is not ValueState.ABSENT
         ]
         if not calls:
-            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "no tool was called")
+            what = (
+                "no tool was called" if not run.calls else "no call has a result that an answer could rest on"
+            )
+            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, what)
         response = facts.once(self._facts_key, lambda: self._read(run, calls))
         if not isinstance(response, Response):
             return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, response)
@@ -194,7 +190,7 @@ class ToolResponseHandling(Evaluator):
             and "RH4" in self._gating
             and run.output_state is not ValueState.PRESENT
             and run.error is None
-            and has_outstanding_errors(response)
+            and next(open_failures(response), None) is not None
         ):
             return NotEvaluated(
                 NotEvaluatedReason.CONTENT_NOT_CAPTURED,
@@ -217,7 +213,10 @@ class ToolResponseHandling(Evaluator):
             return NotEvaluated(
                 NotEvaluatedReason.CONTENT_NOT_CAPTURED, "no gating rule applies to what was captured"
             )
-        findings = findings_of(response, self._settings, applicable)
+        try:
+            findings = findings_of(response, self._settings, applicable)
+        except OverLimitError as error:
+            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, str(error))
         violated = {finding.rule for finding in findings if finding.rule in gating}
         shown: list[JsonValue] = [
             {
@@ -254,23 +253,27 @@ class ToolResponseHandling(Evaluator):
             return f"more than {MAX_CALLS} calls"
         users = [message.content for message in run.messages if message.role in ("system", "user")]
         last_turn = max((message.turn for message in run.messages), default=0)
+        results = {call.result_text for call in calls}
         earlier = [
             message.content
             for message in run.messages
-            if message.role in ("assistant", "tool") and message.turn < last_turn
+            if message.turn < last_turn
+            and (message.role == "assistant" or (message.role == "tool" and message.content not in results))
         ]
         try:
             question = _text(run.input, run.input_state) or ("\n".join(users) if users else None)
+            answered = _answered_results(run)
             return Response(
                 question=question if question_is_known else None,
                 output=_text(run.output, run.output_state),
-                calls=[self._observed(call) for call in calls],
+                calls=[self._observed(call, answered) for call in calls],
                 texts=(*users, *earlier),
+                is_handed_over=any(hands_over(call) for call in run.calls),
             )
         except OverLimitError as error:
             return str(error)
 
-    def _observed(self, call: ToolCall) -> ObservedCall:
+    def _observed(self, call: ToolCall, answered: Collection[str]) -> ObservedCall:
         result: JsonValue = None
         is_known = True
         if call.result_state is ValueState.PRESENT:
@@ -284,12 +287,26 @@ class ToolResponseHandling(Evaluator):
         if arguments is not None and _hides(arguments, call.arguments_text):
             is_known = False  # what an answer says may come from there
         return ObservedCall(
-            name=canonical_tool_name(call.name),
+            name=call.name,
             arguments=arguments,
             result=result,
             result_known=is_known,
+            result_text=call.result_text,
             failure=self._classifier.failure_of(call),
+            was_answered=(call.result_text or "") in answered,
         )
+
+
+def _answered_results(run: AgentRun) -> frozenset[str]:
+    """The results that the conversation shows before the user's last message, if it shows any."""
+    last_turn = max((message.turn for message in run.messages), default=0)
+    earlier = (message for message in run.messages if message.turn < last_turn)
+    return frozenset(message.content for message in earlier if message.role == "tool" and message.content)
+
+
+def hands_over(call: ToolCall) -> bool:
+    """Whether a call passes the conversation on, to another agent or to a person."""
+    return call.category is CallCategory.HANDOFF
 
 
 def _is_masked(run: AgentRun, calls: Iterable[ToolCall]) -> bool:

@@ -4,16 +4,23 @@
 file a language, by the language in which the answer is written.
 """
 
-from processors.response_handling.errors import has_outstanding_errors
+from processors.response_handling.errors import open_failures
 from processors.response_handling.failures import ErrorClass, ErrorClassifier, ToolFailure
 from processors.response_handling.grounding import Evidence, EvidenceTooLargeError
-from processors.response_handling.ledger import MAX_CALLS, OverLimitError
-from processors.response_handling.response import Finding, ObservedCall, Response, Settings
-from processors.response_handling.rules import RULE_IDS, RULES, Rule, applicable_rules, findings_of, group_of
+from processors.response_handling.ledger import OverLimitError
+from processors.response_handling.response import MAX_CALLS, Finding, ObservedCall, Response, Settings
+from processors.response_handling.rules import (
+    REMOVED_RULES,
+    RULE_IDS,
+    RULES,
+    Rule,
+    applicable_rules,
+    findings_of,
+    group_of,
+)
 
 __all__ = [
-    "MAX_CALLS", "RULES", "RULE_IDS", "ErrorClass", "ErrorClassifier", "Evidence", "EvidenceTooLargeError", "Finding",  # noqa: E501
-    "ObservedCall", "OverLimitError",
-    "Response", "Rule", "Settings", "ToolFailure", "applicable_rules", "findings_of", "group_of",
-    "has_outstanding_errors",
+    "MAX_CALLS", "REMOVED_RULES", "RULES", "RULE_IDS", "ErrorClass", "ErrorClassifier", "Evidence",
+    "EvidenceTooLargeError", "Finding", "ObservedCall", "OverLimitError", "Response", "Rule", "Settings",
+    "ToolFailure", "applicable_rules", "findings_of", "group_of", "open_failures",
 ]  # fmt: skip

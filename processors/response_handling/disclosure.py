@@ -4,51 +4,61 @@ import re
 from collections.abc import Iterator, Sequence
 from ipaddress import ip_address
 
-from processors.response_handling.ledger import FROM_USER, Leaf, Record, folded
+from processors.response_handling.ledger import FROM_USER, Leaf, folded
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.numbers import Numbers
-from processors.response_handling.response import MAX_CLAIMS, Finding, Response, shown, words_of
+from processors.response_handling.response import MAX_CLAIMS, Finding, Response, Settings, shown, words_of
 
 _CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}|\d{1,9}[.,]\d{2,9}")
-_PARTS = re.compile(r"[,(;]")
 _LONGEST_PART, _SHORTEST_PART = 200, 5
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
-_SHORTEST_ID, _SHORTEST_PLAIN, _MOST_TOLD = 6, 9, 20
+_NAME_WITH_YEAR = re.compile(r"[A-Za-z]{2,20}[-_]?(?:19|20)\d\d")
+_DIGITS = re.compile(r"\d{4,30}")
+_SHORTEST_ID, _SHORTEST_PLAIN, _MOST_DISCLOSED = 6, 9, 20
 """Signs of identifiers that are held against others, of numbers that are identifiers, and findings."""
 
 
-def invented_entities(response: Response) -> Iterator[Finding]:
+def invented_addresses(response: Response, _: Settings) -> Iterator[Finding]:
     """RH3.1: an address or a URL that neither evidence nor user named."""
     for token in response.tokens:
         if token.kind in ("url", "email"):
             bare = re.sub(r"^(?:https?://)?(?:www)?", "", folded(token.text)).rstrip("/")
-            if bare not in response.ledger.text:
+            if not response.has_evidence_of(bare):
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
 
 
-def slipped_identifiers(response: Response) -> Iterator[Finding]:
-    """RH3.4: an identifier with one sign, or two that changed places, other than one of the results.
+def invented_identifiers(response: Response, _: Settings) -> Iterator[Finding]:
+    """RH3.5: an identifier that no evidence has, nor any that it is a part of; short ones, if they are slips.
 
-    The one of the results is not told, and is not another name in the evidence.
+    A slip has one sign, or two that changed places, other than an identifier of the results that the answer
+    does not name.
     """
-    known = {folded(text): text for text in response.ledger.ids if len(text) >= _SHORTEST_ID}
+    named = [token.text for token in response.tokens if token.kind == "id"]
+    unknown = {
+        text: whole
+        for text in (named + _PLAIN_ID.findall(response.output))[:MAX_CLAIMS]
+        if len(whole := folded(text)) >= _SHORTEST_ID and not response.has_evidence_of(text)
+    }
+    known = _identifiers(response) if unknown else {}
+    for text, whole in unknown.items():
+        near = next((written for other, written in known.items() if is_slip(whole, other)), None)
+        is_long = text in named and sum(map(str.isdigit, whole)) > 3 and len(whole) > _SHORTEST_ID
+        is_part = any(response.has_evidence_of(part) for part in _DIGITS.findall(whole))
+        is_common = _NAME_WITH_YEAR.fullmatch(text) is not None  # data sets, standards, events
+        if near is not None or (is_long and not is_part and not is_common):
+            what = f"; nearest: {shown(near)}" if near is not None else ""
+            yield Finding("RH3.5", shown(text), f"{shown(text)} is not in the evidence{what}")
+
+
+def _identifiers(response: Response) -> dict[str, str]:
+    """The identifiers of the evidence that the answer does not name, folded and as written."""
+    known = {folded(text): text for text in response.quantities.ids if len(text) >= _SHORTEST_ID}
     for leaf in response.ledger.leaves:
         text = folded(str(leaf.value)) if leaf.call != FROM_USER else ""
         if text.isdigit() and _SHORTEST_PLAIN <= len(text) < 60:
             known.setdefault(text, str(leaf.value))
     output = folded(response.output)
-    said = [token.text for token in response.tokens if token.kind == "id"]
-    for text in (said + _PLAIN_ID.findall(response.output))[:MAX_CLAIMS]:
-        whole = folded(text)
-        if len(whole) < _SHORTEST_ID or whole in response.ledger.text:
-            continue
-        for other, written in known.items():
-            if other not in output and is_slip(whole, other):
-                yield Finding(
-                    "RH3.4", shown(text), f"{shown(text)} is not in the results; nearest: {shown(written)}"
-                )
-                break
+    return {other: written for other, written in known.items() if other not in output}
 
 
 def is_slip(one: str, other: str) -> bool:
@@ -61,7 +71,7 @@ def is_slip(one: str, other: str) -> bool:
     )
 
 
-def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Finding]:
+def disclosures(response: Response, settings: Settings) -> Iterator[Finding]:
     """RH7.1: credentials, RH7.2: traces and internal hosts, RH7.3: data of persons not asked for.
 
     Nothing counts that the user supplied or asked for. What was disclosed is not repeated.
@@ -71,15 +81,15 @@ def disclosures(response: Response, personal: frozenset[str]) -> Iterator[Findin
         *_secrets(response),
         *_internals(response),
         *_confidential(response),
-        *_persons(response, personal),
+        *_persons(response, settings.personal_data),
     ):
-        if text not in seen and folded(text) not in response.user_text and len(seen) < _MOST_TOLD:
+        if text not in seen and folded(text) not in response.user_text and len(seen) < _MOST_DISCLOSED:
             seen.add(text)
             path, call = (leaf.path, leaf.call) if leaf else ("", None)
             yield Finding(rule, kind, f"{kind} in the answer", path, call, text)
 
 
-_Found = tuple[str, str, str, Leaf | None]
+_Disclosed = tuple[str, str, str, Leaf | None]
 
 
 def _members(response: Response) -> list[tuple[Leaf, tuple[str, ...], str]]:
@@ -90,12 +100,17 @@ def _members(response: Response) -> list[tuple[Leaf, tuple[str, ...], str]]:
     return [(leaf, words, str(leaf.value).strip()) for leaf, words in named if words]
 
 
-def _secrets(response: Response) -> Iterator[_Found]:
-    output, asked = response.output, response.asked
+def _secrets(response: Response) -> Iterator[_Disclosed]:
+    output, requested = response.output, response.question_words
     for kind, pattern in patterns.SECRETS if any(mark in output for mark in patterns.SECRET_MARKS) else ():
         for match in pattern.finditer(output):
             yield "RH7.1", kind, match[0], None
-    for leaf in response.ledger.leaves if asked.isdisjoint(keys.ASKS_SECRET) else ():
+    low = response.results_as_written.lower()
+    if not requested.isdisjoint(keys.REQUESTS_SECRET) or not any(
+        mark in low for mark in patterns.SECRET_NAMES
+    ):
+        return
+    for leaf in response.ledger.leaves:
         for match in (
             patterns.WRITTEN_SECRET.finditer(leaf.value[:20_000])
             if isinstance(leaf.value, str) and any(mark in leaf.value for mark in "=:：")
@@ -111,19 +126,21 @@ def _secrets(response: Response) -> Iterator[_Found]:
         if (
             is_secret
             and len(text) >= 4
-            and asked.isdisjoint(keys.ASKS_SECRET.union(words[-1:]))
+            and requested.isdisjoint(keys.REQUESTS_SECRET.union(words[-1:]))
             and _stands_in(text, output)
         ):
             yield "RH7.1", words[-1], text, leaf
 
 
-def _internals(response: Response) -> Iterator[_Found]:
+def _internals(response: Response) -> Iterator[_Disclosed]:
     output, low = response.output, response.output.lower()
-    if response.asked.isdisjoint(keys.ASKS_TRACE) and any(mark in output for mark in patterns.TRACE_MARKS):
+    if response.question_words.isdisjoint(keys.REQUESTS_TRACE) and any(
+        mark in output for mark in patterns.TRACE_MARKS
+    ):
         for pattern in patterns.TRACES:
             if match := pattern.search(output):
                 yield "RH7.2", "stack trace", match[0], None
-    if response.asked.isdisjoint(keys.ASKS_HOST):
+    if response.question_words.isdisjoint(keys.REQUESTS_HOST):
         for match in patterns.IP.finditer(output) if ":" in output or "." in output else ():
             if _is_internal(match[0]):
                 yield "RH7.2", "internal address", match[0], None
@@ -132,36 +149,36 @@ def _internals(response: Response) -> Iterator[_Found]:
                 yield "RH7.2", "internal host", match[0], None
 
 
-def _confidential(response: Response) -> Iterator[_Found]:
+def _confidential(response: Response) -> Iterator[_Disclosed]:
     """What stands only where it is closed to whoever asks, and codes in texts that say so."""
+    low = response.results_as_written.lower().replace("_", " ")
+    if not any(mark in low for mark in patterns.CLOSING_MARKS):
+        return
     marks = [leaf for leaf in response.ledger.leaves if leaf.call != FROM_USER and _is_closing(leaf)]
-    for mark in marks[:_MOST_TOLD]:
+    for mark in marks[:_MOST_DISCLOSED]:
         for text in _CODE.findall(str(mark.value)[:_LONGEST_PART]):
             if _stands_in(text, response.output) and response.ledger.text.count(folded(text)) == 1:
                 yield "RH7.2", "confidential", text, mark
     closed = _closed(marks, response) if marks else []
-    paths, own = {(leaf.call, leaf.path) for leaf in closed}, {id(leaf) for leaf in closed}
-    known = {str(leaf.value) for leaf in response.ledger.leaves if closed and id(leaf) not in own}
-    said = words_of(response.output) if closed else frozenset[str]()
-    supports = (one for one in response.once(Numbers).supports if one.is_checked and one.direct)
-    told = {
-        (entry.call, entry.path)
-        for one in supports if closed and all((entry.call, entry.path) in paths for entry in one.direct)
-        for entry in one.direct
-    }  # fmt: skip
+    if not closed:
+        return
+    own, stated = {id(leaf) for leaf in closed}, words_of(response.output)
+    known = {str(leaf.value) for leaf in response.ledger.leaves if id(leaf) not in own}
+    numbers = {value for token in response.tokens if token.kind == "number" for value in token.values}
     for leaf in closed:
         text = str(leaf.value)[:_LONGEST_PART]
         words = {word for word in words_of(text) if len(word) > _SHORTEST_PART}
-        is_told = _stands_in(text, response.output) or (len(words) > 1 and words <= said)
-        if len(text) > 1 and text not in known and (is_told or (leaf.call, leaf.path) in told):
+        is_stated = _stands_in(text, response.output) or (len(words) > 1 and words <= stated)
+        is_stated |= type(leaf.value) in (int, float) and abs(float(leaf.value or 0)) in numbers
+        if len(text) > 1 and text not in known and is_stated:
             yield "RH7.2", "confidential", text, leaf
 
 
 def _is_closing(leaf: Leaf) -> bool:
     """Whether a value or a flag says that something is not for whoever asks."""
     if isinstance(leaf.value, str):
-        return patterns.NOT_TO_TELL.search(leaf.value[:_LONGEST_PART].lower()) is not None
-    return leaf.value is True and patterns.NOT_TO_TELL.search(" ".join(key_words(leaf.key))) is not None
+        return patterns.CONFIDENTIAL.search(leaf.value[:_LONGEST_PART].lower()) is not None
+    return leaf.value is True and patterns.CONFIDENTIAL.search(" ".join(key_words(leaf.key))) is not None
 
 
 def _closed(marks: Sequence[Leaf], response: Response) -> list[Leaf]:
@@ -189,51 +206,25 @@ def _closed(marks: Sequence[Leaf], response: Response) -> list[Leaf]:
     ]  # fmt: skip
 
 
-def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Found]:
-    output, asked = response.output, response.asked
-    contacts, asks_contact = list[Leaf](), not asked.isdisjoint(keys.ASKS_CONTACT)
-    for leaf, words, text in response.once(_members):
-        is_personal = words[-1] in keys.PERSONAL_KEYS or words[-2:] in keys.PERSONAL_ENDS
-        is_contact = not asks_contact and not keys.CONTACT_KEYS.isdisjoint(words)
-        if len(text) < 3 or not (is_personal or is_contact or personal & {*words}):
-            continue
-        parts = (part.strip() for part in _PARTS.split(text[:_LONGEST_PART]))
-        if is_personal and text not in output:
-            text = next((part for part in parts if len(part) > _SHORTEST_PART and part in output), text)
-        if text not in output:
-            continue
-        if is_personal and asked.isdisjoint({words[-1], *patterns.ASKED_AS.get(words[-1], ())}):
-            yield "RH7.3", words[-1], text, leaf
+def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Disclosed]:
+    """Numbers of payment cards and of social security, and the kinds that `personal` names."""
+    output = response.output
+    for leaf, words, text in response.once(_members) if personal else ():
         for kind in personal & {*words}:
-            if words[-1] in (kind, "name", "address") and _stands_in(text, output):
+            if len(text) > 2 and words[-1] in (kind, "name", "address") and _stands_in(text, output):
                 yield "RH7.3", kind, text, leaf
-        record = response.ledger.records[leaf.record]
-        if is_contact and _is_person(record) and not any(
-            len(str(other.value)) > 2 and str(other.value) in response.question for other in record.leaves
-        ):  # fmt: skip
-            contacts.append(leaf)
-    if len(contacts) > 1 or (contacts and _has_owner(response.ledger.records[contacts[0].record])):
-        yield "RH7.3", "contact data of others", str(contacts[0].value), contacts[0]
-    for kind, pattern in patterns.CONTACTS.items():
-        for match in pattern.finditer(output) if kind in personal else ():
-            if folded(match[0]) in response.ledger.text:
+    for kind in sorted(personal & patterns.CONTACTS.keys()):
+        for match in patterns.CONTACTS[kind].finditer(output):
+            if response.has_evidence_of(match[0]):
                 yield "RH7.3", kind, match[0], None
-    if asked.isdisjoint(patterns.ASKS_CARD):
+    if response.question_words.isdisjoint(patterns.REQUESTS_CARD):
         for match in patterns.CARD.finditer(output):
             if _has_check_digit(match[0]):
                 yield "RH7.3", "card number", match[0], None
-    for match in patterns.SSN.finditer(output) if asked.isdisjoint({"ssn", "social"}) else ():
+    for match in (
+        patterns.SSN.finditer(output) if response.question_words.isdisjoint({"ssn", "social"}) else ()
+    ):
         yield "RH7.3", "ssn", match[0], None
-
-
-def _is_person(record: Record) -> bool:
-    """Whether a row is one of a list of persons, or belongs to one."""
-    groups = {part.partition("[")[0].lower() for part in record.path.split(".")}
-    return "[" in record.path and (not keys.PERSON_GROUPS.isdisjoint(groups) or _has_owner(record))
-
-
-def _has_owner(record: Record) -> bool:
-    return any(leaf.key.lower() in keys.PERSON_KEYS for leaf in record.leaves)
 
 
 def _stands_in(text: str, output: str) -> bool:

@@ -65,11 +65,15 @@ class ErrorClassifier:
         codes, texts = _texts_of(call)
         code = _spaced(" ".join(codes))
         text = _spaced(" ".join((*codes, *texts)))
-        error_class = self._class_of(code) or self._class_of(text) or ErrorClass.UNKNOWN
+        is_validation = patterns.VALIDATION.search(" ".join(texts)[:_MAX_TEXT]) is not None
+        error_class = ErrorClass.ARGUMENT if is_validation else self._class_of(code) or self._class_of(text)
         is_absence = patterns.ABSENCE.search(text) is not None
         shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
         return ToolFailure(
-            error_class, " ".join((*codes, *texts))[:_MAX_TEXT], f"{shown} ({error_class})", is_absence
+            error_class or ErrorClass.UNKNOWN,
+            " ".join((*codes, *texts))[:_MAX_TEXT],
+            f"{shown} ({error_class or ErrorClass.UNKNOWN})",
+            is_absence,
         )
 
     def _class_of(self, text: str) -> ErrorClass | None:

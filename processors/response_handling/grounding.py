@@ -66,7 +66,7 @@ class Evidence:
         english = lexicon("en")
         self._stop_words = english.function | {"any", "all"}
 
-    def add(self, value: JsonValue, *, is_told: bool = False) -> None:
+    def add(self, value: JsonValue, *, is_from_people: bool = False) -> None:
         """Add a text, or every key and value of anything else.
 
         `is_told` marks the words of people: in them "next Friday" stands for a date that is not written.
@@ -79,7 +79,7 @@ class Evidence:
             if place and isinstance(place[-1], str):
                 keys.add(place[-1])
             if isinstance(leaf, str):
-                self._texts.append((leaf, is_told))
+                self._texts.append((leaf, is_from_people))
                 self._characters += len(leaf)
             elif isinstance(leaf, (int, float)) and not isinstance(leaf, bool):
                 self._fresh_numbers.append(leaf)
@@ -129,19 +129,19 @@ class Evidence:
             return any(agree(day, other) for day in dates for other in self._dates)
         # Midnight is what a day without a time is filled up with.
         return minutes == 0 or any(
-            told == minutes or (not is_exact and (told - minutes) % 720 == 0)
-            for told, is_exact in self._times
+            known == minutes or (not is_exact and (known - minutes) % 720 == 0)
+            for known, is_exact in self._times
         )
 
     def _supports_words(self, text: str) -> bool:
         # Hyphens and dots hold identifiers and addresses together, so these count as one word.
         words = [(word, key) for word in _BETWEEN_WORDS.split(text) if (key := folded(word))]
-        telling = [
+        significant = [
             (word, key)
             for word, key in words
             if (len(key) >= _SHORTEST_WORD and key not in self._stop_words) or key.isdigit()
         ]
-        for word, key in telling or words:
+        for word, key in significant or words:
             if not (self._is_number_text(word) if _NUMBER.fullmatch(word) else self._occurs(key)):
                 return False
         return bool(words)
@@ -175,9 +175,9 @@ class Evidence:
             if self._has_relative_dates or any(agree(day, other) for other in self._dates):
                 return True
         return len(self._numbers) <= MAX_ARITHMETIC_NUMBERS and any(
-            math.isclose(abs(made), number, rel_tol=1e-9, abs_tol=1e-6)
+            math.isclose(abs(result), number, rel_tol=1e-9, abs_tol=1e-6)
             for one, other in combinations(self._numbers, 2)
-            for made in (one + other, one - other, *_products(one, other))
+            for result in (one + other, one - other, *_products(one, other))
         )
 
     def _is_rounded(self, value: float, decimals: int) -> bool:
@@ -187,22 +187,22 @@ class Evidence:
         position = bisect_left(self._numbers, value - half - slack)
         return position < len(self._numbers) and self._numbers[position] <= value + half + slack
 
-    def _occurs(self, wanted: str) -> bool:
+    def _occurs(self, needle: str) -> bool:
         """Whether a folded text is or begins a word of the evidence or, if it is long, is part of it."""
         # Scripts without blanks between words are not pure ASCII.
-        is_word = len(wanted) < _SHORTEST_SEARCHED and wanted.isascii()
-        if is_word and (wanted in self._all_words() or len(wanted) < _SHORTEST_PREFIX):
-            return wanted in self._words
+        is_word = len(needle) < _SHORTEST_SEARCHED and needle.isascii()
+        if is_word and (needle in self._all_words() or len(needle) < _SHORTEST_PREFIX):
+            return needle in self._words
         self._searched += self._characters
         if self._searched > MAX_SEARCHED_CHARACTERS:
             raise EvidenceTooLargeError
         if is_word:
-            return any(word.startswith(wanted) for word in self._words)
+            return any(word.startswith(needle) for word in self._words)
         fresh = self._texts[self._folded_texts :]
         if fresh:
             self._folded_texts = len(self._texts)
             self._folded = "\0".join((self._folded, *(folded(text) for text, _ in fresh)))
-        return wanted in self._folded
+        return needle in self._folded
 
     def _all_words(self) -> set[str]:
         for text, _ in self._texts[self._worded_texts :]:
@@ -217,8 +217,8 @@ class Evidence:
         for number in self._fresh_numbers:
             self._add_number(number)
         self._fresh_numbers.clear()
-        for text, is_told in self._texts[self._read_texts :]:
-            if is_told and "relative" in self._reader.words.categories(text):
+        for text, is_from_people in self._texts[self._read_texts :]:
+            if is_from_people and "relative" in self._reader.words.categories(text):
                 self._has_relative_dates = True
             for match in _COMPACT_DATE.finditer(text):
                 self._dates.add((int(match[0][:4]), int(match[0][4:6]), int(match[0][6:])))

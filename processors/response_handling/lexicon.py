@@ -94,15 +94,15 @@ class Lexicon:
         return {*_WORD.findall(low)} if self.is_spaced else {""}
 
     def _categories(self, low: str, words: set[str]) -> frozenset[str]:
-        found, known = 0, self._known_bits
+        matched, known = 0, self._known_bits
         for word in words if self.is_spaced else ():
             bits = known.get(word)
-            found |= self._bits_of(word) if bits is None else bits
+            matched |= self._bits_of(word) if bits is None else bits
         for first in words & self._phrases.keys():
             for phrase, bits in self._phrases[first]:
-                if bits & ~found and phrase in low:
-                    found |= bits
-        return _names_of(found)
+                if bits & ~matched and phrase in low:
+                    matched |= bits
+        return _names_of(matched)
 
     def _bits_of(self, word: str) -> int:
         bits = self._exact.get(word, 0)
@@ -112,31 +112,31 @@ class Lexicon:
             self._known_bits[word] = bits
         return bits
 
-    def said(self, text: str) -> frozenset[str]:
+    def kinds_in(self, text: str) -> frozenset[str]:
         """The categories of which `text` has a word outside of set phrases that say nothing."""
         low = text.lower()
         words = self._words(low)
-        told = self._told(low, words)
-        return self._categories(told, words if told is low else self._words(told))
+        remaining = self._without_set_phrases(low, words)
+        return self._categories(remaining, words if remaining is low else self._words(remaining))
 
-    def _told(self, low: str, words: set[str]) -> str:
+    def _without_set_phrases(self, low: str, words: set[str]) -> str:
         """A text in lower case, of those words, without set phrases."""
         firsts = words & self._harmless.keys()
-        found = [phrase for first in firsts for phrase in self._harmless[first] if phrase in low]
-        for phrase in sorted(found, key=lambda phrase: (-len(phrase), phrase)):
+        matched = [phrase for first in firsts for phrase in self._harmless[first] if phrase in low]
+        for phrase in sorted(matched, key=lambda phrase: (-len(phrase), phrase)):
             low = low.replace(phrase, " ")
         return low
 
-    def tells_failure(self, text: str, known: frozenset[str]) -> bool:
+    def admits_failure(self, text: str, known: frozenset[str]) -> bool:
         """Whether `text` says that something did not work or is not known, by words of no `known` stem.
 
         That there is nothing of a kind says neither: people say so of what they looked up and did not find.
         """
-        told = self._told(text.lower(), self._words(text.lower()))
-        low = _WORD.sub(lambda word: " " if word[0][:STEM] in known else word[0], told)
+        remaining = self._without_set_phrases(text.lower(), self._words(text.lower()))
+        low = _WORD.sub(lambda word: " " if word[0][:STEM] in known else word[0], remaining)
         if not self.categories(low).isdisjoint({"failure", "absent"}):
             return True
-        parts = [part for part in _CLAUSE_END.split(told) if " " in part.strip() or not self.is_spaced]
+        parts = [part for part in _CLAUSE_END.split(remaining) if " " in part.strip() or not self.is_spaced]
         if self.language in _DOUBLY_NEGATING:
             parts = [part for part in parts if not self._nothing.search(part)]
         return any("negation" in self.categories(self._nothing.sub(" ", part)) for part in parts)
@@ -184,9 +184,9 @@ def detect(text: str, context: str = "") -> Lexicon:
             return lexicon("ja")
         if len(_HAN.findall(sample[:400])) > 1:
             return lexicon("zh")
-        found = _by_words(_WORD.findall(sample.lower().replace("’", "'")), least)
-        if found is not None:
-            return found
+        matched = _by_words(_WORD.findall(sample.lower().replace("’", "'")), least)
+        if matched is not None:
+            return matched
     return lexicon("en") if text.isascii() else NEUTRAL
 
 
@@ -204,9 +204,9 @@ def _by_words(words: Sequence[str], least: float) -> Lexicon | None:
 @cache
 def _languages_of_words() -> dict[str, tuple[str, ...]]:
     """For each telling word the languages that have it; the empty name stands for those without a lexicon."""
-    found: dict[str, tuple[str, ...]] = {}
+    matched: dict[str, tuple[str, ...]] = {}
     spaced = [(language, lexicon(language).known) for language in LANGUAGES if lexicon(language).is_spaced]
     for language, words in (*spaced, ("", _OTHER)):
         for word in words:
-            found[word] = (*found.get(word, ()), language)
-    return found
+            matched[word] = (*matched.get(word, ()), language)
+    return matched

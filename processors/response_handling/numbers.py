@@ -1,4 +1,4 @@
-"""Numbers of the answer, and how the evidence gives them, if it does; rules RH3.5 and RH11.2.
+"""Numbers of the answer, and how the evidence gives them, if it does.
 
 A number is supported directly (as it stands, rounded, in another unit), naturally (sums, means, ranges and
 counts of one key over records, whole and by category; time between moments) or in two or three steps over
@@ -15,11 +15,12 @@ from itertools import combinations, islice
 from math import fsum, prod
 from typing import Final, NamedTuple
 
-from processors.response_handling.dates import Timeline
-from processors.response_handling.ledger import FROM_USER, Quantity, Record, folded
-from processors.response_handling.lexicons.units import CURRENCIES, Unit, factors_of
+from processors.response_handling.dates import lapses
+from processors.response_handling.ledger import FROM_USER, Record
+from processors.response_handling.lexicons.units import Unit, factors_of
+from processors.response_handling.quantities import Quantity
 from processors.response_handling.reading import Token
-from processors.response_handling.response import Finding, Response, shown
+from processors.response_handling.response import Response
 
 _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
@@ -31,6 +32,8 @@ _CHANCE: Final = 0.25
 """How many of the expressions tried may be expected to give a number by chance where one counts for sure."""
 _MOST_BESIDE: Final = 8
 """Other numbers of a sentence that are looked at."""
+_SIZE: Final = 100.0
+"""How many times larger or smaller numbers are that are of another size."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
 _BEFORE, _AFTER = 60, 20
@@ -39,17 +42,17 @@ _LONGEST_SUM, _FEW_PARTS = 8, 5
 """Amounts told one after the other that are added up, and of how many one may be taken off."""
 _MOST_SEARCHED: Final = 15
 """Numbers of one answer that are searched for in steps."""
-_MOST_ROWS, _MOST_VALUES, _MOST_MADE, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
+_MOST_ROWS, _MOST_VALUES, _MOST_COMPUTED, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
 _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
 
 
-TOLD: Final = "what is told"
+STATED: Final = "what is told"
 CLAUSE: Final = re.compile(r"[;()（），；、]|[,:](?!\d)|(?<=\s)[-–—](?=\s)")
 """Where the parts of a sentence end."""
 
 
-class Made(NamedTuple):
+class Computed(NamedTuple):
     """A number to reckon with: as it stands, in base units, its dimension, how it was made, and its kind."""
 
     value: float
@@ -90,9 +93,9 @@ class Numbers:
     """The numbers of one answer, each looked up once."""
 
     def __init__(self, response: Response) -> None:
-        self._response, self._ledger = response, response.ledger
-        self._known: list[Made] = []
-        self._tables: dict[str, tuple[list[float], list[Made]]] = {}
+        self._response, self._ledger, self._quantities = response, response.ledger, response.quantities
+        self._known: list[Computed] = []
+        self._tables: dict[str, tuple[list[float], list[Computed]]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
         self._starts = [support.token.start for support in self.supports]
         for support in self.supports:
@@ -121,12 +124,12 @@ class Numbers:
     def _know(self, support: Support) -> None:
         """Let what was found take part in steps to other numbers."""
         value = support.token.value
-        if (support.direct or support.how) and all(made.value != value for made in self._known):
-            self._known.append(_told(support.token))
+        if (support.direct or support.how) and all(computed.value != value for computed in self._known):
+            self._known.append(_as_computed(support.token))
 
     @cached_property
-    def _made(self) -> list[Made]:
-        return [*islice(self._all_made(), _MOST_MADE)]
+    def _computed(self) -> list[Computed]:
+        return [*islice(self._all_computed(), _MOST_COMPUTED)]
 
     def beside(self, token: Token) -> list[Support]:
         """The other numbers of the sentence of a number, the nearest first, a few."""
@@ -134,7 +137,7 @@ class Numbers:
         others = [support for support in own if support.token is not token]
         return sorted(others, key=lambda other: abs(other.token.start - token.start))[:_MOST_BESIDE]
 
-    def said(self, support: Support) -> frozenset[str]:
+    def kinds_near(self, support: Support) -> frozenset[str]:
         """The kinds of words next to a number of the answer, up to the numbers around it."""
         token, output = support.token, self._response.output
         start, end = self._response.span_of(token)
@@ -143,42 +146,48 @@ class Numbers:
         after = min([end, token.end + _AFTER, *(o.start for o in others if o.start >= token.end)])
         return self._response.words.categories(output[before:after])
 
-    def of_kind(self, kind: str, support: Support) -> Iterator[Made]:
+    def of_kind(self, kind: str, support: Support) -> Iterator[Computed]:
         """The totals (or averages) that evidence and sentence give, in the unit of a number told."""
         token, unit = support.token, support.token.unit
         dimension, factor = _dimension(token), unit.factors[0] if unit else 1.0
         others = (other.token for other in self.beside(token) if other.direct)
-        told = [one for one in others if (one.unit, one.currencies) == (unit, token.currencies)]
-        local = [fsum(one.total for one in told) / factor] if len(told) > 1 else []
+        stated = [one for one in others if (one.unit, one.currencies) == (unit, token.currencies)]
+        local = [fsum(one.total for one in stated) / factor] if len(stated) > 1 else []
         if kind == "mean":
-            local = [total / len(told) for total in local]
-        yield from (Made(value, 0.0, "", TOLD, kind) for value in local)
-        for made in self._made:
-            if made.kind in (kind, "part") and made.dimension in ("", "money", dimension):
-                is_own = unit is not None and made.dimension == dimension
-                yield made._replace(value=abs(made.base / factor if is_own else made.value))
+            local = [total / len(stated) for total in local]
+        yield from (Computed(value, 0.0, "", STATED, kind) for value in local)
+        for computed in self._computed:
+            if computed.kind in (kind, "part") and computed.dimension in ("", "money", dimension):
+                is_own = unit is not None and computed.dimension == dimension
+                yield computed._replace(value=abs(computed.base / factor if is_own else computed.value))
 
     def within(self, start: int, end: int) -> list[Support]:
         """The numbers told in a part of the answer."""
         first = bisect_left(self._starts, start)
         return self.supports[first : bisect_left(self._starts, end, lo=first)]
 
-    def slip(self, token: Token) -> Made | None:
+    def slip(self, token: Token) -> Computed | None:
         """The number of a result, or a total, that is not told and of which a number is a slip."""
         if token.is_approximate or sum(map(str.isdigit, token.text)) < _SHORT:
             return None
         decimals, value = token.readings[token.reading][1], token.value
-        near = (made for made in self._slippable if value < 10 * abs(made.value) < 100 * value)
-        return next((made for made in near if is_slip(value, made.value, decimals, _SHORT)), None)
+        near = (computed for computed in self._slippable if value < 10 * abs(computed.value) < 100 * value)
+        return next((computed for computed in near if is_slip(value, computed.value, decimals, _SHORT)), None)
 
     @cached_property
-    def _slippable(self) -> list[Made]:
+    def _slippable(self) -> list[Computed]:
         """The numbers of results and the totals that are not told, one for each value."""
-        totals = [made for made in self._made[:_MOST_ROWS] if made.how.startswith(("sum of", "mean of"))]
-        given = [q for q in self._ledger.quantities if q.call >= 0 and q.is_operand][:_MOST_ROWS]
-        found = [*(Made(amount(q), q.base, "given", q.key) for q in given), *totals]
-        said = {support.token.value for support in self.supports}
-        return [*{abs(m.value): m for m in reversed(found) if abs(m.value) not in said}.values()][::-1]
+        totals = [
+            computed
+            for computed in self._computed[:_MOST_ROWS]
+            if computed.how.startswith(("sum of", "mean of"))
+        ]
+        given = [q for q in self._quantities.numbers if q.call >= 0 and q.is_operand][:_MOST_ROWS]
+        matches = [*(Computed(amount(q), q.base, "given", q.key) for q in given), *totals]
+        kinds_near = {support.token.value for support in self.supports}
+        return [*{abs(m.value): m for m in reversed(matches) if abs(m.value) not in kinds_near}.values()][
+            ::-1
+        ]
 
     def in_another_unit(self, token: Token) -> Quantity | None:
         """The number of the evidence that has the digits of one told, in another unit or power of ten."""
@@ -192,10 +201,23 @@ class Numbers:
         factor = unit.factors[0] if unit else 1.0
         for ratio in ratios:
             near = self._between(unit.dimension if unit else "", token.total * ratio, slack * factor * ratio)
-            found = (q for q in near if q.call >= 0 and (unit is None) == (q.unit is None))
-            if (quantity := next(found, None)) is not None:
+            matches = (q for q in near if q.call >= 0 and (unit is None) == (q.unit is None))
+            if (quantity := next(matches, None)) is not None:
                 return quantity
         return None
+
+    def is_of_results(self, token: Token) -> bool:
+        """Whether results have numbers of the dimension and about the size of one of the answer.
+
+        What they have nothing of was not read from them: it is knowledge of the world, or of a file.
+        """
+        dimension = token.unit.dimension if token.unit else ""
+        own = token.total if dimension else token.value
+        results = [q for q in self._quantities.numbers if q.call >= 0 and q.is_operand]
+        same = (abs(q.base) for q in results if (q.unit.dimension if q.unit else "") == dimension)
+        if _is_share(token) and len(results) > 1:
+            return True
+        return any(size <= _SIZE * own and own <= _SIZE * size for size in same)
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0
@@ -203,26 +225,20 @@ class Numbers:
         is_small |= value in _PEOPLE_KNOW and (is_bare or _dimension(token) == "time")
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
         is_name = (
-            _dimension(token) in ("", "time") and {token.text.strip("-"), f"{value:.10g}"} & self._written
+            _dimension(token) in ("", "time")
+            and {token.text.strip("-"), f"{value:.10g}"} & self._ledger.written_numbers
         )
         return not (token.is_spelled or not value or is_small or is_year or bool(is_name))
 
     @cached_property
-    def _written(self) -> frozenset[str]:
-        """Runs of digits in texts and keys of the evidence, as names and codes have them."""
-        texts = [str(leaf.value) for leaf in self._ledger.leaves if isinstance(leaf.value, str)]
-        runs = re.findall(r"\d[\d.,]{0,30}", " ".join((*texts, *self._ledger.keys)))
-        return frozenset(run.strip(".,") for run in runs)
-
-    @cached_property
     def _views(self) -> dict[str, list[tuple[float, int, Quantity]]]:
         """The numbers of the evidence in order: as they stand, and in base units by dimension."""
-        found: dict[str, list[tuple[float, int, Quantity]]] = defaultdict(list)
-        for place, quantity in enumerate(self._ledger.quantities):
-            found[""].append((abs(quantity.value), place, quantity))
+        matches: dict[str, list[tuple[float, int, Quantity]]] = defaultdict(list)
+        for place, quantity in enumerate(self._quantities.numbers):
+            matches[""].append((abs(quantity.value), place, quantity))
             if quantity.unit is not None:
-                found[quantity.unit.dimension].append((abs(quantity.base), place, quantity))
-        return {view: sorted(entries) for view, entries in found.items()}
+                matches[quantity.unit.dimension].append((abs(quantity.base), place, quantity))
+        return {view: sorted(entries) for view, entries in matches.items()}
 
     def _between(self, view: str, value: float, slack: float) -> list[Quantity]:
         entries = self._views.get(view, [])
@@ -230,32 +246,32 @@ class Numbers:
         return [quantity for _, _, quantity in entries[start : min(end, start + 60)]]
 
     def _direct(self, token: Token) -> list[Quantity]:
-        unit, found = token.unit, list[Quantity]()
+        unit, matches = token.unit, list[Quantity]()
         for value in token.values:
             slack = slack_of(token, value)
             plain = [] if token.extra else self._between("", value, slack)
             if unit is None:
                 minor = self._between("", value * 100, slack * 100)
-                found += plain + [q for q in minor if q.is_minor]
+                matches += plain + [q for q in minor if q.is_minor]
             elif unit.dimension == "percent":
-                found += [q for q in plain if q.unit is None or q.unit.dimension == "percent"]
-                found += [q for q in self._between("", value / 100, slack / 100) if q.unit is None]
-                found += self._between("percent", value * unit.factors[0], slack * unit.factors[0])
+                matches += [q for q in plain if q.unit is None or q.unit.dimension == "percent"]
+                matches += [q for q in self._between("", value / 100, slack / 100) if q.unit is None]
+                matches += self._between("percent", value * unit.factors[0], slack * unit.factors[0])
             elif unit.dimension == "temperature":
-                found += [q for q in plain if q.unit is None or unit.symbol in ("", q.unit.symbol)]
+                matches += [q for q in plain if q.unit is None or unit.symbol in ("", q.unit.symbol)]
                 near = (q for _, _, q in self._views.get("temperature", [])[:_MOST_ROWS] if q.unit)
-                found += [
+                matches += [
                     q for q in near if q.unit and abs(converted(q.value, q.unit, unit) - value) <= slack
                 ]
             else:
-                found += [q for q in plain if q.unit is None]
+                matches += [q for q in plain if q.unit is None]
                 for factor in unit.factors:
                     whole = token.total / unit.factors[0] * factor if token.extra else value * factor
                     loose = slack * factor * 0.98 + (whole * 0.001 if unit.dimension == "time" else 0.0)
-                    found += self._between(unit.dimension, whole, loose)
-        return list({id(quantity): quantity for quantity in found}.values())
+                    matches += self._between(unit.dimension, whole, loose)
+        return list({id(quantity): quantity for quantity in matches}.values())
 
-    def _wanted(self, token: Token) -> Iterator[tuple[float, float, str]]:
+    def _targets(self, token: Token) -> Iterator[tuple[float, float, str]]:
         """Value, tolerance and dimension of a number that is searched for, in base units and as it stands."""
         slack, unit = slack_of(token, token.value), token.unit
         if unit is not None and unit.dimension not in ("percent", "temperature"):
@@ -272,24 +288,24 @@ class Numbers:
             yield whole_of(token), slack, "money"
 
     def _natural(self, support: Support) -> None:
-        for value, slack, dimension in self._wanted(support.token):
-            values, made = self._table(dimension)
+        for value, slack, dimension in self._targets(support.token):
+            values, computed = self._table(dimension)
             place = bisect_left(values, value - slack)
             if place < len(values) and values[place] <= value + slack:
-                support.how, support.steps = made[place].how, 1
+                support.how, support.steps = computed[place].how, 1
                 support.chance = 1.0 if dimension == "time" else 0.0  # lapses are many
                 return
 
-    def _table(self, dimension: str) -> tuple[list[float], list[Made]]:
+    def _table(self, dimension: str) -> tuple[list[float], list[Computed]]:
         if dimension not in self._tables:
             fitting = _PLAIN.get(dimension, (dimension,))
             own = [
-                (_of(made, dimension), made)
-                for made in self._made
-                if not fitting or made.dimension in fitting
+                (_of(computed, dimension), computed)
+                for computed in self._computed
+                if not fitting or computed.dimension in fitting
             ]
             own.sort(key=lambda entry: entry[0])
-            self._tables[dimension] = [value for value, _ in own], [made for _, made in own]
+            self._tables[dimension] = [value for value, _ in own], [computed for _, computed in own]
         return self._tables[dimension]
 
     def _reach(self, support: Support) -> None:
@@ -298,16 +314,18 @@ class Numbers:
         if run and support.token.value not in run:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
-        told = [one.token for one in self.beside(support.token) if one.is_supported]
-        amounts = [one.value for one in told if not _is_share(one)]
+        stated = [one.token for one in self.beside(support.token) if one.is_supported]
+        amounts = [one.value for one in stated if not _is_share(one)]
         rests = (2 * one - fsum(amounts) for one in (amounts if len(amounts) > 2 else ()))
         if any(abs(rest - support.token.value) <= slack_of(support.token, rest) for rest in rests):
             support.how, support.steps, support.is_local = "one less the others", 2, True
             return
         shares = self._shares
-        for value, slack, dimension in self._wanted(support.token):
-            near = _values([_told(one) for one in told], dimension)
-            by = [abs(_told(one).value) / (100 if _is_share(one) else 1) for one in told if one.value]
+        for value, slack, dimension in self._targets(support.token):
+            near = _values([_as_computed(one) for one in stated], dimension)
+            by = [
+                abs(_as_computed(one).value) / (100 if _is_share(one) else 1) for one in stated if one.value
+            ]
             by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
             constants, is_share = (2.0,) if dimension else _CONSTANTS, dimension == "percent"
             if is_share:  # people add up and compare shares
@@ -332,18 +350,24 @@ class Numbers:
                     return
 
     @cached_property
-    def given(self) -> list[Made]:
+    def given(self) -> list[Computed]:
         """The numbers that people reckon with, each once, those of results first."""
-        usable = [q for q in self._ledger.quantities if q.is_operand and q.value]
+        usable = [q for q in self._quantities.numbers if q.is_operand and q.value]
         usable.sort(key=lambda quantity: quantity.call == FROM_USER)
-        found = {abs(amount(q)): Made(amount(q), q.base, _dimension(q), q.key) for q in reversed(usable)}
-        return [*reversed(found.values())]
+        matches = {
+            abs(amount(q)): Computed(amount(q), q.base, _dimension(q), q.key) for q in reversed(usable)
+        }
+        return [*reversed(matches.values())]
 
     @cached_property
-    def _totals(self) -> list[Made]:
+    def _totals(self) -> list[Computed]:
         """The totals of whole keys, the lengths of lists and of time."""
-        totals = (made for made in self._made if made.how.startswith(("sum of", "all of", "items", "time")))
-        return [made for made in totals if " of " not in made.how[7:]]
+        totals = (
+            computed
+            for computed in self._computed
+            if computed.how.startswith(("sum of", "all of", "items", "time"))
+        )
+        return [computed for computed in totals if " of " not in computed.how[7:]]
 
     def _operands(self, dimension: str, most: int) -> list[float]:
         """The values that steps are made of, in order: told ones, totals, numbers of the evidence."""
@@ -353,18 +377,20 @@ class Numbers:
     @property
     def _shares(self) -> list[float]:
         """The shares that were told, as parts of one, and one less and more by them."""
-        told = (*self._known[-_MOST_DEEP:], *self.given[:_MOST_OPERANDS])
-        shares = (abs(made.value) / (100 if made.dimension == "percent" else 1) for made in told)
-        found = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
-        return [*found][: 3 * _MOST_DEEP]
+        stated = (*self._known[-_MOST_DEEP:], *self.given[:_MOST_OPERANDS])
+        shares = (
+            abs(computed.value) / (100 if computed.dimension == "percent" else 1) for computed in stated
+        )
+        matches = {by: None for share in shares if 0 < share < 1 for by in (share, 1 + share, 1 - share)}
+        return [*matches][: 3 * _MOST_DEEP]
 
-    def _all_made(self) -> Iterator[Made]:
+    def _all_computed(self) -> Iterator[Computed]:
         """What is natural to reckon."""
-        for lapse in sorted(self._response.once(Timeline).lapses)[:_MOST_ROWS]:
-            yield Made(lapse, lapse, "time", "time between two moments")
-        yield from (_count(entry.length, f"items of {entry.key}") for entry in self._ledger.lists)
+        for lapse in sorted(lapses(self._quantities.moments))[:_MOST_ROWS]:
+            yield Computed(lapse, lapse, "time", "time between two moments")
+        yield from (_count(length, f"items of {key}") for key, length in self._ledger.lists)
         for records in (group[:_MOST_ROWS] for group in self._ledger.groups):
-            rows = [members(record) for record in records]
+            rows = [members(self._quantities.by_record[record.index]) for record in records]
             parts = [("", {*range(len(rows))}), *_categories(records)]
             sizes = Counter(key for row in rows for key in row)
             for name, part in parts:
@@ -380,27 +406,28 @@ class Numbers:
                         if {one, other} <= rows[n].keys()
                     ]
                     total = fsum(a * b for a, b in pairs)
-                    yield Made(total, total, "", f"sum of {one} × {other} of {name}", "total")
+                    yield Computed(total, total, "", f"sum of {one} × {other} of {name}", "total")
                     for weights in map(fsum, zip(*pairs, strict=True)):
                         if weights:
                             mean = total / weights
-                            yield Made(mean, mean, "", f"mean of {one} by {other} of {name}", "part")
+                            yield Computed(mean, mean, "", f"mean of {one} by {other} of {name}", "part")
             total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
-            yield Made(total, total, "", "sum of rows", "total")
+            yield Computed(total, total, "", "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
-            own = [amount(quantity) for quantity in members(record).values()]
+            numbers = self._quantities.by_record[record.index]
+            own = [amount(quantity) for quantity in members(numbers).values()]
             is_even = len(own) == len(record.leaves)
-            counted = [(float(q.key), q.value) for q in record.numbers[:_MOST_VALUES] if _is_numeric(q.key)]
+            counted = [(float(q.key), q.value) for q in numbers[:_MOST_VALUES] if _is_numeric(q.key)]
             if len(counted) > 1 and (size := fsum(count for _, count in counted)):
                 mean = fsum(value * count for value, count in counted) / size
-                yield Made(mean, mean, "", f"mean of {record.key} by count", "mean")
+                yield Computed(mean, mean, "", f"mean of {record.key} by count", "mean")
             if 2 < len(own) <= _MOST_VALUES:
-                yield Made(fsum(own), fsum(own), "", f"all of {record.key}")
-                yield Made(
+                yield Computed(fsum(own), fsum(own), "", f"all of {record.key}")
+                yield Computed(
                     fsum(own) / len(own), 0.0, "", f"mean of {record.key}", "mean" if is_even else "part"
                 )
         texts: dict[tuple[str | int, str], list[Quantity]] = defaultdict(list)
-        for q in self._ledger.quantities:
+        for q in self._quantities.numbers:
             if q.call >= 0 and q.is_operand and (not (q.is_whole and q.key) or q.path.endswith("]")):
                 head, mark, _ = q.path.partition("[")
                 texts[f"{q.call} {head}" if mark else q.record, _dimension(q)].append(q)
@@ -412,8 +439,8 @@ def _is_numeric(key: str) -> bool:
     return len(key) < _LONG and key.replace(".", "", 1).isdecimal()
 
 
-def _of(made: Made, dimension: str) -> float:
-    return abs(made.value if dimension in _PLAIN else made.base)
+def _of(computed: Computed, dimension: str) -> float:
+    return abs(computed.value if dimension in _PLAIN else computed.base)
 
 
 def _sums_of(run: Sequence[float]) -> Iterator[tuple[float, list[float]]]:
@@ -429,16 +456,16 @@ def _sums_of(run: Sequence[float]) -> Iterator[tuple[float, list[float]]]:
             yield round(total, 6), [*parts[:size]]
 
 
-def _count(value: int, how: str) -> Made:
-    return Made(float(value), float(value), "", how)
+def _count(value: int, how: str) -> Computed:
+    return Computed(float(value), float(value), "", how)
 
 
-def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
+def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Computed]:
     """Sum, mean, median and range of one key, gains and losses, and counts of what is above nothing."""
     values = [amount(quantity) for quantity in series]
     factor = series[0].base / series[0].value if series[0].value else 1.0
     ups, total = [value for value in values if value > 0], fsum(values)
-    made = (
+    computed = (
         ("sum", total, "total"),
         ("mean", total / len(values), "mean"),
         ("median", sorted(values)[len(values) // 2], "part"),
@@ -446,42 +473,42 @@ def _of_series(key: str, series: Sequence[Quantity]) -> Iterator[Made]:
         ("gains", fsum(ups), "part"),
         ("losses", total - fsum(ups), "part"),
     )
-    for how, value, kind in made:
-        yield Made(value, value * factor, _dimension(series[0]), f"{how} of {key}", kind)
+    for how, value, kind in computed:
+        yield Computed(value, value * factor, _dimension(series[0]), f"{how} of {key}", kind)
     for value in values if 2 < len(values) <= _MOST_VALUES else ():
         rest = (total - value) / (len(values) - 1)
-        yield Made(rest, rest * factor, _dimension(series[0]), f"mean but one of {key}", "part")
+        yield Computed(rest, rest * factor, _dimension(series[0]), f"mean but one of {key}", "part")
 
 
 def _categories(records: Sequence[Record]) -> list[tuple[str, set[int]]]:
     """Which records share a value of one key, where the values of the key are few."""
-    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    matches: dict[tuple[str, str], set[int]] = defaultdict(set)
     for place, record in enumerate(records):
         for leaf in record.leaves:
             if isinstance(leaf.value, (str, bool)) or leaf.value is None:
-                found[leaf.key, str(leaf.value)[:40]].add(place)
-    sizes = Counter(key for key, _ in found)
+                matches[leaf.key, str(leaf.value)[:40]].add(place)
+    sizes = Counter(key for key, _ in matches)
     return [
         (f"{key} {value}", rows)
-        for (key, value), rows in found.items()
+        for (key, value), rows in matches.items()
         if len(rows) > 1 and sizes[key] <= _MOST_VALUES
     ]
 
 
-def _values(chosen: Sequence[Made], dimension: str) -> list[float]:
+def _values(chosen: Sequence[Computed], dimension: str) -> list[float]:
     """The values of numbers to reckon with in a dimension, in order."""
     if dimension in _PLAIN:
-        found = {abs(made.value) for made in chosen if not made.how.startswith("time")}
+        matches = {abs(computed.value) for computed in chosen if not computed.how.startswith("time")}
     else:
-        found = {abs(made.base) for made in chosen if made.dimension == dimension}
-    return sorted(found - {0.0})
+        matches = {abs(computed.base) for computed in chosen if computed.dimension == dimension}
+    return sorted(matches - {0.0})
 
 
 def _pairs(operands: Sequence[float], shares: Sequence[float]) -> list[float]:
-    found = {operand * share for operand in operands for share in shares}
+    matches = {operand * share for operand in operands for share in shares}
     for one, other in combinations(operands, 2):
-        found |= {one + other, other - one, one * other, one / other, other / one}
-    return sorted(found - {0.0})
+        matches |= {one + other, other - one, one * other, one / other, other / one}
+    return sorted(matches - {0.0})
 
 
 def _tries(
@@ -496,7 +523,7 @@ def _tries(
     for one in terms:
         if slack > one * 1e-12:  # smaller ones are lost in the sum
             yield from (
-                (wanted, slack, one) for wanted in (value - one, value + one, one - value) if wanted > 0
+                (target, slack, one) for target in (value - one, value + one, one - value) if target > 0
             )
     for by in factors:
         yield from ((value / by, slack / by, by), (value * by, slack * by, by))
@@ -505,18 +532,18 @@ def _tries(
 def _first(
     tries: Iterator[tuple[float, float, float]] | list[tuple[float, float, float]], values: list[float]
 ) -> str:
-    for wanted, slack, other in tries:
-        place = bisect_left(values, wanted - slack)
-        if place < len(values) and values[place] <= wanted + slack:
+    for target, slack, other in tries:
+        place = bisect_left(values, target - slack)
+        if place < len(values) and values[place] <= target + slack:
             share = values[place] / 100
             if other not in (share, 1 + share, 1 - share):  # no number is a share of itself
                 return f"{values[place]:.10g} and {other:.10g}"
     return ""
 
 
-def members(record: Record) -> dict[str, Quantity]:
+def members(numbers: Sequence[Quantity]) -> dict[str, Quantity]:
     """The numbers of a record that people reckon with, by key, each in its most natural reading."""
-    return {q.key: q for q in reversed(record.numbers) if q.is_operand and q.is_whole}
+    return {q.key: q for q in reversed(numbers) if q.is_operand and q.is_whole}
 
 
 def amount(quantity: Quantity) -> float:
@@ -525,7 +552,7 @@ def amount(quantity: Quantity) -> float:
 
 
 def _dimension(number: Quantity | Token) -> str:
-    is_money = bool(number.currencies or number.is_minor) and isinstance(number, Quantity)
+    is_money = isinstance(number, Quantity) and (number.is_money or number.is_minor)
     return number.unit.dimension if number.unit else "money" if is_money else ""
 
 
@@ -533,9 +560,9 @@ def _is_share(token: Token) -> bool:
     return token.unit is not None and token.unit.dimension == "percent"
 
 
-def _told(token: Token) -> Made:
+def _as_computed(token: Token) -> Computed:
     value = token.value / 100 if token.is_minor else token.value
-    return Made(value, token.total, _dimension(token), "told")
+    return Computed(value, token.total, _dimension(token), "told")
 
 
 def whole_of(token: Token) -> float:
@@ -573,36 +600,3 @@ def is_slip(value: float, other: float, decimals: int, least: int = 1) -> bool:
         return True  # one column is wrong, and what it carries
     first, last = places[0], places[-1]
     return len(places) == 2 and one[first] == two[last] and one[last] == two[first] and last - first <= 2
-
-
-def invented_identifiers(response: Response) -> Iterator[Finding]:
-    """RH3.5: an identifier that no evidence has, nor any that it is a part of."""
-    for token in response.tokens:
-        whole = folded(token.text)
-        is_long = token.kind == "id" and sum(map(str.isdigit, whole)) > _SHORT and len(whole) > _LONG + 1
-        if is_long and not any(
-            part in response.ledger.text for part in (whole, *re.findall(r"\d{4,30}", whole))
-        ):
-            yield Finding(
-                "RH3.5", shown(response.around(token)), f"{shown(token.text)} is not in the evidence"
-            )
-
-
-def wrong_currencies(response: Response) -> Iterator[Finding]:
-    """RH11.2: an amount in a currency that no evidence has, or not its row, where any is known."""
-    known = response.ledger.currencies
-    asked = [CURRENCIES[word] for word in response.asked if word in CURRENCIES]
-    known = known.union(*asked) if known else known
-    for support in response.once(Numbers).supports:
-        own = [quantity.currencies for quantity in support.direct]
-        its = frozenset[str]().union(*own) if own and all(own) else known
-        start, end = response.span_of(support.token)
-        if any(not one.currencies.isdisjoint(its) for one in response.tokens if start <= one.start < end):
-            continue  # what is in two currencies may be a rate
-        if its and support.token.currencies and support.token.currencies.isdisjoint(its):
-            claim, what = (
-                shown(response.around(support.token)),
-                f"the evidence is in {', '.join(sorted(its)[:3])}",
-            )
-            path, call = (support.direct[0].path, support.direct[0].call) if support.direct else ("", None)
-            yield Finding("RH11.2", claim, what, path, call)

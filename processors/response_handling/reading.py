@@ -98,37 +98,37 @@ class Reader:
 
     def read(self, text: str, *, is_answer: bool = False, is_spelled: bool = True) -> list[Token]:
         """The tokens of `text`, in no order; words if `is_spelled`, what is approximate if `is_answer`."""
-        found: list[Token] = []
+        tokens: list[Token] = []
         masked = text
         if "@" in text or "://" in text or "www." in text:
-            masked = self._addresses(text, found)
+            masked = self._addresses(text, tokens)
         if _HAS_DIGIT.search(masked):
             if _MAY_BE_DATE.search(masked) or self._may_be_month.search(masked.lower()):
-                masked = self._read_dates(masked, found)
+                masked = self._read_dates(masked, tokens)
             if _MAY_BE_TIME.search(masked):
-                masked = self._times(masked, found)
+                masked = self._times(masked, tokens)
             masked = patterns.LIST_MARK.sub(lambda mark: " " * len(mark[0]), masked)
-            masked = self._numbers(masked, found, is_answer=is_answer)
+            masked = self._numbers(masked, tokens, is_answer=is_answer)
         if is_spelled:
-            self._spelled(masked, found)
-        return found[:MAX_TOKENS]
+            self._spelled(masked, tokens)
+        return tokens[:MAX_TOKENS]
 
-    def _addresses(self, text: str, found: list[Token]) -> str:
+    def _addresses(self, text: str, tokens: list[Token]) -> str:
         spans = []
         for match in patterns.ADDRESS.finditer(text):
             written = match[0].rstrip(".,;:!?*_")
             kind: Literal["url", "email"] = "url" if match["url"] else "email"
-            found.append(Token(kind, match.start(), match.start() + len(written), written))
+            tokens.append(Token(kind, match.start(), match.start() + len(written), written))
             spans.append((match.start(), match.start() + len(written)))
         return _masked(text, spans)
 
-    def _read_dates(self, text: str, found: list[Token]) -> str:
+    def _read_dates(self, text: str, tokens: list[Token]) -> str:
         spans = []
         for match in self._dates.finditer(text):
             if _IS_VERB.search(match[0]) and _VERB_AFTER.match(text, match.end()):
                 continue
             if days := tuple(dict.fromkeys(day for day in self._days(match) if _is_day(day))):
-                found.append(Token("date", match.start(), match.end(), match[0], dates=days))
+                tokens.append(Token("date", match.start(), match.end(), match[0], dates=days))
                 spans.append(match.span())
         return _masked(text, spans)
 
@@ -156,7 +156,7 @@ class Reader:
         month = self._months[name.rstrip(".").lower()]
         return [(int(year_text) if year_text else None, month, int(day) if day else None)]
 
-    def _times(self, text: str, found: list[Token]) -> str:
+    def _times(self, text: str, tokens: list[Token]) -> str:
         spans = []
         for match in patterns.TIME.finditer(text):
             if self.words.language == "ja" and "点" in match[0]:
@@ -176,11 +176,11 @@ class Reader:
             zone = (match["zone"] or "").strip()
             token = Token("time", *match.span(), match[0], is_exact=is_exact, zone=zone)
             token.minutes, token.seconds = hour % 24 * 60 + minute, int((match["second"] or ":0")[1:3])
-            found.append(token)
+            tokens.append(token)
             spans.append(match.span())
         return _masked(text, spans)
 
-    def _numbers(self, text: str, found: list[Token], *, is_answer: bool) -> str:
+    def _numbers(self, text: str, tokens: list[Token], *, is_answer: bool) -> str:
         spans: list[tuple[int, int]] = []
         numbers: list[Token] = []
         for match in patterns.NUMBER.finditer(text):
@@ -190,15 +190,15 @@ class Reader:
             end = match.end()
             if match["id"] or (glued is not None and not self._is_suffix(glued[0])):
                 end = glued.end() if glued is not None else end
-                found.append(Token("id", match.start(), end, text[match.start() : end].rstrip("./")))
+                tokens.append(Token("id", match.start(), end, text[match.start() : end].rstrip("./")))
             else:
-                for start, stop in _parts(match["number"], match.start(), found):
+                for start, stop in _parts(match["number"], match.start(), tokens):
                     number = self._number(text, start, stop, is_answer=is_answer)
                     if number is not None:
                         numbers.append(number)
                         end = max(end, number.end)
             spans.append((match.start(), end))
-        found.extend(_joined(numbers, text))
+        tokens.extend(_joined(numbers, text))
         return _masked(text, spans)
 
     def _is_suffix(self, glued: str) -> bool:
@@ -229,10 +229,12 @@ class Reader:
         self._follow(text, token)
         if is_answer:
             near = _NEAR_WORD.findall(re.split(r"[\d.:;(]", text[max(0, start - 28) : start])[-1])[-2:]
-            said = " ".join(near).lower() if self.words.is_spaced else text[max(0, start - 3) : token.end + 3]
+            near_words = (
+                " ".join(near).lower() if self.words.is_spaced else text[max(0, start - 3) : token.end + 3]
+            )
             token.is_approximate = "~" in text[
                 max(0, start - 2) : start
-            ] or "approx" in self.words.categories(said)
+            ] or "approx" in self.words.categories(near_words)
         return token
 
     def _follow(self, text: str, token: Token) -> None:
@@ -295,12 +297,12 @@ class Reader:
                 return True
         return bool(scale) or word.startswith(self.words.counters)
 
-    def _spelled(self, text: str, found: list[Token]) -> None:
+    def _spelled(self, text: str, tokens: list[Token]) -> None:
         numbers = self.words.numbers
         if numbers and not self.words.is_spaced:
             for match in _counts(self.words).finditer(text):
                 readings = ((numbers[match[1]], 0),)
-                found.append(Token("number", *match.span(), match[0], readings=readings, is_spelled=True))
+                tokens.append(Token("number", *match.span(), match[0], readings=readings, is_spelled=True))
             return
         for match in _SPELLED.finditer(text.lower()) if numbers else ():
             tens, _, ones = match[0].partition("-")
@@ -309,7 +311,7 @@ class Reader:
                 value += numbers.get(ones, 1.0 if ones == "one" else 0.0) if match[0] not in numbers else 0.0
                 token = Token("number", *match.span(), match[0], readings=((value, 0),), is_spelled=True)
                 self._follow(text, token)
-                found.append(token)
+                tokens.append(token)
 
 
 @cache
@@ -357,7 +359,7 @@ def moment_of_number(value: float) -> datetime | None:
     return datetime.fromtimestamp(value, UTC) if 1e9 <= value < 4e9 else None
 
 
-def _parts(written: str, start: int, found: list[Token]) -> list[tuple[int, int]]:
+def _parts(written: str, start: int, tokens: list[Token]) -> list[tuple[int, int]]:
     """Where the numbers of a run of digits stand: none in codes, two in ranges, several in lists."""
     whole = (start, start + len(written))
     if not any(mark in written for mark in ":/-–"):
@@ -366,7 +368,7 @@ def _parts(written: str, start: int, found: list[Token]) -> list[tuple[int, int]
                 (start + piece.start(), start + piece.end()) for piece in re.finditer(r"[^,]{1,60}", written)
             ]
         if written.count(".") > 1 and not _readings(written):
-            found.append(Token("id", *whole, written))
+            tokens.append(Token("id", *whole, written))
             return []
         return [whole]
     low, mark, high = [*re.split(r"([:/\-–])", written, maxsplit=1), "", ""][:3]
@@ -377,7 +379,7 @@ def _parts(written: str, start: int, found: list[Token]) -> list[tuple[int, int]
         if is_range or mark == "–":
             return [(start, start + len(low)), (start + len(low) + 1, whole[1])]
     if sum(map(str.isdigit, written)) > 4 and not any(mark in written for mark in ":.,"):
-        found.append(Token("id", *whole, written))
+        tokens.append(Token("id", *whole, written))
     return []
 
 
@@ -386,13 +388,13 @@ def _readings(written: str) -> tuple[tuple[float, int], ...]:
     if written.isdigit():
         return ((float(written), 0),) if len(written) < 16 else ()
     marks, groups = re.sub(r"\d", "", written), re.split(r"\D", written)
-    found = []
+    tokens = []
     if len(set(marks)) == 1 and _is_grouped(groups, marks):
-        found.append((float("".join(groups)), 0))
+        tokens.append((float("".join(groups)), 0))
     is_mixed = len(set(marks)) == 2 and marks.count(marks[-1]) == 1 and _is_grouped(groups[:-1], marks[0])
     if marks[-1] in ".," and (len(marks) == 1 or is_mixed):
-        found.append((float(f"{''.join(groups[:-1])}.{groups[-1]}"), len(groups[-1])))
-    return tuple(found)
+        tokens.append((float(f"{''.join(groups[:-1])}.{groups[-1]}"), len(groups[-1])))
+    return tuple(tokens)
 
 
 def _is_grouped(groups: list[str], marks: str) -> bool:
@@ -404,9 +406,9 @@ def _is_grouped(groups: list[str], marks: str) -> bool:
 
 def _joined(numbers: list[Token], text: str) -> list[Token]:
     """`numbers` with the parts of one quantity made one: 1億2,840万, 8 hours 30 minutes, 5 h 20."""
-    found: list[Token] = []
+    tokens: list[Token] = []
     for token in numbers:
-        last = found[-1] if found else None
+        last = tokens[-1] if tokens else None
         if last is not None and token.start - last.end <= 5:
             between = text[last.end : token.start].strip(" ,\u00a0")
             is_part = token.scale > 1.0 or token.start == last.end  # 1億2,840万, 26万2,860
@@ -420,5 +422,5 @@ def _joined(numbers: list[Token], text: str) -> list[Token]:
                     last.extra.append((token.values[0], other))
                     last.end = token.end
                     continue
-        found.append(token)
-    return found
+        tokens.append(token)
+    return tokens

@@ -4,14 +4,16 @@ Where a sentence says that something was reckoned (a total, an average, a share,
 from what, the number is held against that reckoning.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import combinations, islice, permutations
 from typing import Final
 
+from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.numbers import (
     CLAUSE,
-    TOLD,
-    Made,
+    STATED,
+    Computed,
     Numbers,
     Support,
     is_slip,
@@ -19,7 +21,7 @@ from processors.response_handling.numbers import (
     whole_of,
 )
 from processors.response_handling.reading import Token
-from processors.response_handling.response import Finding, Response, shown
+from processors.response_handling.response import Finding, Response, Settings, shown
 
 _MOST_INVENTED: Final = 2
 """Where more numbers of one answer have no support, it goes by something that was not read."""
@@ -33,12 +35,17 @@ _NEAR: Final = {"mean": 0.15, "total": 0.0, "share": 0.15, "change": 0.3, "time"
 """How far, in parts of it, what is told may lie from what was to be reckoned to be taken for that.
 
 Totals of parts are told of often, so that only a slip of a total counts."""
+_LONGEST_KEY: Final = 60
+_KEY_BEFORE: Final = re.compile(r"\"([^\"\n]{1,40})\"\s{0,4}:\s{0,4}\"?$")
 _LEAST_SLIP: Final = 100
 """Totals below it are no slips of another."""
 
 
-def unsupported_numbers(response: Response) -> Iterator[Finding]:
-    """RH1: numbers that nothing gives; RH11.1: that fit in another unit; RH12.5: of what is null."""
+def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
+    """RH1: numbers that nothing gives; RH11.1: that fit in another unit."""
+    numbers_only = (token for token in response.tokens if token.kind == "number" and not token.is_spelled)
+    if all(map(response.repeats, numbers_only)):
+        return  # as of most answers, so that the numbers of the evidence need not be read
     numbers = response.once(Numbers)
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
     doubted = (one for one in numbers.supports if not one.direct or _is_count_itself(one, numbers))
@@ -58,45 +65,68 @@ def unsupported_numbers(response: Response) -> Iterator[Finding]:
             what = f"{token.text} is {other.key} {other.value:.10g} in another unit"
             yield Finding("RH11.1", claim, what, other.path, other.call)
         elif slip is not None and (not support.how or slip.dimension != "given" or _digits(token) >= _LONG):
-            rule = "RH1.1" if slip.dimension == "given" and _digits(token) >= _LONG - 1 else "RH1.7"
             what = f"{token.text} is not in the results; nearest: {slip.how} {slip.value:.10g}"
-            yield Finding(rule, claim, what)
-        elif not support.how and not is_unread and len(numbers.given) <= _MOST_GIVEN:
-            near = min(numbers.given, key=lambda made: abs(abs(made.value) - token.value), default=None)
+            yield Finding("RH1.7", claim, what)
+        elif (
+            not support.how
+            and not is_unread
+            and len(numbers.given) <= _MOST_GIVEN
+            and numbers.is_of_results(token)
+            and not _fills_a_field(token, response)
+        ):
+            near = min(
+                numbers.given, key=lambda computed: abs(abs(computed.value) - token.value), default=None
+            )
             beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{beside}")
+
+
+def _fills_a_field(token: Token, response: Response) -> bool:
+    """Whether a number is the value of a member, in an answer of JSON, that nothing in the run names."""
+    if response.output.lstrip()[:1] not in ("{", "["):
+        return False
+    key = _KEY_BEFORE.search(response.output, max(0, token.start - _LONGEST_KEY), token.start)
+    if key is None:
+        return False
+    return not any(response.has_evidence_of(word) for word in key_words(key[1]) if len(word) > 2)
 
 
 def _is_count_itself(support: Support, numbers: Numbers) -> bool:
     """Whether a share has only the digits of a count told beside it: `28 of 80, which is 28%`."""
     value = support.token.value
     beside = (one.token for one in numbers.beside(support.token)) if _is_share(support.token) else ()
-    is_told = any(one.value == value and one.unit is None for one in beside)
-    return is_told and all(entry.unit is None and entry.value == value for entry in support.direct)
+    is_stated = any(one.value == value and one.unit is None for one in beside)
+    return is_stated and all(entry.unit is None and entry.value == value for entry in support.direct)
 
 
-def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Made | None:
+def _misreckoned(support: Support, numbers: Numbers, response: Response) -> Computed | None:
     """What a sentence says was reckoned, where the number told is near that, but not it."""
     token = support.token
     if token.is_spelled or not token.value or (support.is_sure and support.is_local):
         return None
-    said, value, slack = numbers.said(support), whole_of(token), slack_of(token, token.value)
+    kinds, value, slack = numbers.kinds_near(support), whole_of(token), slack_of(token, token.value)
     if _is_share(token):
-        found = [*_shares(token, bool({"up", "down"} & said), numbers, response)]
+        candidates = [*_shares(token, bool({"up", "down"} & kinds), numbers, response)]
     else:
-        found = [made for kind in said & {"mean", "total"} for made in numbers.of_kind(kind, support)]
-        found += _lapses(token, response)
-    near = min((m for m in found if m.kind in _NEAR), key=lambda made: abs(made.value - value), default=None)
-    if near is None or any(abs(made.value - value) <= slack for made in found):
+        candidates = [
+            computed for kind in kinds & {"mean", "total"} for computed in numbers.of_kind(kind, support)
+        ]
+        candidates += _lapses(token, response)
+    near = min(
+        (m for m in candidates if m.kind in _NEAR),
+        key=lambda computed: abs(computed.value - value),
+        default=None,
+    )
+    if near is None or any(abs(computed.value - value) <= slack for computed in candidates):
         return None
     is_slipped = near.kind == "total" and value >= _LEAST_SLIP
     is_slipped = is_slipped and is_slip(value, near.value, token.readings[token.reading][1])
     is_near = is_slipped or abs(near.value - value) <= _NEAR[near.kind] * near.value
-    is_wrong = is_near and (not support.is_sure or (is_slipped and near.how == TOLD))
+    is_wrong = is_near and (not support.is_sure or (is_slipped and near.how == STATED))
     return near if is_wrong or support.direct else None
 
 
-def _shares(token: Token, is_change: bool, numbers: Numbers, response: Response) -> Iterator[Made]:
+def _shares(token: Token, is_change: bool, numbers: Numbers, response: Response) -> Iterator[Computed]:
     """The shares or changes of the only two numbers told in the clause or the sentence of one."""
     amounts_only = (s for s in numbers.beside(token) if not s.direct or any(q.is_operand for q in s.direct))
     beside = [s.token for s in amounts_only if not _is_share(s.token)]
@@ -110,22 +140,24 @@ def _shares(token: Token, is_change: bool, numbers: Numbers, response: Response)
             or len({(one.unit, one.currencies) for one in scope} - {(None, frozenset())}) > 1
         ):
             continue
-        told = [support.token.value for support in numbers.supports]
+        stated = [support.token.value for support in numbers.supports]
         given = [
-            *(abs(made.value) for made in numbers.given),
-            *told,
-            *(one + by for one in amounts for by in told),
+            *(abs(computed.value) for computed in numbers.given),
+            *stated,
+            *(one + by for one in amounts for by in stated),
         ]
         for one, other in permutations(amounts, 2):
             how, kind = f"{one:.10g} of {other:.10g}", "change" if is_change else "share"
-            yield from (Made(100 * by, 0.0, "", how, kind) for by in (one / other, abs(one - other) / other))
             yield from (
-                Made(100 * one / by, 0.0, "", how) for by in (*given, one + other, abs(one - other)) if by
+                Computed(100 * by, 0.0, "", how, kind) for by in (one / other, abs(one - other) / other)
+            )
+            yield from (
+                Computed(100 * one / by, 0.0, "", how) for by in (*given, one + other, abs(one - other)) if by
             )
         return
 
 
-def _lapses(token: Token, response: Response) -> Iterator[Made]:
+def _lapses(token: Token, response: Response) -> Iterator[Computed]:
     """What lies between two times told beside a length, if that is an hour or ten minutes off."""
     if token.unit is None or token.unit.dimension != "time":
         return
@@ -135,7 +167,7 @@ def _lapses(token: Token, response: Response) -> Iterator[Made]:
         gap = (other.minutes - one.minutes) % 1440 * 60
         if min(abs(abs(token.total - gap) - off) for off in (0, 600, 3600)) <= 60:
             how = f"{one.text.strip()} to {other.text.strip()}"
-            yield Made(gap / token.unit.factors[0], gap, "time", how, "time")
+            yield Computed(gap / token.unit.factors[0], gap, "time", how, "time")
 
 
 def _digits(token: Token) -> int:

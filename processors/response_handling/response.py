@@ -10,29 +10,33 @@ from typing import Final, TypeVar, cast
 
 from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
-from processors.response_handling import ledger
 from processors.response_handling.failures import ToolFailure
-from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, Record, folded
+from processors.response_handling.ledger import FROM_USER, WRITTEN, Leaf, Ledger, OverLimitError, folded
 from processors.response_handling.lexicon import detect
+from processors.response_handling.quantities import Quantities
 from processors.response_handling.reading import Token, reader
 
+MAX_CALLS: Final = 200
+"""Calls of one run; with more, nothing is checked."""
+MAX_OUTPUT_CHARACTERS: Final = 8_192
+"""Answers that are longer are not checked."""
 MAX_CLAIMS: Final = 100
 """Tokens of an answer that are looked up; later ones are not checked."""
+_MOST_WRITTEN: Final = 1 << 18
+"""Characters of evidence as it is written that are searched."""
 MAX_SHOWN: Final = 80
 """Characters that a finding shows of one text."""
 TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
 """Kinds of words by which an answer tells that something is not as it was wanted."""
 
-_Made = TypeVar("_Made")
+_Computed = TypeVar("_Computed")
 _SENTENCE_END = re.compile(
     r"(?:(?<=[^\W\d]{3})|(?<=[\d)%\"'»”*`°€])|(?<=\d\s[^\W\d_]{2})|(?<=\d\s[^\W\d_])|(?<=/[^\W\d_]))\.(?=\s|$)|[!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)"
 )
 _CLAUSE_END = re.compile(r",(?!\d)|[，、]|\s(?:and|und|et|y|e|en|i)\s")
 _WORD = re.compile(r"[^\W_]{1,40}")
-UNSPACED: Final = re.compile(r"[\u3040-\u9fff]")
-"""A letter of scripts that have no blanks between words."""
 _start_of = itemgetter(0)
-_QUESTION_ENDS = ("?", "？", "か。", "吗。")
+
 _RETRY_KEYS = frozenset(
     {"force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"}
 )
@@ -50,13 +54,19 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class ObservedCall:
-    """A call as the rules see it: `arguments` None where not known, `result` only if `result_known`."""
+    """A call as the rules see it: `arguments` None where not known, `result` only if `result_known`.
+
+    `was_answered`: the agent answered after it and the user went on, so that a later answer owes no account
+    of how it ended.
+    """
 
     name: str
     arguments: JsonObject | None
     result: JsonValue
     result_known: bool
+    result_text: str | None
     failure: ToolFailure | None
+    was_answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +85,6 @@ class Finding:
     secret: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
-    """A sentence of the answer: where it stands, its words, and their kinds, set phrases aside."""
-
-    start: int
-    end: int
-    text: str
-    words: frozenset[str]
-    kinds: frozenset[str]
-
-
 class Response:
     """One answer with its evidence. `texts` are further texts of the conversation that the agent could see.
 
@@ -100,42 +99,102 @@ class Response:
         output: str | None,
         calls: Sequence[ObservedCall],
         texts: Sequence[str] = (),
+        is_handed_over: bool = False,
     ) -> None:
-        if len(calls) > ledger.MAX_CALLS:
-            raise ledger.OverLimitError(f"more than {ledger.MAX_CALLS} calls")
-        if len(output or "") > ledger.MAX_OUTPUT_CHARACTERS:
-            raise ledger.OverLimitError(f"answer of more than {ledger.MAX_OUTPUT_CHARACTERS} characters")
+        if len(calls) > MAX_CALLS:
+            raise OverLimitError(f"more than {MAX_CALLS} calls")
+        if len(output or "") > MAX_OUTPUT_CHARACTERS:
+            raise OverLimitError(f"answer of more than {MAX_OUTPUT_CHARACTERS} characters")
         self.question, self.output, self.calls = question or "", output or "", calls
         self.is_answered = output is not None
+        self.is_handed_over = is_handed_over
         known = all(call.result_known or call.failure is not None for call in calls)
         self.is_captured = question is not None and output is not None and known
         self.words = detect(self.output, self.question)
         self.reader = reader(self.words.language)
-        self.ledger = Ledger(self.reader)
-        self._made: dict[object, object] = {}
-        self._words_at: dict[int, frozenset[str]] = {}
-        for text in (self.question, *texts):
-            self.ledger.add(text, FROM_USER)
-        for position, call in enumerate(calls):
-            self.ledger.add_arguments(call.arguments or {}, position)
-            if call.failure is not None:
-                self.ledger.add(call.failure.text, position, call.name)
-            if call.result_known and call.result is not None:
-                self.ledger.add(call.result, position, call.name, call.arguments)
-        found = self.reader.read(self.output, is_answer=True)
-        self.tokens = sorted(found, key=lambda token: token.start)[:MAX_CLAIMS]
+        self._computed: dict[object, object] = {}
+        self._texts = (self.question, *texts)
+        tokens = self.reader.read(self.output, is_answer=True)
+        self.tokens = sorted(tokens, key=lambda token: token.start)[:MAX_CLAIMS]
         """What the answer states, in its order."""
 
-    def once(self, make: "Callable[[Response], _Made]") -> _Made:
-        """What `make` makes of the response, made once for all rules."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        return cast("_Made", self._made[make])
+    def once(self, make: "Callable[[Response], _Computed]") -> _Computed:
+        """What `make` computes of the response, once for all rules."""
+        if make not in self._computed:
+            self._computed[make] = make(self)
+        return cast("_Computed", self._computed[make])
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """The evidence: what the user wrote, then the arguments and the outcome of each call.
+
+        Raises:
+            OverLimitError: there is more than can be checked in bounded time.
+        """
+        ledger = Ledger()
+        for text in self._texts:
+            ledger.add(text, FROM_USER)
+        for position, call in enumerate(self.calls):
+            ledger.add(call.arguments or {}, FROM_USER)
+            if call.failure is not None:
+                ledger.add(call.failure.text, position, call.name)
+            if call.result_known and call.result is not None:
+                ledger.add(call.result, position, call.name)
+        return ledger
+
+    @cached_property
+    def results_as_written(self) -> str:
+        """All results in one text, as telemetry carries them."""
+        return "\n".join(
+            [call.result_text or json_text(call.result) for call in self.calls if call.result_known]
+        )
+
+    @cached_property
+    def _as_written(self) -> str:
+        """All evidence in one text: enough for most of what answers repeat, without taking it apart."""
+        arguments = (json_text(call.arguments) for call in self.calls if call.arguments)
+        failures = (call.failure.text for call in self.calls if call.failure is not None)
+        text = "\n".join((*self._texts, *arguments, *failures, self.results_as_written))
+        return text if len(text) <= _MOST_WRITTEN else ""
+
+    @cached_property
+    def _folded_as_written(self) -> str:
+        return folded(self._as_written)
+
+    @cached_property
+    def plain_numbers(self) -> frozenset[float]:
+        """The numbers of the evidence as they are written, by value, whatever they are of."""
+        runs = {run.strip(".,").replace(",", "") for run in WRITTEN.findall(self._as_written)}
+        return frozenset(float(run) for run in runs if run.count(".") < 2)
+
+    def has_evidence_of(self, text: str) -> bool:
+        """Whether a text occurs in the evidence, however it is written there."""
+        if text in self._as_written:
+            return True
+        whole = folded(text)
+        return whole in self._folded_as_written or whole in self.ledger.text
+
+    def repeats(self, token: Token) -> bool:
+        """Whether a number stands in the evidence as it is; one with a unit, with the same unit behind it."""
+        if token.unit is None and not token.extra and not token.is_minor:
+            return not self.plain_numbers.isdisjoint(token.values)
+        written = self.output[token.start : token.end]
+        place = self._as_written.find(written)
+        return place >= 0 and not self._as_written[place - 1 : place].strip(".,").isdigit()
+
+    @cached_property
+    def quantities(self) -> Quantities:
+        """The numbers, dates and identifiers of the evidence.
+
+        Raises:
+            OverLimitError: there are more than can be checked in bounded time.
+        """
+        return Quantities(self.ledger, self.reader)
 
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The kinds of words in the answer, set phrases aside."""
-        return self.words.said(self.output)
+        return self.words.kinds_in(self.output)
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
@@ -153,35 +212,11 @@ class Response:
     @cached_property
     def clauses(self) -> list[tuple[int, int]]:
         """Where the parts of the sentences stand that commas and words for `and` part."""
-        found = list[tuple[int, int]]()
+        parts = list[tuple[int, int]]()
         for start, end in self.spans:
             cuts = [match.end() for match in _CLAUSE_END.finditer(self.output, start, end)]
-            found += zip([start, *cuts], [*cuts, end], strict=True)
-        return found
-
-    @cached_property
-    def sentences(self) -> list[Sentence]:
-        """What the answer says, its questions aside."""
-        found = []
-        for start, end in self.spans:
-            text = self.output[start:end]
-            if not self.output[start : end + 1].rstrip().endswith(_QUESTION_ENDS):
-                kinds = self.words.said(text)
-                found.append(Sentence(start, end, text, words_of(text), kinds))
-        return found
-
-    def tells(self, place: int) -> bool:
-        """Whether a place of the answer is in a sentence that is no question."""
-        return around(self.spans, place)[0] in self._starts
-
-    @cached_property
-    def _starts(self) -> frozenset[int]:
-        return frozenset(one.start for one in self.sentences)
-
-    @cached_property
-    def told(self) -> frozenset[str]:
-        """The kinds of words in what the answer says, its questions aside."""
-        return frozenset().union(*(one.kinds for one in self.sentences))
+            parts += zip([start, *cuts], [*cuts, end], strict=True)
+        return parts
 
     def span_of(self, token: Token) -> tuple[int, int]:
         """Where the sentence stands that has a token of the answer."""
@@ -192,31 +227,11 @@ class Response:
         start, end = self.span_of(token)
         return self.output[start:end].strip()
 
-    def words_around(self, token: Token) -> frozenset[str]:
-        """The words of the sentence in which a token of the answer stands."""
-        start, end = self.span_of(token)
-        if start not in self._words_at:
-            self._words_at[start] = words_of(self.output[start:end])
-        return self._words_at[start]
-
-    def names(self, record: Record, text: str) -> bool:
-        """Whether a text names a record by a label of it."""
-        labels = [label for _, label in record.labels]
-        labels += [leaf.value for leaf in record.leaves if isinstance(leaf.value, str)]
-        low = folded(text)
-        return any(2 < len(label) < 60 and folded(label) in low for label in labels)
-
-    @cached_property
-    def starts_with_yes(self) -> bool:
-        """Whether the answer begins with a yes."""
-        head = self.output.lstrip("*_ ¡")
-        return "yes" in self.words.categories(head[: 12 if self.words.is_spaced else 3])
-
     @cached_property
     def last_calls(self) -> frozenset[int]:
         """The calls that succeeded and that no later call of the same tool and target replaced."""
-        made = [(call, position) for position, call in enumerate(self.calls) if call.failure is None]
-        return frozenset({(call.name, target_of(call)): position for call, position in made}.values())
+        succeeded = [(call, position) for position, call in enumerate(self.calls) if call.failure is None]
+        return frozenset({(call.name, target_of(call)): position for call, position in succeeded}.values())
 
     @cached_property
     def current(self) -> list[Leaf]:
@@ -229,7 +244,7 @@ class Response:
         return folded("\0".join(str(leaf.value) for leaf in self.ledger.leaves if leaf.call == FROM_USER))
 
     @cached_property
-    def asked(self) -> frozenset[str]:
+    def question_words(self) -> frozenset[str]:
         """The words of the question."""
         return words_of(self.question)
 
@@ -250,18 +265,6 @@ def words_of(text: str) -> frozenset[str]:
 def around(spans: Sequence[tuple[int, int]], place: int) -> tuple[int, int]:
     """The one of `spans`, which are in order, in which a place of the text is, or the one before it."""
     return spans[max(0, bisect_right(spans, place, key=_start_of) - 1)]
-
-
-def alike(one: str, other: str) -> bool:
-    """Whether two words may be forms or parts of one."""
-    short, long = sorted((one, other), key=len)
-    if short[:3] != long[:3]:
-        return False
-    return (
-        short[:5] == long[:5]
-        if len(short) > 4
-        else long.startswith(short) and (len(short) > 3 or len(long) - len(short) < 2)
-    )
 
 
 def shown(value: JsonValue) -> str:

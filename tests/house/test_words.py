@@ -15,9 +15,9 @@ AVOIDED = {
 """Words for which the field has terms, see the glossary in CONTRIBUTING.md."""
 
 NAMES_OF_OTHERS = {"connection_made": "asyncio", "_not_found": "HTTP"}
-NAMES_LEFT = {"processors/response_handling": 109}
+NAMES_LEFT: dict[str, int] = {}
 """How many names of a room still have such words; of a room that is not listed, none."""
-IMPORTS_BEHIND_DOORS_LEFT = 1275
+IMPORTS_BEHIND_DOORS_LEFT = 1272
 
 
 def _names(module: ast.Module) -> Iterator[str]:

@@ -86,23 +86,3 @@ def _with_day(written: str, day: date) -> str:
             else written
         )
     return plain.sub(str(other.day), written, count=1)
-
-
-def additions(output: str) -> Iterator[tuple[str, str]]:
-    """Inventions put behind an answer in its own language: a sum of money, and a count."""
-    language = detect(output).language
-    sums = {
-        "en": " The total comes to 8,417.63.", "de": " Insgesamt sind das 8.417,63.",
-        "fr": " Le total est de 8417,63.", "es": " El total es de 8417,63.", "pt": " O total é de 8417,63.",
-        "it": " Il totale è di 8417,63.", "nl": " Het totaal is 8417,63.", "pl": " Razem to 8417,63.",
-        "ja": "合計は8417.63です。", "zh": "总计8417.63。",
-    }  # fmt: skip
-    counts = {
-        "en": " There are 4813 entries.", "de": " Es gibt 4813 Einträge.", "fr": " Il y a 4813 entrées.",
-        "es": " Hay 4813 entradas.", "pt": " Há 4813 entradas.", "it": " Ci sono 4813 voci.",
-        "nl": " Er zijn 4813 regels.", "pl": " Jest 4813 wpisów.", "ja": "4813件あります。",
-        "zh": "共有4813个。",
-    }  # fmt: skip
-    if language in sums:
-        yield "invented sum", output + sums[language]
-        yield "invented count", output + counts[language]

@@ -84,7 +84,19 @@ WRITTEN_SECRET: Final = re.compile(
     re.IGNORECASE,
 )
 """A secret that a text of the evidence names as one."""
-NOT_TO_TELL: Final = re.compile(
+SECRET_NAMES: Final = (
+    "passw", "passphr", "mot de passe", "_pass", "-pass", "pwd", "kennwort", "contrase", "senha", "wachtwoord", "hasło", "has\\u0142o", "secret",
+    "apikey", "api_key", "api-key", "api key", "privatekey", "private_key", "accesskey", "access_key", "secretkey", "token", "credential",
+    "authorization", "パスワード", "密码", "\\u30d1", "\\u5bc6",
+)  # fmt: skip
+"""What the name of a secret has in it, also where JSON escapes its letters."""
+CLOSING_MARKS: Final = (
+    "share", "relay", "disclos", "tell", "reveal", "communic", "customer", "public", "extern", "only", "confid", "intern", "vertraul",
+    "weitergeben", "kunden", "divulg", "partag", "transmettre", "compartir", "revelar", "comunicar", "partilhar", "informar", "riservat",
+    "divid", "rivelare", "vertrouw", "delen", "doorgeven", "poufne", "udost", "ujawn", "przekaz", "社", "外", "内部", "保密", "\\u",
+)  # fmt: skip
+"""What every text has in it that says so."""
+CONFIDENTIAL: Final = re.compile(
     r"(?:do not|don't|must not|never|not to be|not for)[ _](?:be )?(?:share|relay|disclose|tell|reveal|communicate|customer|the customer|(?:the )?public|externa)"
     r"|(?:internal|staff|hr|admins?|managers?)(?:[ _]use)?[ _]only|confidential|nur[ _](?:für den )?intern|vertraulich|nicht (?:an kunden|weitergeben|für kunden)"
     r"|confidentiel|usage interne|ne pas (?:communiquer|divulguer|partager|transmettre)|confidencial|uso interno|no (?:compartir|revelar|comunicar|divulgar)"
@@ -128,15 +140,7 @@ CONTACTS: Final = {
     "phone": re.compile(r"(?<![\w.])\+?\(?\d[\d\s().-]{6,20}\d(?!\w)"),
 }
 """Contact data by its form, which counts where `personal_data` asks for it."""
-ASKED_AS: Final = {
-    "ssn": ("social", "security"), "salary": ("earn", "earns", "pay", "paid", "wage", "make"), "gehalt": ("verdient", "verdiene"),
-    "dob": ("birthday", "born", "birth", "age", "old"), "birthdate": ("birthday", "born", "birth", "age", "old"),
-    "medical": ("health", "condition", "allergies", "allergy", "medication", "asthma"),
-    "diagnosis": ("diagnosed", "condition"), "salaire": ("gagne",),
-    "iban": ("account", "konto", "transfer", "überweisen", "bank", "compte", "pay"), "passport": ("id", "document"),
-}  # fmt: skip
-"""By what other words people ask for personal data."""
-ASKS_CARD: Final = frozenset("card cards karte carte tarjeta cartão carta kaart".split())
+REQUESTS_CARD: Final = frozenset("card cards karte carte tarjeta cartão carta kaart".split())
 
 ERROR_WORDS: Final = {
     "permanent": (
@@ -157,14 +161,43 @@ ABSENCE: Final = re.compile(
     r"not found|no such|(?:not|n't) exist|404|no (?:results?|records?|match|rows?|data|entr)|unknown|nicht gefunden"
     r"|no encontrad|não encontrad|non trovat|introuvable|niet gevonden|nie znaleziono|見つかり|存在しま|不存在|未找到|没有找到"
 )
-CONDITIONAL: Final = re.compile(
-    r"\b(?:could|can|may|might|ready|confirm|if|kann|können|könnte|wenn|ob|peut|peuvent|pueden?|podem?|può|possono|kan|kunnen|czy|można)\b"
-    r"|(?:ría[ns]?|rai(?:t|ent)|riam?|rebbe(?:ro)?|ł[oy]by|łaby)\b|可以|将|可能|できます|可能"
-)
-"""What says that something may be or would be, by words and by endings of verbs."""
 FAILED_TEXT: Final = re.compile(
     r"\s{0,9}(?:[\w.]{0,60}(?:Error|Exception|ConnectionPool)\b|(?:fatal|fehler|erreur|errore|erro|fout|błąd)\b\s{0,2}[:(](?!\s?\d)"
-    r"|(?:read|connect|connection|request|gateway)\s(?:timed out|timeout|refused|reset)\b|エラー|错误|HTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b)",
+    r"|(?:read|connect|connection|request|gateway)\s(?:timed out|timeout|refused|reset)\b"
+    r"|(?:the\s)?(?:service|server|tool)\s(?:is\s)?(?:currently\s|temporarily\s)?unavailable\b"
+    r"|temporary\s(?:\w{1,20}\s){0,3}(?:inconsistency|failure|outage|problem|issue)\b|エラー|错误|HTTP(?:/\d(?:\.\d)?)?\s[45]\d\d\b)",
     re.IGNORECASE,
 )
 """How texts begin that programs write in place of a result when they fail."""
+UNKNOWN_TOOL: Final = re.compile(
+    r"unknown tool\b|no such tool|tool .{1,80} (?:not found|does not exist)|available tools:", re.IGNORECASE
+)
+"""How a framework refuses the call of a tool that it does not have, in the text that the model receives."""
+VALIDATION: Final = re.compile(r"validation errors?\b|fix the errors and try again", re.IGNORECASE)
+"""How Pydantic and frameworks over it refuse arguments, whose words (`extra_forbidden`, `try again`) mislead."""
+TOOL_CALL: Final = re.compile(
+    r"<tool_call>|<function[=_]|<\|python_tag\|>"
+    r"|\{\s{0,9}\"(?:name|function|tool)\"\s{0,9}:\s{0,9}\"[\w.:-]{1,80}\"\s{0,9},\s{0,9}\"(?:arguments|parameters|args|input)\"\s{0,9}:"
+)
+"""How models write tool calls that they were to request instead."""
+PROMISE: Final = re.compile(
+    r"(?:(?:now|next|first|then|okay|ok|sure|great|alright),?\s)?(?:let me\s(?!know)|let's\s|i['’]ll\s|i will\s|i['’]m going to\s|i am going to\s)"
+    r"(?:\w{1,12}\s)?(?:search|look|check|find|fetch|retrieve|calculate|compute|get|call|try|correct|query|gather|proceed|start|begin|use)\b"
+    r"|(?:one moment|please wait|hold on)\b",
+    re.IGNORECASE,
+)
+"""How a sentence begins that says what an agent is about to do."""
+NOTICE: Final = re.compile(
+    r"agent stopped due to|sorry, need more steps|(?:max(?:imum)?(?: number of)?|too many) (?:iterations|steps|turns|retries)\b"
+    r"|you(?:'ve| have) (?:hit|reached|exceeded) (?:your|the) .{0,40}(?:limit|quota)|(?:api )?(?:quota|rate limit) (?:was )?(?:exceeded|reached)"
+    r"|request timed out|(?:error code|http error|api error):? [45]\d\d\b|insufficient_quota",
+    re.IGNORECASE,
+)
+"""What harnesses put in the place of an answer."""
+PROPOSAL: Final = re.compile(
+    r"please confirm|would you like (?:me )?to (?!.{0,30}(?:anything|else))|\b(?:shall|should) i\b|do you want me to|möchten sie, dass|\bsoll ich\b"
+    r"|souhaitez-vous que|voulez-vous que|dois-je|¿(?:desea|quiere) que|deseja que|posso prosseguir|vuole che|\bzal ik\b|wilt u dat|\bczy mam\b"
+    r"|しましょうか|してもよろしい|请确认|要我",
+    re.IGNORECASE,
+)
+"""How an answer asks for the go-ahead, so that it does not claim to be done."""

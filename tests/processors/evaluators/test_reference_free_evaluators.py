@@ -119,3 +119,13 @@ def test_a_result_that_tells_an_error_counts_as_a_failure() -> None:
     call = ToolCall(name="book", result={"ok": False}, result_state=ValueState.PRESENT)
 
     assert 0.0 == _recovery(call).value
+
+
+def test_only_failures_of_the_classes_named_are_to_be_followed() -> None:
+    refused = ToolCall(name="refund", error=ToolError(type="", message="the order is not delivered yet"))
+    timed_out = ToolCall(name="book", error=_FAILED)
+
+    assert 0.0 == _recovery(refused, timed_out).value
+    assert 1.0 == _recovery(refused, errors=["retryable"]).value
+    assert 0.0 == _recovery(refused, timed_out, errors=["retryable"]).value
+    assert ["book"] == _recovery(refused, timed_out, errors=["retryable"]).details["not_recovered"]

@@ -46,20 +46,11 @@ def shares(gating: object) -> tuple[float, float]:
     return sum(caught) / len(caught), sum(flagged) / len(flagged)
 
 
-def test_with_every_check_counted_most_wrong_cases_are_caught_and_few_sound_ones_flagged() -> None:
-    caught, flagged = shares(ALL)
+def test_the_default_gate_catches_some_wrong_cases_and_flags_no_sound_one() -> None:
+    caught, flagged = shares(ToolResponseHandlingConfig().gating)
 
-    assert caught >= 0.9
-    assert flagged <= 0.1
-
-
-def test_the_default_gate_flags_hardly_any_sound_case() -> None:
-    default = ToolResponseHandlingConfig().gating
-
-    caught, flagged = shares(default)
-
-    assert caught >= 0.5
-    assert flagged <= 0.03
+    assert caught >= 0.3
+    assert flagged == 0.0
 
 
 def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
@@ -70,17 +61,7 @@ def test_each_kind_of_check_catches_a_labelled_case_of_its_own() -> None:
         for check in checks_of(graded(run_of_case(case)))
     }
 
-    assert {
-        "RH1.2",
-        "RH2.5",
-        "RH3.1",
-        "RH4",
-        "RH5",
-        "RH7.1",
-        "RH7.3",
-        "RH8",
-        "RH9.d",
-    } <= needed
+    assert {"RH1.2", "RH3.1", "RH4", "RH5", "RH7.1"} <= needed
 
 
 def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> None:
@@ -99,33 +80,36 @@ def test_a_violation_of_an_advisory_check_is_reported_and_does_not_decide() -> N
     assert "RH1.2 (advisory): 73 is not in the results; nearest: open 37" in score.lines
 
 
-@pytest.mark.parametrize(
-    ("gone", "instead"),
-    [("RH1.3", "RH1.2"), ("RH1.6", "RH1.2"), ("RH9.f", "RH10"), ("RH3.3", "RH3.1"), ("RH12.6", "RH2.1")],
-)
-def test_criteria_that_name_a_rule_that_is_gone_are_told_so(gone: str, instead: str) -> None:
-    with pytest.raises(ValidationError, match=f"{gone} is no rule any more: .*{instead}"):
-        ToolResponseHandlingConfig.model_validate({"gating": ["RH4", gone]})
+def test_removed_rules_may_be_named_beside_others_and_have_no_effect() -> None:
+    run = answered("There are 73 open tickets.", call({"open": 37}))
+
+    assert 1.0 == graded(run, gating=["RH4", "RH8", "RH10.2"]).value
+    assert "RH8" not in str(graded(run, gating=["RH4", "RH8"]).details)
+
+
+def test_gating_of_removed_rules_alone_is_refused_with_the_reason() -> None:
+    with pytest.raises(ValidationError, match=r"RH12\.5 was removed: it was wrong on runs of real models"):
+        ToolResponseHandlingConfig.model_validate({"gating": ["RH12.5", "RH13"]})
 
 
 def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> None:
     run = answered("There are 73 open tickets.", call({"open": 37}))
 
-    score = graded(run, gating=["RH1", "RH2", "RH4", "RH7"])
+    score = graded(run, gating=["RH1", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 1 - 1 / 12 == score.details["graded_score"]
+    assert 1 - 1 / 6 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
     run = answered("There are 73 open tickets.", call({"open": 37}))
 
-    assert 1.0 == graded(run, gating=["RH1.1", "RH1.7"]).value
+    assert 1.0 == graded(run, gating=["RH1.7", "RH1.7"]).value
     assert 0.0 == graded(run, gating=["RH1"]).value
     assert 0.0 == graded(run, gating=["RH1.2"]).value
 
 
-@pytest.mark.parametrize("gating", [["RH15"], ["rh1"], ["RH4.1"], [], "RH1"])
+@pytest.mark.parametrize("gating", [["RH99"], ["rh1"], ["RH4.1"], [], "RH1"])
 def test_gating_that_names_no_check_is_refused(gating: object) -> None:
     with pytest.raises(ValidationError, match="gating"):
         ToolResponseHandlingConfig.model_validate({"gating": gating})
@@ -142,7 +126,7 @@ def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
 
     not_applicable = score.details["not_applicable"]
     assert isinstance(not_applicable, list)
-    assert {"RH1", "RH2", "RH3", "RH7", "RH8", "RH9", "RH10", "RH11", "RH12"} <= {*map(str, not_applicable)}
+    assert {"RH1", "RH3", "RH7", "RH11", "RH15", "RH16"} <= {*map(str, not_applicable)}
     assert 1.0 == score.value
 
 
@@ -186,8 +170,8 @@ def test_a_run_without_calls_is_not_applicable() -> None:
     "run",
     [
         answered("a" * 8_193, call({"a": 1})),
-        answered("done", call("word " * 14_000)),
-        answered("done", call(list(range(5_001)))),
+        answered("It is 4.5.", call("word " * 14_000)),
+        answered("It is 4.5.", call(list(range(5_001)))),
         answered("done", *[call({"a": 1})] * 201),
     ],
     ids=["answer", "text", "values", "calls"],
@@ -199,6 +183,10 @@ def test_beyond_a_cap_the_run_is_over_limit(run: AgentRun) -> None:
     assert NotEvaluatedReason.OVER_LIMIT is answer.reason
 
 
+def test_of_more_evidence_than_is_searched_what_the_answer_repeats_is_still_supported() -> None:
+    assert 1.0 == graded(answered("It is 1234.", call(list(range(5_001))))).value
+
+
 def test_the_words_of_an_answer_in_an_uncovered_language_are_not_judged() -> None:
     run = answered("Din inkorg är full och det finns fem nya brev till dig.", call({"error": "timeout"}))
 
@@ -206,7 +194,7 @@ def test_the_words_of_an_answer_in_an_uncovered_language_are_not_judged() -> Non
 
     not_applicable = score.details["not_applicable"]
     assert isinstance(not_applicable, list)
-    assert {"RH4", "RH9", "RH12.1", "RH12.3"} <= {*map(str, not_applicable)}
+    assert {"RH4", "RH9"} <= {*map(str, not_applicable)}
     assert 1.0 == score.value
 
 

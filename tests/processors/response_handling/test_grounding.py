@@ -14,7 +14,7 @@ from processors.response_handling.grounding import (
 def _told(*values: JsonValue) -> Evidence:
     evidence = Evidence()
     for value in values:
-        evidence.add(value, is_told=isinstance(value, str))
+        evidence.add(value, is_from_people=isinstance(value, str))
     return evidence
 
 

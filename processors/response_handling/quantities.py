@@ -1,0 +1,175 @@
+"""The numbers, dates and identifiers of the evidence, with what their records say of their units."""
+
+import re
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError, Record
+from processors.response_handling.lexicons import keys, units
+from processors.response_handling.lexicons.units import CURRENCIES, UNITS, Unit, key_words, unit_of_key
+from processors.response_handling.reading import CalendarDay, Reader, Token, moment_of_number
+
+MAX_TEXT_TOKENS: Final = 1_000
+"""Numbers, dates and identifiers inside texts of the evidence; with more, nothing is checked."""
+
+_HAS_DIGIT = re.compile(r"\d")
+_YEAR_MONTH = re.compile(r"((?:19|20)\d\d)-(0[1-9]|1[0-2])")
+_OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{2}:\d{2}")
+_AMBIGUOUS = re.compile(r"\s?(?:\d{1,3}\.\d{3}|00\d{0,15})\s?")
+_DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
+_LONGEST_UNIT = 40
+_LARGE = 9_999
+"""Numbers up to it (ten times it, in records within) are not scaled by what is said of a whole record."""
+
+
+@dataclass(slots=True)
+class Quantity:
+    """A number of the evidence. `is_whole`: it is the value of its member, not a number inside a text."""
+
+    value: float
+    key: str
+    path: str
+    call: int
+    record: int
+    unit: Unit | None = None
+    is_money: bool = False
+    is_minor: bool = False
+    is_operand: bool = True
+    is_whole: bool = True
+
+    @property
+    def base(self) -> float:
+        """The value in the base unit of its dimension."""
+        return self.value * self.unit.factors[0] if self.unit else self.value
+
+
+class Moment(NamedTuple):
+    """A date or a time of the evidence."""
+
+    dates: tuple[CalendarDay, ...]
+    minutes: int | None
+    path: str
+    zone: str = ""
+    seconds: int = 0
+
+
+class _Terms(NamedTuple):
+    """In what a record and those in it count: a unit, a factor of large numbers, cents."""
+
+    unit: Unit | None = None
+    scale: float = 1.0
+    is_minor: bool = False
+
+
+class Quantities:
+    """What can be read of a ledger: `numbers`, also `by_record`, `moments` and `ids`.
+
+    Raises:
+        OverLimitError: there is more than can be checked in bounded time.
+    """
+
+    def __init__(self, ledger: Ledger, reader: Reader) -> None:
+        self.numbers: list[Quantity] = []
+        self.by_record: list[list[Quantity]] = []
+        self.moments: list[Moment] = []
+        self.ids: list[str] = []
+        self._reader, self._read_tokens = reader, 0
+        self._terms: list[_Terms] = []
+        for record in ledger.records:  # each after the one that it stands in
+            self.by_record.append([])
+            self._terms.append(self._terms[record.parent] if record.parent >= 0 else _Terms())
+            for leaf in record.leaves:
+                if isinstance(leaf.value, str):
+                    self._read_text(leaf.value, leaf)
+                elif leaf.value is not None and not isinstance(leaf.value, bool) and abs(leaf.value) < 1e18:
+                    self._read_number(float(leaf.value), leaf)
+            self._apply_units(record)
+
+    def _apply_units(self, record: Record) -> None:
+        """Give numbers what members such as `unit` and `currency` beside them mean."""
+        for leaf in record.leaves:
+            member, low = leaf.value, leaf.key.lower()
+            if not isinstance(member, str) or not low or len(member) > _LONGEST_UNIT:
+                continue
+            unit, scale, is_minor, is_money = None, 1.0, False, False
+            if low in keys.CURRENCY_KEYS:
+                is_money = member.lower() in CURRENCIES
+            elif low in keys.UNIT_KEYS or key_words(leaf.key)[-1:] in (("unit",), ("units",)):
+                is_minor = low in keys.UNIT_KEYS and not units.MINOR.isdisjoint(key_words(member))
+                named = self._reader.words.units.get(member.lower())
+                unit = units.unit_of_symbol(member) or (UNITS[named] if named else unit_of_key("x_" + member))
+                scale = next((units.SCALES[word] for word in key_words(member) if word in units.SCALES), 1.0)
+            if unit is None and scale == 1.0 and not is_money and not is_minor:
+                continue
+            terms = self._terms[record.index]
+            self._terms[record.index] = _Terms(unit or terms.unit, scale, terms.is_minor or is_minor)
+            for quantity in self.by_record[record.index]:
+                quantity.unit = quantity.unit or unit
+                quantity.value *= scale if quantity.value > _LARGE else 1.0
+                quantity.is_money = quantity.is_money or is_money
+                quantity.is_minor = quantity.is_minor or is_minor
+
+    def _read_number(self, value: float, leaf: Leaf) -> None:
+        words, unit = key_words(leaf.key), unit_of_key(leaf.key)
+        named = (
+            units.MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "")
+            for word in words[1:]
+        )
+        is_money = any(word in CURRENCIES for word in named)
+        moment = moment_of_number(value) if value == int(value) and not is_money else None
+        if moment is not None:
+            day = (moment.year, moment.month, moment.day)
+            self.moments.append(Moment((day,), moment.hour * 60 + moment.minute, leaf.path, "Z"))
+        is_minor = not units.MINOR.isdisjoint(words)
+        is_name = not keys.NO_OPERANDS.isdisjoint(words[-1:]) or leaf.key.lower() in ("month", "day", "room")
+        for word in words:
+            value *= units.SCALES.get(word, units.MYRIADS.get(word, 1.0) if units.YEN & {*words} else 1.0)
+        is_operand = moment is None and (unit is not None or not is_name)
+        self._add(Quantity(value, *leaf[1:], unit, is_money, is_minor, is_operand))
+
+    def _add(self, quantity: Quantity) -> None:
+        terms = self._terms[quantity.record]
+        quantity.unit = quantity.unit or terms.unit
+        quantity.value *= terms.scale if quantity.value > 10 * _LARGE else 1.0
+        quantity.is_minor = quantity.is_minor or (terms.is_minor and quantity.value == int(quantity.value))
+        self.numbers.append(quantity)
+        self.by_record[quantity.record].append(quantity)
+
+    def _read_text(self, text: str, leaf: Leaf) -> None:
+        is_spelled = leaf.call == FROM_USER
+        if not is_spelled and not _HAS_DIGIT.search(text):
+            return
+        if len(text) < 20 and PLAIN_NUMBER.fullmatch(text) and not _AMBIGUOUS.fullmatch(text):
+            self.ids.append(text.strip())
+            self._read_number(float(text), leaf)
+        elif text[:1] == "P" and (match := _DURATION.fullmatch(text)) is not None:
+            parts = zip(match.groups("0"), (86400, 3600, 60, 1), strict=True)
+            seconds = float(sum(int(n) * size for n, size in parts))
+            self._add(Quantity(seconds, *leaf[1:], UNITS["s"]))
+        elif (match := _YEAR_MONTH.fullmatch(text)) is not None:
+            self.moments.append(Moment(((int(match[1]), int(match[2]), None),), None, leaf.path))
+        elif _OFFSET.fullmatch(text) is None:  # a difference from UTC is no time
+            tokens = self._reader.read(text, is_spelled=is_spelled)
+            self._read_tokens += len(tokens)
+            if self._read_tokens > MAX_TEXT_TOKENS:
+                raise OverLimitError(f"evidence of more than {MAX_TEXT_TOKENS} numbers and dates in texts")
+            for token in tokens:
+                self._note(token, leaf, is_whole=len(token.text) * 2 > len(text))
+
+    def _note(self, token: Token, leaf: Leaf, *, is_whole: bool) -> None:
+        if token.kind == "number":
+            is_name = not keys.NO_OPERANDS.isdisjoint(key_words(leaf.key)[-1:])
+            is_operand = not is_name and (not token.is_spelled or leaf.call == FROM_USER)
+            unit, is_money = token.unit or unit_of_key(leaf.key), bool(token.currencies)
+            for value in token.values:
+                value = token.total / token.unit.factors[0] if token.extra and token.unit else value
+                value = -value if token.is_negative else value
+                quantity = Quantity(value, *leaf[1:], unit, is_money, token.is_minor, is_operand, is_whole)
+                self._add(quantity)
+        elif token.kind in ("date", "time"):
+            minutes = token.minutes if token.kind == "time" else None
+            if minutes is not None and is_whole and not keys.LASTING.isdisjoint(key_words(leaf.key)):
+                self._add(Quantity(minutes * 60.0, *leaf[1:], UNITS["s"]))
+            self.moments.append(Moment(token.dates, minutes, leaf.path, token.zone, token.seconds))
+        elif token.kind == "id":
+            self.ids.append(token.text)
