@@ -12,7 +12,7 @@ from types import ModuleType
 
 import processors.frameworks
 from processors.frameworks.tame import TABLE
-from processors.shapes import Dialect, Rewrite
+from processors.shapes import Dialect, Rewrite, RewriteStage
 
 __all__ = ["discover_dialects", "discover_rewrites"]
 
@@ -25,9 +25,10 @@ def discover_dialects() -> Sequence[Dialect]:
 
 
 @cache
-def discover_rewrites() -> Sequence[Rewrite]:
-    """What frameworks need done to their runs, by module: each module's `REWRITE`."""
-    return tuple(module.REWRITE for module in _modules() if hasattr(module, "REWRITE"))
+def discover_rewrites(stage: RewriteStage) -> Sequence[Rewrite]:
+    """What frameworks need done to their runs: each module's `rewrite_agents` or `rewrite_runs`."""
+    name = f"rewrite_{stage}"
+    return tuple(getattr(module, name) for module in _modules() if hasattr(module, name))
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from processors.shapes.dialect import Dialect, Sign, SpanRole, by_signs
 from processors.shapes.messages import is_call_id
-from processors.shapes.rewriting import CarrierKind, Outline, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import CarrierKind, Outline, RunScope, Trace
 
 _TYPE = "ag2.span.type"
 """The attribute with what AG2 made a span for."""
@@ -16,13 +16,15 @@ _TYPE = "ag2.span.type"
 DIALECT = Dialect("ag2", (_TYPE,), role=by_signs(Sign(SpanRole.OTHER, values=((_TYPE, "agent"),))), rank=20)
 
 
-def _join_turns(trace: Trace, outline: Outline) -> Outline:
-    """The runs, with the turns of one agent between which only its calls were executed joined to one run.
+def rewrite_runs(trace: Trace, outline: Outline) -> None:
+    """Join the turns of one agent between which only its calls were executed to one run.
 
     The calls belong to the run that requested them; a turn that did nothing but execute calls is no run.
     Only invocations under the same parent are looked at. The layers of a joined run begin with the last
     turn, since that one has the answer.
     """
+    if len(outline.runs) < 2 or not trace.is_read_by("ag2"):
+        return
     siblings: dict[bytes, list[RunScope]] = {}
     for scope in sorted(outline.runs, key=lambda scope: scope.carrier):
         parent = trace.tree.parent_ids[scope.carrier]
@@ -32,10 +34,9 @@ def _join_turns(trace: Trace, outline: Outline) -> Outline:
     joined: dict[int, RunScope] = {}
     for turns in siblings.values():
         _join(turns, trace, joined)
-    remaining = [scope for scope in outline.runs if id(scope) not in joined]
-    for scope in remaining:
+    outline.runs = [scope for scope in outline.runs if id(scope) not in joined]
+    for scope in outline.runs:
         scope.parent = joined.get(id(scope.parent), scope.parent)
-    return outline._replace(runs=remaining)
 
 
 def _join(turns: Sequence[RunScope], trace: Trace, joined: dict[int, RunScope]) -> None:
@@ -74,12 +75,3 @@ def _requester(turn: RunScope, trace: Trace, requested: dict[str, RunScope]) -> 
     """The run that requested all the calls of `turn`, if there is one."""
     runs = [requested.get(trace.tool(position).call_id) for position in turn.tools]
     return runs[0] if runs and all(run is runs[0] for run in runs) else None
-
-
-REWRITE = Rewrite(
-    framework="AG2",
-    what="joins the turns of an agent between which another executed its calls",
-    stage="runs",
-    applies=lambda trace, outline: len(outline.runs) > 1 and trace.is_read_by("ag2"),
-    rewrite=_join_turns,
-)

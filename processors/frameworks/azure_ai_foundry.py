@@ -6,15 +6,17 @@ Each time it is called it has an invocation span of its own, next to the one bef
 from collections.abc import Sequence
 
 from processors.shapes.messages import ChatMessage, is_call_id
-from processors.shapes.rewriting import Outline, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import Outline, RunScope, Trace
 
 
-def _join_resumed(trace: Trace, outline: Outline) -> Outline:
-    """The runs, with each invocation that only brings results of calls joined to the run that requested them.
+def rewrite_agents(trace: Trace, outline: Outline) -> None:
+    """Join each invocation that only brings results of calls to the run that requested them.
 
     Both are spans of the same agent under the same parent with nothing below them. The joined run has every
     invocation as a turn, and its layers with the last one first, since that one has the answer.
     """
+    if len(outline.runs) < 2:
+        return
     siblings: dict[tuple[bytes, str], list[RunScope]] = {}
     with_children = set(trace.tree.parents)
     for scope in sorted(outline.runs, key=lambda scope: scope.carrier):
@@ -25,7 +27,7 @@ def _join_resumed(trace: Trace, outline: Outline) -> Outline:
     for runs in siblings.values():
         if len(runs) > 1:
             resumed.update(_join(runs, trace))
-    return outline._replace(runs=[scope for scope in outline.runs if id(scope) not in resumed])
+    outline.runs = [scope for scope in outline.runs if id(scope) not in resumed]
 
 
 def _join(runs: Sequence[RunScope], trace: Trace) -> set[int]:
@@ -71,12 +73,3 @@ def _requester(
                 return None
             requester = run
     return requester
-
-
-REWRITE = Rewrite(
-    framework="Azure AI Foundry",
-    what="joins the requests to a hosted agent that bring results to the run that requested them",
-    stage="agents",
-    applies=lambda _, outline: len(outline.runs) > 1,
-    rewrite=_join_resumed,
-)

@@ -22,7 +22,7 @@ from processors.shapes.attribute_reading import better, first_arguments, first_d
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.members import failure, text_at
 from processors.shapes.result_envelope import open_result
-from processors.shapes.rewriting import Outline, Rewrite, Trace
+from processors.shapes.rewriting import Outline, Trace
 from processors.spans import Attributes, Span
 
 SUB_AGENT = "subagent_type"
@@ -111,17 +111,19 @@ _MOST_UNDER_WAY = 64
 """Calls of sub-agents whose runs have not begun, beyond which none is named: keeps hostile traces linear."""
 
 
-def _name_sub_agents(trace: Trace, outline: Outline) -> Outline:
-    """The runs, where those of sub-agents bear the name in the call that started them.
+def rewrite_agents(trace: Trace, outline: Outline) -> None:
+    """Name sub-agents of the Claude Agent SDK after the agent in the call that started them.
 
     In the background the first to begin is that of the first call. Where agents of several names are under
     way, it is unknown whose run it is, and it keeps its name.
     """
+    if len(outline.runs) < 2 or not trace.is_read_by("openinference"):
+        return
     sub_agents = [
         run for run in outline.runs if trace.tree.views[run.carrier].name in _SPANS and run.parent is not None
     ]
     if not sub_agents:
-        return outline
+        return
 
     def started_by(call: int) -> str:
         return called_sub_agent(trace.tool(call).name, trace.tool(call).arguments.text)
@@ -144,13 +146,3 @@ def _name_sub_agents(trace: Trace, outline: Outline) -> Outline:
             begun.append(due.popleft())
         if 0 < len(begun) <= _MOST_UNDER_WAY and len({name for _, name in begun}) == 1:
             run.requested_by, run.agent_name = begun.popleft()
-    return outline
-
-
-REWRITE = Rewrite(
-    framework="Claude Agent SDK, OpenInference",
-    what="names sub-agents after the agent in the call that started them",
-    stage="agents",
-    applies=lambda trace, outline: len(outline.runs) > 1 and trace.is_read_by("openinference"),
-    rewrite=_name_sub_agents,
-)

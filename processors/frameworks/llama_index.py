@@ -28,7 +28,7 @@ from processors.shapes.members import objects_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.shapes.printed_messages import QUOTED, printed_text
-from processors.shapes.rewriting import CarrierKind, Outline, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import CarrierKind, Outline, RunScope, Trace
 from processors.spans import Attributes, Span
 
 AGENT_WORKFLOW_SPANS = frozenset(
@@ -188,13 +188,15 @@ DIALECT = Dialect(
 )
 
 
-def _divide_by_agent(trace: Trace, outline: Outline) -> Outline:
-    """The runs, where those that no span of their own names bear the name in their steps.
+def rewrite_runs(trace: Trace, outline: Outline) -> None:
+    """Name the runs that no span of their own names after the agent in their steps.
 
     Where steps have several names, every stay of an agent becomes a run; the stay's first step stands for it.
     A run stays whole and nameless where a step has no name, where steps belong to different workflows, or
     where two agents' steps began at once.
     """
+    if not trace.has(SpanRole.STEP):
+        return
     stays_of: dict[int, _Stays] = {}
     for scope in outline.runs:
         if not scope.steps or scope.agent_name or any(map(trace.agent_name, scope.layers)):
@@ -212,7 +214,7 @@ def _divide_by_agent(trace: Trace, outline: Outline) -> Outline:
         around = stays_of.get(id(run.parent))
         if around is not None:
             run.parent = around.of_call(run.requested_by if run.requested_by >= 0 else run.carrier)
-    return outline._replace(runs=divided)
+    outline.runs = divided
 
 
 def _takeovers(scope: RunScope, trace: Trace) -> list[tuple[int, str]]:
@@ -261,12 +263,3 @@ class _Stays:
         the stay before: clocks of senders are coarse.
         """
         return self.runs[max(bisect_left(self._starts, self._trace.tree.starts[position]) - 1, 0)]
-
-
-REWRITE = Rewrite(
-    framework="LlamaIndex",
-    what="divides the run of a workflow among the agents that its steps name",
-    stage="runs",
-    applies=lambda trace, _: trace.has(SpanRole.STEP),
-    rewrite=_divide_by_agent,
-)

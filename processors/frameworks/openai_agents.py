@@ -2,14 +2,16 @@
 
 from processors.shapes.dialect import SpanRole
 from processors.shapes.known_names import UNKNOWN_HANDOFF_TARGET
-from processors.shapes.rewriting import Outline, Rewrite, RunScope, Trace
+from processors.shapes.rewriting import Outline, RunScope, Trace
 
 _LOOK_AHEAD = 64
 """Spans that are looked at for the agent that took over: keeps hostile traces linear."""
 
 
-def _name_targets(trace: Trace, outline: Outline) -> Outline:
-    """The runs, with names for handoffs to unknown agents: the next agent next to the run's took over."""
+def rewrite_runs(trace: Trace, outline: Outline) -> None:
+    """Name handoffs to unknown agents: the next agent next to the run's took over."""
+    if not trace.is_read_by("traceloop"):
+        return
     for run in outline.runs:
         for position in run.tools:
             name = trace.tool(position).name or trace.tool(position).inferred_name
@@ -17,7 +19,6 @@ def _name_targets(trace: Trace, outline: Outline) -> Outline:
                 target = _next_agent(position, run, trace)
                 if target:
                     run.renamed[position] = name.removesuffix(UNKNOWN_HANDOFF_TARGET.split()[-1]) + target
-    return outline
 
 
 def _next_agent(handoff: int, run: RunScope, trace: Trace) -> str:
@@ -31,12 +32,3 @@ def _next_agent(handoff: int, run: RunScope, trace: Trace) -> str:
         ):
             return reading.agent.name
     return ""
-
-
-REWRITE = Rewrite(
-    framework="OpenAI Agents SDK, Traceloop",
-    what="names handoffs after the agent that took over",
-    stage="runs",
-    applies=lambda trace, _: trace.is_read_by("traceloop"),
-    rewrite=_name_targets,
-)

@@ -18,7 +18,7 @@ from processors.reconstruction.reading import SpanReader
 from processors.reconstruction.rewrites import rewrites
 from processors.reconstruction.run_scopes import descend, give_out
 from processors.reconstruction.runs import Ending, RunReport, rebuilt_run
-from processors.shapes import CarrierKind, Dialect, Outline, RunScope, Trace
+from processors.shapes import CarrierKind, Dialect, RunScope, Trace
 from processors.spans import RawSpan, SpanTree
 
 
@@ -122,16 +122,12 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
             yet to come, and nothing is said of whose the child is.
     """
     descent = descend(trace)
-    outline = descent.outline()
-    for rule in rewrites("agents"):
-        if rule.applies(trace, outline):
-            outline = rule.rewrite(trace, outline)
-    runs = give_out(trace, descent, outline, lost_means_filtered=lost_means_filtered)
-    outline = Outline(runs, outline.calls, outline.turns, outline.call_above, outline.wrappers)
-    for rule in rewrites("runs"):
-        if rule.applies(trace, outline):
-            outline = rule.rewrite(trace, outline)
-    runs = outline.runs
+    for rewrite in rewrites("agents"):
+        rewrite(trace, descent)
+    give_out(trace, descent, lost_means_filtered=lost_means_filtered)
+    for rewrite in rewrites("runs"):
+        rewrite(trace, descent)
+    runs = descent.runs
     if len(runs) > 1:
         runs = sorted(runs, key=lambda run: (run.carrier, run.kind is not CarrierKind.AGENT, run.agent_name))
     nested: dict[int, list[RunScope]] = {}
@@ -141,7 +137,7 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
             agent_calls.add(run.requested_by)
         elif run.parent is not None:
             nested.setdefault(id(run.parent), []).append(run)
-    return Scopes(trace, runs, outline.call_above, agent_calls, nested, TracedCalls(runs, trace))
+    return Scopes(trace, runs, descent.call_above, agent_calls, nested, TracedCalls(runs, trace))
 
 
 def span_reader(own: Sequence[Dialect] = (), *, shared: bool = True) -> SpanReader:

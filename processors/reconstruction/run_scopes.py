@@ -56,17 +56,11 @@ _place: Final[Callable[[tuple[int, RunScope | None, int, int, int]], Place]] = p
 
 
 @dataclass(slots=True)
-class Descent:
+class Descent(Outline):
     """What one way down the tree found."""
 
-    places: list[Place]
+    places: list[Place] = field(default_factory=list)
     """The place of every span, itself included."""
-    runs: list[RunScope] = field(default_factory=list)
-    """The runs of agents."""
-    calls: list[int] = field(default_factory=list)
-    turns: list[int] = field(default_factory=list)
-    call_above: dict[int, int] = field(default_factory=dict)
-    wrappers: set[int] = field(default_factory=set)
     workflows_with_agents: set[int] = field(default_factory=set)
     agent_call: dict[int, int] = field(default_factory=dict)
     """Calls that started an agent of which no span tells, and their parts, with that call."""
@@ -75,17 +69,13 @@ class Descent:
     names: dict[int, tuple[int, set[str]]] = field(default_factory=dict)
     """What the first so many layers of the run of an agent's span call the agent."""
 
-    def outline(self) -> Outline:
-        """What rewrites are shown of it."""
-        return Outline(self.runs, self.calls, self.turns, self.call_above, frozenset(self.wrappers))
-
 
 def descend(trace: Trace) -> Descent:
     """Hand down from parent to child: the run, the workflow, the call and the model turn one is in."""
     readings, parents = trace.readings, trace.tree.parents
     start = Place(-1)
     places = [start] * len(readings)
-    state = Descent(places)
+    state = Descent(places=places)
     agent_call = state.agent_call
     for position in trace.tree.top_down:
         parent = parents[position]
@@ -198,24 +188,21 @@ def _names_of(trace: Trace, state: Descent, run: RunScope) -> set[str]:
     return names
 
 
-def give_out(
-    trace: Trace, descent: Descent, outline: Outline, *, lost_means_filtered: bool
-) -> list[RunScope]:
-    """All runs, in no order: those of `found`, and those for which something else than an agent stands.
+def give_out(trace: Trace, descent: Descent, *, lost_means_filtered: bool) -> None:
+    """Give every call and every turn to its run, and every run that lies in another one its parent.
 
-    Reads the places of `descent`; gives every call and every turn of `outline` to its run, and every run that
-    lies in another one its parent.
+    The runs for which something else than an agent stands are added.
     """
     tree, places = trace.tree, descent.places
-    agents = outline.runs
-    lost = _Containers(trace, descent, outline)
+    agents = descent.runs
+    lost = _Containers(trace, descent)
     is_any_lost = True in tree.misses_parent
     if lost_means_filtered and is_any_lost:
         lost.enclosing = _enclosing(trace, descent, agents)
     for run in agents:
         if run.parent is None and lost.enclosing:
             run.parent = lost.enclosing.get(places[run.carrier].top)
-    for position in outline.calls:
+    for position in descent.calls:
         home = places[position].run
         if home is None or home.is_wrapper:
             home = _home(places[position]) or lost.container(position)
@@ -223,7 +210,7 @@ def give_out(
             home.tools.append(position)
             if is_any_lost and tree.misses_parent[places[position].top]:
                 home.has_lost_parents = True
-    for position in outline.turns:
+    for position in descent.turns:
         home = places[position].run
         if home is None or home.is_wrapper:
             home = _home(places[position]) or lost.container(position)
@@ -237,11 +224,10 @@ def give_out(
         for position, reading in enumerate(trace.readings):
             if reading is not None and reading.role is _WORKFLOW and lost.stands_alone(position):
                 lost.run_of_workflow(position)
-    runs = [*agents, *lost.runs.values()]
-    for run in runs:
+    descent.runs = [*agents, *lost.runs.values()]
+    for run in descent.runs:
         if run.kind is not CarrierKind.NOTHING and tree.misses_parent[places[run.carrier].top]:
             run.has_lost_parents = True
-    return runs
 
 
 def _home(place: Place) -> RunScope | None:
@@ -281,11 +267,11 @@ def _enclosing(trace: Trace, descent: Descent, agents: Sequence[RunScope]) -> di
 class _Containers:
     """The runs of calls and turns that have no agent above them, each made when its first one comes."""
 
-    def __init__(self, trace: Trace, descent: Descent, outline: Outline) -> None:
+    def __init__(self, trace: Trace, descent: Descent) -> None:
         self._trace = trace
         self._places = descent.places
-        self._call_above = outline.call_above
-        self._turns = outline.turns
+        self._call_above = descent.call_above
+        self._turns = descent.turns
         self._with_agents = descent.workflows_with_agents
         self._tops_of_turns: set[int] | None = None
         self._lost_parents: dict[bytes, int] = {}

@@ -8,12 +8,11 @@ from bisect import bisect_right
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from processors.shapes import (
     CarrierKind,
     Outline,
-    Rewrite,
     RunScope,
     SpanReading,
     Trace,
@@ -30,35 +29,39 @@ _HALF = 0.5
 """Share of the shorter span that two reports of one answer overlap by."""
 
 
-# Runs.
-
-
-def _has_runs_of_two_scopes(trace: Trace, outline: Outline) -> bool:
-    views, runs = trace.tree.views, outline.runs
-    if len(runs) < 2:
-        return False
-    envelope = views[runs[0].carrier].envelope
-    for run in runs:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
-        if views[run.carrier].envelope is not envelope:
+def in_several_envelopes(positions: Sequence[int], trace: Trace) -> bool:
+    """Whether the spans at `positions` came in several envelopes."""
+    views = trace.tree.views
+    envelope = views[positions[0]].envelope if positions else None
+    for position in positions:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+        if views[position].envelope is not envelope:
             return True
     return False
 
 
-def _without_second_runs(trace: Trace, outline: Outline) -> Outline:
-    """The runs without the second reports of each: what lies in those lies in the first one.
+def merge_second_runs(trace: Trace, outline: Outline) -> None:
+    """Count a second instrumentation's run as a report of the first one's, which gets what lies in it.
 
     Both are in one service and in the same run, have no different names, and come from different
     instrumentations. Of a workflow and an agent, which must lie right beside each other, the agent stays.
     """
+    if len(outline.runs) < 2 or not in_several_envelopes([run.carrier for run in outline.runs], trace):
+        return
     tree = trace.tree
-    beside: dict[tuple[int, str], list[_Reported]] = {}
-    stays: dict[int, RunScope] = {}
+    siblings: dict[tuple[RunScope | None, str], list[_Reported]] = {}
+    stays: dict[RunScope | None, RunScope] = {}
+
+    def staying(run: RunScope | None) -> RunScope | None:
+        while run in stays:
+            run = stays[run]
+        return run
+
     kinds = (CarrierKind.WORKFLOW, CarrierKind.AGENT)  # in this order parents come before what lies in them
     for run in [run for kind in kinds for run in outline.runs if run.kind is kind]:
-        run.parent = _staying(run.parent, stays)
+        run.parent = staying(run.parent)
         envelope = tree.views[run.carrier].envelope
-        reported = beside.setdefault((id(run.parent), envelope.service_name), [])
-        new = _Reported(run, _names(run, trace), {envelope.scope_name})
+        reported = siblings.setdefault((run.parent, envelope.service_name), [])
+        new = _Reported(run, names_of(run, trace), {envelope.scope_name})
         first = _same_run(new, reported[-_LOOK_BACK:], tree)
         if first is None:
             reported.append(new)
@@ -72,17 +75,11 @@ def _without_second_runs(trace: Trace, outline: Outline) -> Outline:
         one.steps = one.steps or other.steps
         one.requested_by = one.requested_by if one.requested_by >= 0 else other.requested_by
         one.has_lost_parents |= other.has_lost_parents
-        stays[id(other)] = one
+        stays[other] = one
         first.run, first.scopes, first.names = one, first.scopes | new.scopes, first.names | new.names
     for run in outline.runs:
-        run.parent = _staying(run.parent, stays)
-    return outline._replace(runs=[run for run in outline.runs if id(run) not in stays])
-
-
-def _staying(run: RunScope | None, stays: dict[int, RunScope]) -> RunScope | None:
-    while id(run) in stays:
-        run = stays[id(run)]
-    return run
+        run.parent = staying(run.parent)
+    outline.runs = [run for run in outline.runs if run not in stays]
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +91,8 @@ class _Reported:
     scopes: set[str]
 
 
-def _names(run: RunScope, trace: Trace) -> set[str]:
+def names_of(run: RunScope, trace: Trace) -> set[str]:
+    """What the reports of a run call the agent."""
     agents = [reading.agent for reading in trace.readings_at(run.layers)]
     return {name for agent in agents for name in (agent.name, agent.inferred_name) if name}
 
@@ -122,108 +120,59 @@ def _same_run(new: _Reported, reported: Sequence[_Reported], tree: SpanTree) -> 
     return result
 
 
-SECOND_RUNS: Final = Rewrite(
-    framework="any, under two instrumentations",
-    what="counts a second instrumentation's run as a report of the first one's",
-    stage="runs",
-    applies=_has_runs_of_two_scopes,
-    rewrite=_without_second_runs,
-)
+def give_calls_beside(trace: Trace, outline: Outline) -> None:
+    """Give an agent with an empty span the calls and turns beside it that lie in its time.
 
-
-# Calls beside their agent: where another instrumentation's spans are the current ones, those of calls and
-# model turns may hang at the workflow, and the agent's own span stays empty beside them.
-
-
-def _has_agents_beside_calls(trace: Trace, outline: Outline) -> bool:
-    has_agent = has_calls = False
-    for run in outline.runs:
-        if run.kind is CarrierKind.AGENT:
-            has_agent = True
-        elif run.kind is not CarrierKind.NOTHING:
-            has_calls = True
-    return has_agent and has_calls
-
-
-def _with_calls_beside(trace: Trace, outline: Outline) -> Outline:
-    """The runs, where agents with empty spans have the calls and turns beside them that lie in their time.
-
-    Agents that ran at one time keep nothing of it: nobody can tell whose a call is.
+    Where another instrumentation's spans are the current ones, those of calls and model turns may hang at the
+    workflow. Agents that ran at one time get nothing of it: no one can know whose a call is.
     """
     tree = trace.tree
-    with_children = set(tree.parents)
+    agents = [run for run in outline.runs if run.kind is CarrierKind.AGENT]
     around = {run.carrier: run for run in outline.runs if run.kind is not CarrierKind.AGENT and run.layers}
+    if not (agents and around):
+        return
+    with_children = set(tree.parents)
     empty: dict[int, list[tuple[int, RunScope]]] = {}
-    for run in outline.runs:
-        for layer in run.layers if run.kind is CarrierKind.AGENT else ():
+    for run in agents:
+        for layer in run.layers:
             if layer not in with_children and tree.parents[layer] in around:
                 empty.setdefault(tree.parents[layer], []).append((layer, run))
                 break
     moved: dict[int, RunScope] = {}
-    for carrier, agents in empty.items():
-        agents.sort(key=lambda agent: agent[0])  # positions are in order of start
-        if any(tree.starts[later] < tree.ends[earlier] for (earlier, _), (later, _) in pairwise(agents)):
+    for carrier, beside in empty.items():
+        beside.sort(key=lambda agent: agent[0])  # positions are in order of start
+        if any(tree.starts[later] < tree.ends[earlier] for (earlier, _), (later, _) in pairwise(beside)):
             continue
         holder = around[carrier]
-        starts = [tree.starts[layer] for layer, _ in agents]
+        starts = [tree.starts[layer] for layer, _ in beside]
         for position in (*holder.tools, *holder.models):
             place = bisect_right(starts, tree.starts[position]) - 1
-            if place >= 0 and tree.ends[position] <= tree.ends[agents[place][0]]:
-                moved[position] = agents[place][1]
-        for positions, is_call in ((holder.tools, True), (holder.models, False)):
-            for position in positions:
-                if position in moved:
-                    run = moved[position]
-                    (run.tools if is_call else run.models).append(position)
+            if place >= 0 and tree.ends[position] <= tree.ends[beside[place][0]]:
+                moved[position] = beside[place][1]
+        for position in filter(moved.__contains__, holder.tools):
+            moved[position].tools.append(position)
+        for position in filter(moved.__contains__, holder.models):
+            moved[position].models.append(position)
         holder.tools = [position for position in holder.tools if position not in moved]
         holder.models = [position for position in holder.models if position not in moved]
-    left = {id(run) for run in outline.runs if run.carrier in empty and not (run.tools or run.models)}
+    left = {run for run in outline.runs if run.carrier in empty and not (run.tools or run.models)}
     for run in outline.runs:
         caller = moved.get(run.requested_by)
         if caller is not None and caller is not run:
             run.parent = caller
-        if id(run.parent) in left:
+        if run.parent in left:
             run.parent = None
-    return outline._replace(runs=[run for run in outline.runs if id(run) not in left])
+    outline.runs = [run for run in outline.runs if run not in left]
 
 
-CALLS_BESIDE: Final = Rewrite(
-    framework="any, beside another instrumentation",
-    what="gives an agent with an empty span the calls and turns beside it, in its time",
-    stage="runs",
-    applies=_has_agents_beside_calls,
-    rewrite=_with_calls_beside,
-)
-
-
-# Requests to models.
-
-
-def turns_of_two_scopes(trace: Trace, outline: Outline) -> bool:
-    """Whether model turns came in several envelopes."""
-    views, turns = trace.tree.views, outline.turns
-    envelope = views[turns[0]].envelope if turns else None
-    for position in turns:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
-        if views[position].envelope is not envelope:
-            return True
-    return False
-
-
-def _without_second_turns(trace: Trace, outline: Outline) -> Outline:
+def omit_second_turns(trace: Trace, outline: Outline) -> None:
+    """Leave out a second instrumentation's report of a model turn of the same run."""
+    if not in_several_envelopes(outline.turns, trace):
+        return
     for run in outline.runs:
         if len(run.models) > 1:
             repeated = second_requests(sorted(run.models), trace)
             run.models = [position for position in run.models if position not in repeated]
-    return outline
-
-
-SECOND_TURNS: Final = Rewrite(
-    framework="any, under two instrumentations",
-    what="leaves out a second instrumentation's report of a model turn of the same run",
-    stage="runs",
-    applies=turns_of_two_scopes,
-    rewrite=_without_second_turns,
-)
 
 
 def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:
@@ -312,9 +261,6 @@ def agree(one: Answer, other: Answer) -> bool | None:
     if one.requested or other.requested or not one.text or not other.text:
         return None
     return one.text in other.text or other.text in one.text
-
-
-# Times.
 
 
 def at_one_time(one: int, other: int, tree: SpanTree) -> bool:

@@ -1,14 +1,14 @@
 """The seam between reconstruction and what single frameworks need done to their runs.
 
-A file in `processors/frameworks/` may hold a `REWRITE`. These are the plain values that it is handed: the
-trace as it was read, and what was found in it so far.
+A file in `processors/frameworks/` may define `rewrite_agents` or `rewrite_runs`. They are given the trace as
+it was read, which they leave as it is, and the outline of what was found in it so far, which they change.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -267,35 +267,25 @@ class RunScope:
     """Names of calls that their spans, at these positions, lack."""
 
 
-class Outline(NamedTuple):
-    """What was found in a trace so far.
+@dataclass(slots=True)
+class Outline:
+    """What was found in a trace so far."""
 
-    Before calls are given to runs, `runs` are those of agents alone. `calls` and `turns` are the tool calls
-    and the model turns of all runs, parents before children.
-    """
-
-    runs: list[RunScope]
-    calls: list[int]
-    turns: list[int]
-    call_above: dict[int, int]
+    runs: list[RunScope] = field(default_factory=list)
+    """Before calls are given to runs, those of agents alone."""
+    calls: list[int] = field(default_factory=list)
+    """The tool calls of all runs, parents before children; the model turns likewise."""
+    turns: list[int] = field(default_factory=list)
+    call_above: dict[int, int] = field(default_factory=dict)
     """For every call under another call of the same run: the nearest one."""
-    wrappers: frozenset[int]
+    wrappers: set[int] = field(default_factory=set)
     """Model turns that only wrap the one below them, which bears the messages."""
 
 
-class Rewrite(NamedTuple):
-    """What is done to the runs of traces that need it."""
-
-    framework: str
-    """Whose telemetry needs it."""
-    what: str
-    """What is done and why, for people."""
-    stage: Literal["agents", "runs"]
-    """`agents`: before calls and turns are given to runs. `runs`: when all runs are known."""
-    applies: Callable[[Trace, Outline], bool]
-    """One cheap test of every trace; `rewrite` is called only where it holds."""
-    rewrite: Callable[[Trace, Outline], Outline]
-    """Returns what the next passes use; it may change the runs that it is given."""
+RewriteStage: TypeAlias = Literal["agents", "runs"]
+"""`agents`: before calls and turns are given to runs. `runs`: when all runs are known."""
+Rewrite: TypeAlias = Callable[[Trace, Outline], None]
+"""Changes the outline of traces that need it. It begins with one cheap question, as it sees every trace."""
 
 
 def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
