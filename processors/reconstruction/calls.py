@@ -7,7 +7,8 @@ is the call; the others fill in what it leaves out, and an error that any of the
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -27,9 +28,8 @@ from processors.model import (
     late,
     parse_text,
 )
-from processors.reconstruction.call_order import NOT_REQUESTED, CallTimes, order_calls
+from processors.reconstruction.call_order import NOT_REQUESTED, order_calls
 from processors.reconstruction.requested_calls import (
-    OfferedCalls,
     RequestedCall,
     RequestedCalls,
     leaves_calls_out,
@@ -95,31 +95,36 @@ _ANSWERED_ERROR = "tool_error"
 """The error type of a call over MCP whose answer was the error."""
 
 
-class TracedCalls:
-    """The calls with ids that spans of a trace report, whichever run they are in."""
+@dataclass(eq=False)
+class TraceRuns:
+    """All runs of a trace, in order of start, and how they and their calls lie in each other."""
 
-    def __init__(self, runs: Sequence[RunScope], trace: Trace) -> None:
-        """The spans are read when a call is first looked for."""
-        self._runs = runs
-        self._trace = trace
+    trace: Trace
+    runs: list[RunScope]
+    call_above: Mapping[int, int]
+    """For every call under another call of the same run: the nearest one."""
+    agent_calls: Set[int]
+    """The calls under which an agent ran."""
+    nested: Mapping[RunScope, Sequence[RunScope]]
+    """The runs that are part of a run and lie under no call of it."""
 
-    def executed(self, requested: CallRequest, call_id: str) -> bool:
+    def is_executed(self, requested: CallRequest, call_id: str) -> bool:
         """Whether some call has the id `call_id`, the tool and, as far as they are known, the arguments."""
         if not is_call_id(call_id):
             return False
         arguments = decode_arguments(requested.arguments) if requested.has_arguments else ABSENT
         for name in (requested.name, *names_behind_servers(requested.name)):
-            call = self._by_id.get((call_id, canonical_tool_name(name)))
+            call = self._calls_by_id.get((call_id, canonical_tool_name(name)))
             if call is not None and not _differ(call.comparable, _comparable(arguments)):
                 return True
         return False
 
     @late
-    def _by_id(self) -> Mapping[tuple[str, str], "MergedCall"]:
+    def _calls_by_id(self) -> Mapping[tuple[str, str], "MergedCall"]:
         collected: dict[tuple[str, str], MergedCall] = {}
-        for run in self._runs:
+        for run in self.runs:
             for position in run.tools:
-                call = report_at(position, self._trace)
+                call = report_at(position, self.trace)
                 for name in (call.name, *names_behind_servers(call.name)):
                     collected.setdefault((call.reading.call_id, canonical_tool_name(name)), call)
         return collected
@@ -128,37 +133,14 @@ class TracedCalls:
 class RunCalls:
     """Builds the calls of one run. `from_messages` is true where no span told of any of them."""
 
-    def __init__(
-        self,
-        run: RunScope,
-        trace: Trace,
-        *,
-        call_above: Mapping[int, int],
-        agent_calls: Set[int],
-        nested: Sequence[RunScope],
-        traced: TracedCalls,
-    ) -> None:
-        """What the pass over calls reads.
-
-        Args:
-            run: Its tools, model turns and layers.
-            trace: The spans.
-            call_above: For every call under another one of the same run: the nearest one.
-            agent_calls: The calls under which an agent ran.
-            nested: The runs that are part of this one and lie under no call of it.
-            traced: The calls of all runs of the trace.
-        """
-        self._traced = traced
+    def __init__(self, run: RunScope, known: TraceRuns) -> None:
         self._run = run
-        self._trace = trace
-        self._agent_calls = agent_calls
-        self._nested = nested
-        self._requests: RequestedCalls | None = None
-        self._offered: dict[int, OfferedCalls] = {}
-        ends = trace.tree.ends
-        self.turns = sorted(sorted(run.models), key=ends.__getitem__)
+        self._known = known
+        self._trace = trace = known.trace
+        self._offered: dict[int, RequestedCalls] = {}
+        self.turns = sorted(sorted(run.models), key=trace.tree.ends.__getitem__)
         """The run's own model spans in order of their end."""
-        self._merged = _resumed(merge_calls(run.tools, call_above, trace)) if run.tools else []
+        self._merged = _resumed(merge_calls(run.tools, known.call_above, trace)) if run.tools else []
         for call in self._merged if run.renamed else ():
             call.name = run.renamed.get(call.spans[0], call.name)
         self.from_messages = not self._merged
@@ -180,7 +162,7 @@ class RunCalls:
         """
         if self._merged:
             return False
-        hidden = self._all_requests().hidden if self.turns else []
+        hidden = self._requests.hidden if self.turns else []
         if not (hidden if self.turns else needs_turns):
             return False
         layers = self._trace.readings_at(self._run.layers)
@@ -215,7 +197,7 @@ class RunCalls:
             return all(request.call_id.encode() in requesting for request in before)
         if any(not turn.conversation.output or leaves_calls_out(turn.conversation.output) for turn in turns):
             return False
-        requests = self._all_requests()
+        requests = self._requests
         if requests.hidden:
             return False
         in_order = requests.in_order
@@ -239,20 +221,13 @@ class RunCalls:
             replace(self._message_call(requested, None, requested.model in self.turns[-1:]), executed=False)
             for requested in never_executed
         ]
-        spans = {self._trace.tree.span_ids[merged.spans[0]]: at for at, merged in enumerate(self._merged)}
-        around = self._turns_around()
-        merged_at = [spans.get(call.span_id or b"", len(spans)) for call in executed]
-        starts, ends = self._trace.tree.starts, self._trace.tree.ends
-        order, groups = order_calls(
-            [_times_of(call) for call in (*executed, *requested)],
-            [(starts[position], ends[position]) for position in self.turns],
-            lambda position: (
-                self._place(executed[position], merged_at[position])
-                if position < len(executed)
-                else never_executed[position - len(executed)].place
-            ),
-            {position: around[at] for position, at in enumerate(merged_at) if at in around},
-        )
+
+        def place(position: int) -> int | None:
+            if position < len(executed):
+                return self._place(executed[position])
+            return never_executed[position - len(executed)].place
+
+        order, groups = self._ordered([*executed, *requested], place)
         group_of = {groups[at]: call.parallel_group for at, call in enumerate(executed) if at in groups}
         collected: list[tuple[int, ToolCall]] = []
         before = 0
@@ -268,7 +243,7 @@ class RunCalls:
     def _in_order(self) -> list[ToolCall]:
         merged = self._merged
         if not merged:
-            return [*self._message_calls(self._all_requests().in_order), *self._awaited_calls()]
+            return [*self._message_calls(self._requests.in_order), *self._awaited_calls()]
         calls = [self._span_call(call) for call in merged]
         if self.turns and self._may_hold_provider_calls():
             calls.extend(self._provider_calls())
@@ -277,13 +252,7 @@ class RunCalls:
         calls.extend(self._awaited_calls())
         if len(calls) == 1:
             return calls
-        starts, ends = self._trace.tree.starts, self._trace.tree.ends
-        order, groups = order_calls(
-            [_times_of(call) for call in calls],
-            [(starts[position], ends[position]) for position in self.turns],
-            lambda position: self._place(calls[position], position),
-            self._turns_around(),
-        )
+        order, groups = self._ordered(calls, lambda position: self._place(calls[position]))
         if not self.turns:
             self._group_by_history(calls, groups)
         if not groups:
@@ -295,25 +264,39 @@ class RunCalls:
             for position in order
         ]
 
-    @late
-    def _nth(self) -> Mapping[int, int]:
-        """For the span of each call: how many calls of its name there are before it."""
-        counts: dict[str, int] = {}
-        collected: dict[int, int] = {}
-        for first, name in sorted([(call.spans[0], call.name) for call in self._merged]):
-            collected[first] = counts.get(name, 0)
-            counts[name] = collected[first] + 1
-        return collected
-
-    def _turns_around(self) -> dict[int, int]:
-        """The number of the turn for each call whose span stands right under that turn's."""
-        turns = {position: number for number, position in enumerate(self.turns)}
-        parents = self._trace.tree.parents
-        return {
-            position: turns[parent]
-            for position, merged in enumerate(self._merged)
-            if (parent := parents[merged.spans[0]]) in turns
+    def _ordered(
+        self, calls: Sequence[ToolCall], place_of: Callable[[int], int | None]
+    ) -> tuple[list[int], dict[int, int]]:
+        """The order and the groups of calls, as `order_calls` gives them."""
+        tree = self._trace.tree
+        times = [
+            (call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode())
+            for call in calls
+        ]
+        numbers = {position: number for number, position in enumerate(self.turns)}
+        under_turn = {
+            tree.span_ids[first]: numbers[parent]
+            for merged in self._merged
+            if (parent := tree.parents[first := merged.spans[0]]) in numbers
         }
+        turns_around = {
+            position: under_turn[call.span_id]
+            for position, call in enumerate(calls if under_turn else ())
+            if call.span_id in under_turn
+        }
+        turns = [(tree.starts[position], tree.ends[position]) for position in self.turns]
+        return order_calls(times, turns, place_of, turns_around)
+
+    @late
+    def _nth(self) -> Mapping[bytes | None, int]:
+        """For the id of each call's span: how many calls of its name there are before it."""
+        counts: dict[str, int] = {}
+        collected: dict[bytes | None, int] = {}
+        for first, name in sorted([(call.spans[0], call.name) for call in self._merged]):
+            count = counts.get(name, 0)
+            collected[self._trace.tree.span_ids[first]] = count
+            counts[name] = count + 1
+        return collected
 
     def _group_by_history(self, calls: Sequence[ToolCall], groups: dict[int, int]) -> None:
         """Group what one message of the run's own history asked for, where no model span tells the turns."""
@@ -326,18 +309,16 @@ class RunCalls:
                 if len(members) > 1 and groups.keys().isdisjoint(members):
                     groups.update(dict.fromkeys(members, len(calls) + len(groups)))
 
-    def _all_requests(self) -> RequestedCalls:
-        if self._requests is None:
-            conversations = list(self._conversations(self.turns))
-            requests = self._requests = RequestedCalls(conversations, self._requests_calls)
-            is_reported = (
-                self._run.tools or requests.in_order or any(reported.output for _, reported in conversations)
-            )
-            if not is_reported:
-                # A run's own messages repeat what its turns say; they count only where no turn says it.
-                self._requests = RequestedCalls([*self._conversations(self._run.layers[:1])])
-                self._requests.hidden = [] if self._requests.in_order else requests.hidden
-        return self._requests
+    @late
+    def _requests(self) -> RequestedCalls:
+        conversations = self._conversations(self.turns)
+        requests = RequestedCalls(conversations, self._requests_calls)
+        if self._run.tools or requests.in_order or any(reported.output for _, reported in conversations):
+            return requests
+        # A run's own messages repeat what its turns report; they count only where no turn reports it.
+        own = RequestedCalls(self._conversations(self._run.layers[:1]))
+        own.hidden = [] if own.in_order else requests.hidden
+        return own
 
     def _requests_calls(self, turn: int) -> bool | None:
         """Whether a model turn tells by its end that it asked for calls."""
@@ -348,11 +329,13 @@ class RunCalls:
         in_loop = views[self._run.carrier].envelope.scope_name == views[turn].envelope.scope_name
         return reading.requests_calls(in_loop=in_loop)
 
-    def _conversations(self, positions: Iterable[int]) -> Iterable[tuple[int, Conversation]]:
-        for position in positions:
-            reading = self._trace.readings[position]
-            if reading is not None:
-                yield position, reading.conversation
+    def _conversations(self, positions: Iterable[int]) -> list[tuple[int, Conversation]]:
+        readings = self._trace.readings
+        return [
+            (position, reading.conversation)
+            for position in positions
+            if (reading := readings[position]) is not None
+        ]
 
     def _span_call(self, merged: "MergedCall") -> ToolCall:
         fields, error = merged.reading, merged.error
@@ -368,10 +351,11 @@ class RunCalls:
                 if given.state is _PRESENT:
                     arguments = given
             if result.state in _UNSEEN and error is None and is_call_id(call_id):
-                answered = _opened(self._all_requests().result(call_id))
+                answered = _opened(self._requests.result(call_id))
                 result, error = better(result, answered.result), answered.error
         category = fields.category
-        if category is _FUNCTION and self._agent_calls and not self._agent_calls.isdisjoint(merged.spans):
+        agent_calls = self._known.agent_calls
+        if category is _FUNCTION and agent_calls and not agent_calls.isdisjoint(merged.spans):
             category = CallCategory.AGENT
         tree = self._trace.tree
         arguments_value, arguments_text, arguments_state = arguments
@@ -403,26 +387,25 @@ class RunCalls:
         """The arguments that the node above the call was given, else those a model asked for; and the id."""
         parent = self._trace.tree.parents[merged.spans[0]]
         node = self._trace.readings[parent] if parent >= 0 else None
-        nth = self._nth[merged.spans[0]]
+        nth = self._nth[self._trace.tree.span_ids[merged.spans[0]]]
         if node is not None and node.role is SpanRole.OTHER:
-            offered = self._offered.get(parent)
-            if offered is None:
-                offered = self._offered[parent] = OfferedCalls(node.conversation)
-            only = offered.find(call_id, merged.name, nth)
-            if only is not None and only.has_arguments:
-                return decode_arguments(only.arguments), only.call_id
-        requested = self._all_requests().find(call_id, merged.name, nth)
+            if parent not in self._offered:
+                self._offered[parent] = RequestedCalls([(parent, node.conversation)])
+            offered = self._offered[parent]
+            given = offered.find(call_id, merged.name, 0 if len(offered.in_order) == 1 else nth)
+            if given is not None and given.request.has_arguments:
+                return decode_arguments(given.request.arguments), given.request.call_id
+        requested = self._requests.find(call_id, merged.name, nth)
         if requested is None or not requested.request.has_arguments:
             return ABSENT, ""
         return decode_arguments(requested.request.arguments), requested.request.call_id
 
-    def _place(self, call: ToolCall, position: int) -> int | None:
-        """The place of a call in its model's answer; None where the messages do not tell."""
-        requests = self._all_requests()
+    def _place(self, call: ToolCall) -> int | None:
+        """The place of a call in its model's answer; None where the messages do not show it."""
+        requests = self._requests
         if not requests.in_order:
             return None
-        nth = self._nth[self._merged[position].spans[0]] if position < len(self._merged) else 0
-        match = requests.find(call.call_id or "", call.name, nth)
+        match = requests.find(call.call_id or "", call.name, self._nth.get(call.span_id, 0))
         return NOT_REQUESTED if match is None else match.place
 
     def _may_hold_provider_calls(self) -> bool:
@@ -452,14 +435,14 @@ class RunCalls:
         ids = {call.reading.call_id for call in self._merged}
         names = {call.name for call in self._merged}
         unseen = {id(requested) for requested in self._without_call if requested.is_answered}
-        for requested in self._all_requests().in_order:
+        for requested in self._requests.in_order:
             name, call_id = requested.request.name, requested.request.call_id
             if requested.request.runs_at_provider and (
                 call_id not in ids if is_call_id(call_id) else name not in names
             ):
                 unseen.add(id(requested))
         return self._message_calls(
-            [requested for requested in self._all_requests().in_order if id(requested) in unseen]
+            [requested for requested in self._requests.in_order if id(requested) in unseen]
         )
 
     def _handoffs_without_span(self) -> list[ToolCall]:
@@ -478,7 +461,7 @@ class RunCalls:
         known = {call.reading.call_id for call in self._merged} | {call.name for call in self._merged}
         return [
             self._message_call(requested, None, is_last_turn=False)
-            for requested in self._all_requests().in_order
+            for requested in self._requests.in_order
             if requested.model == last
             and requested.request.name.startswith(HANDOFF_TOOL_PREFIXES)
             and known.isdisjoint((requested.request.call_id, requested.request.name))
@@ -496,7 +479,7 @@ class RunCalls:
         for merged in self._merged:
             reported[merged.name] = reported.get(merged.name, 0) + 1
         open_requests: dict[str, deque[RequestedCall]] = {}
-        for requested in self._all_requests().in_order:
+        for requested in self._requests.in_order:
             name = requested.request.name
             if reported.get(name):
                 reported[name] -= 1
@@ -522,7 +505,7 @@ class RunCalls:
         are no such requests: mostly no span tells of them; nor is what a call of another run has the id of,
         because turns may hang at another run than their calls do.
         """
-        requests = self._all_requests()
+        requests = self._requests
         ids_of: dict[str, set[str]] = {}
         behind_servers: dict[str, set[str]] = {}
         for call in self._merged:
@@ -548,7 +531,7 @@ class RunCalls:
             call_id = requests.call_id(requested)
             if (
                 not ids or (is_call_id(call_id) and call_id not in ids and are_requested)
-            ) and not self._traced.executed(requested.request, call_id):
+            ) and not self._known.is_executed(requested.request, call_id):
                 collected.append(requested)
         return collected
 
@@ -603,7 +586,7 @@ class RunCalls:
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
         collected: list[tuple[str, int]] = []
-        for run in self._nested:
+        for run in self._known.nested.get(self._run, ()):
             name = self._trace.agent_name(run.carrier)
             if name:
                 collected.append((name, run.carrier))
@@ -645,13 +628,13 @@ class RunCalls:
     def _message_call(self, requested: RequestedCall, group: int | None, is_last_turn: bool) -> ToolCall:
         request = requested.request
         arguments = decode_arguments(request.arguments) if request.has_arguments else ABSENT
-        response = self._all_requests().answer(requested)
+        response = self._requests.answer(requested)
         result, _, error = _opened(response)
         executed = response is not None or requested.is_answered or not is_last_turn
         shown = _decision("" if executed else self._interruption(request.call_id), result, error)
         call = ToolCall(
             name=request.name,
-            call_id=self._all_requests().call_id(requested) or None,
+            call_id=self._requests.call_id(requested) or None,
             category=_category_of(request),
             arguments=arguments.value if arguments.state is ValueState.PRESENT else None,
             arguments_text=arguments.text,
@@ -677,7 +660,7 @@ class RunCalls:
         if not self._awaited:
             return []
         known = {call.reading.call_id for call in self._merged}
-        known |= {requested.request.call_id for requested in self._all_requests().in_order}
+        known |= {requested.request.call_id for requested in self._requests.in_order}
         last = self.turns[-1] if self.turns else self._run.carrier
         return [
             self._message_call(RequestedCall(awaited.request, last, -1), None, is_last_turn=True)
@@ -725,10 +708,6 @@ def _holds(held: bytes, markers: Iterable[bytes]) -> bool:
     return False
 
 
-def _times_of(call: ToolCall) -> CallTimes:
-    return call.start_unix_nano, -call.end_unix_nano, call.span_id or (call.call_id or "").encode()
-
-
 def _category_of(request: CallRequest) -> CallCategory:
     name = request.name
     if request.runs_at_provider:
@@ -739,21 +718,18 @@ def _category_of(request: CallRequest) -> CallCategory:
     return CallCategory.FINAL_ANSWER if is_answer or request.gives_answer else CallCategory.FUNCTION
 
 
+@dataclass(slots=True, eq=False)
 class MergedCall:
-    """One execution of a tool: the positions of the spans that report it, outermost first."""
+    """One execution of a tool."""
 
-    __slots__ = ("_compared", "error", "interruption", "name", "reading", "spans")
-
-    def __init__(
-        self, position: int, name: str, reading: ToolReading, error: ToolError | None, interruption: str
-    ) -> None:
-        self.spans = [position]
-        self.name = name
-        self.reading = reading
-        self.error = error
-        self.interruption = interruption
-        """The exception by which it stopped to wait for somebody; empty: it did not."""
-        self._compared: tuple[DecodedValue, JsonValue] | None = None
+    spans: list[int]
+    """The spans that report it, outermost first."""
+    name: str
+    reading: ToolReading
+    error: ToolError | None
+    interruption: str
+    """The exception by which it stopped to wait for a person or a process; empty: it did not."""
+    _compared: tuple[DecodedValue, JsonValue] | None = None
 
     @property
     def comparable(self) -> JsonValue:
@@ -772,12 +748,10 @@ class MergedCall:
 
 
 def report_at(position: int, trace: Trace) -> MergedCall:
-    """The call that the span at `position`, which some dialect reads, reports by itself."""
-    (reading,) = trace.readings_at((position,))
-    fields = reading.tool
+    """The call that the span at `position` reports by itself."""
+    fields, span = trace.tool(position), trace.tree.views[position]
     name = fields.name or fields.inferred_name
-    span = reading.span
-    return MergedCall(position, name, fields, error_of(span, fields), interruption_of(span))
+    return MergedCall([position], name, fields, error_of(span, fields), interruption_of(span))
 
 
 def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trace) -> list[MergedCall]:
@@ -786,24 +760,17 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
     call_of: dict[int, MergedCall] = {}
     attempts: dict[int, list[int]] = {}
     for position in tools:
-        reading = trace.readings[position]
-        if reading is None:
-            continue
-        fields = reading.tool
-        name = fields.name or fields.inferred_name
-        span = reading.span
-        call = MergedCall(position, name, fields, error_of(span, fields), interruption_of(span))
+        call = report_at(position, trace)
+        is_part = call.reading.is_part
         above = call_above.get(position, -1)
         outer = call_of.get(above)
-        if outer is not None and (fields.is_part or _is_one_call(outer, call, trace)):
+        if outer is not None and (is_part or _is_one_call(outer, call, trace)):
             outer.absorb(call)
             call_of[position] = outer
             attempts.setdefault(above, []).append(position)
-            continue
-        if fields.is_part:
-            continue
-        call_of[position] = call
-        calls.append(call)
+        elif not is_part:
+            call_of[position] = call
+            calls.append(call)
     if attempts:
         for call in calls:
             if call.error is not None and len(call.spans) > 1:
@@ -855,7 +822,7 @@ class _Outcome(NamedTuple):
 
 
 def _let_last_attempt_decide(call: MergedCall, attempts: Mapping[int, list[int]], trace: Trace) -> None:
-    """Give `call` the error and the result that its spans tell, the last of several attempts before others.
+    """Give `call` the error and the result that its spans report, the last of several attempts first.
 
     `attempts` are, for a span, the reports of the call right below it.
     """
@@ -874,10 +841,8 @@ def _outcome(
     The error of the last attempt counts unless the span itself says OK and bears another result: a tool may
     do without what it could not reach.
     """
-    reading = trace.readings[position]
-    if reading is None:
-        return _Outcome(None, ABSENT)
-    error, result = error_of(reading.span, reading.tool), reading.tool.result
+    span, own = trace.tree.views[position], trace.tool(position)
+    error, result = error_of(span, own), own.result
     starts, ends = trace.tree.starts, trace.tree.ends
     below: ToolError | None = None
     begin = starts[attempts[-1]] if attempts else 0
@@ -889,12 +854,11 @@ def _outcome(
         below = merged_error(outcomes[attempt].error, below)
     if error is not None or below is None:
         return _Outcome(merged_error(error, below), result)
-    own = reading.tool.result
     is_overcome = (
-        reading.span.status_code == _STATUS_OK
-        and own.state is _PRESENT
+        span.status_code == _STATUS_OK
+        and own.result.state is _PRESENT
         and below.type != _ANSWERED_ERROR
-        and not (below.message and below.message in (own.text or ""))
+        and not (below.message and below.message in (own.result.text or ""))
     )
     return _Outcome(None if is_overcome else below, result)
 
@@ -976,8 +940,7 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
 
 
 def _scope_of(call: MergedCall, trace: Trace) -> str:
-    reading = trace.readings[call.spans[0]]
-    return "" if reading is None else reading.span.envelope.scope_name
+    return trace.tree.views[call.spans[0]].envelope.scope_name
 
 
 def _is_side_by_side(first: MergedCall, second: MergedCall, tree: SpanTree) -> bool:

@@ -4,14 +4,14 @@ Here the passes stand in order; each makes plain values out of those before it. 
 of spans alone, not on the order they came in or how they were batched.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
 from processors.carriers import discover_dialects
 from processors.model import CUT_SHORT, AgentRun, FinishReason, PriceTable
-from processors.reconstruction.calls import RunCalls, TracedCalls
+from processors.reconstruction.calls import RunCalls, TraceRuns
 from processors.reconstruction.conversation_ids import sessions
 from processors.reconstruction.model_calls import TraceModels
 from processors.reconstruction.reading import SpanReader
@@ -20,6 +20,20 @@ from processors.reconstruction.run_scopes import descend, give_out
 from processors.reconstruction.runs import Ending, RunReport, rebuilt_run
 from processors.shapes import CarrierKind, Dialect, RunScope, Trace
 from processors.spans import RawSpan, SpanTree
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scopes:
+    """The runs of a trace, and what was read of their calls so far."""
+
+    known: TraceRuns
+    _calls: dict[RunScope, RunCalls] = field(default_factory=dict)
+
+    def calls(self, run: RunScope) -> RunCalls:
+        """What builds the calls of a run; one for each run."""
+        if run not in self._calls:
+            self._calls[run] = RunCalls(run, self.known)
+        return self._calls[run]
 
 
 def reconstruct(
@@ -33,7 +47,7 @@ def reconstruct(
     tenant: str = "",
     reader: SpanReader | None = None,
     prices: PriceTable | None = None,
-    scopes: "Scopes | None" = None,
+    scopes: Scopes | None = None,
 ) -> list[AgentRun]:
     """The agent runs in the spans of one trace, in order of start; none where no agent or call is told.
 
@@ -51,24 +65,22 @@ def reconstruct(
     """
     may_lack_spans = interrupted or (reason in CUT_SHORT and not was_quiet)
     if scopes is not None and not may_lack_spans:
-        trace = scopes.trace
+        trace = scopes.known.trace
     else:
         trace = read_trace(spans, span_reader() if reader is None else reader)
         if not trace.shapes:
             return []
         scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
-    reported = {id(run): RunReport(run, trace, scopes.calls(run)) for run in scopes.runs}
-    session_of = sessions(trace, scopes.runs, reported)
+    models = TraceModels(trace, scopes.known.runs)
+    reports = {run: RunReport(run, trace, scopes.calls(run), models, prices) for run in scopes.known.runs}
+    session_of = sessions(trace, reports)
     refuses_lost = missing_parents == "not_evaluated"
-    models = TraceModels(trace, scopes.runs)
-    ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost, models, prices)
-    runs: list[AgentRun] = []
-    for run in scopes.runs:
-        report = reported[id(run)]
-        calls = report.calls.build()
-        if calls or run.kind not in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING):
-            runs.append(rebuilt_run(report, calls, reported, session_of[id(run)], ending))
-    return runs
+    ending = Ending(trace_id, tenant, reason, interrupted, may_lack_spans, refuses_lost)
+    return [
+        rebuilt_run(report, reports, session_of[run], ending)
+        for run, report in reports.items()
+        if report.executed or run.kind not in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING)
+    ]
 
 
 def read_trace(spans: Sequence[RawSpan], reader: SpanReader) -> Trace:
@@ -76,37 +88,6 @@ def read_trace(spans: Sequence[RawSpan], reader: SpanReader) -> Trace:
     tree = SpanTree(spans)
     readings = reader.read_all(tree.views)
     return Trace(tree, readings, frozenset([reading.shape for reading in readings if reading is not None]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scopes:
-    """All runs of a trace, in order of start, each known to the one that it is part of."""
-
-    trace: Trace
-    runs: list[RunScope]
-    call_above: dict[int, int]
-    """For every call under another call of the same run: the nearest one."""
-    agent_calls: Set[int]
-    """The calls under which an agent ran."""
-    nested: dict[int, list[RunScope]]
-    """For the identity of a run: the runs that are part of it and lie under no call of it."""
-    traced: TracedCalls
-    """The calls of all runs."""
-    _calls: dict[int, RunCalls] = field(default_factory=dict)
-
-    def calls(self, run: RunScope) -> RunCalls:
-        """What builds the calls of a run; one for each run."""
-        calls = self._calls.get(id(run))
-        if calls is None:
-            calls = self._calls[id(run)] = RunCalls(
-                run,
-                self.trace,
-                call_above=self.call_above,
-                agent_calls=self.agent_calls,
-                nested=self.nested.get(id(run), ()),
-                traced=self.traced,
-            )
-        return calls
 
 
 def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
@@ -130,14 +111,14 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
     runs = descent.runs
     if len(runs) > 1:
         runs = sorted(runs, key=lambda run: (run.carrier, run.kind is not CarrierKind.AGENT, run.agent_name))
-    nested: dict[int, list[RunScope]] = {}
+    nested: dict[RunScope, list[RunScope]] = {}
     agent_calls: set[int] = set()
     for run in runs:
         if run.requested_by >= 0:
             agent_calls.add(run.requested_by)
         elif run.parent is not None:
-            nested.setdefault(id(run.parent), []).append(run)
-    return Scopes(trace, runs, descent.call_above, agent_calls, nested, TracedCalls(runs, trace))
+            nested.setdefault(run.parent, []).append(run)
+    return Scopes(TraceRuns(trace, runs, descent.call_above, agent_calls, nested))
 
 
 def span_reader(own: Sequence[Dialect] = (), *, shared: bool = True) -> SpanReader:

@@ -1,10 +1,11 @@
 """The tool calls that models asked for in messages: to complete calls seen as spans, or in their place."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 
+from processors.model import late
 from processors.shapes import (
     SYNTHETIC_TOOL_NAMES,
     CallRequest,
@@ -52,8 +53,6 @@ class RequestedCalls:
                 it reports neither.
         """
         self._conversations = conversations
-        self._results: dict[str, CallResponse] | None = None
-        self._placed: dict[tuple[int, int], CallResponse] | None = None
         self._by_name: dict[str, list[RequestedCall]] = {}
         self._by_id: dict[str, RequestedCall] = {}
         self._used_again: set[str] = set()
@@ -63,7 +62,7 @@ class RequestedCalls:
         """The spans of models that may have asked for calls which no message tells."""
         for number, (model, conversation) in enumerate(conversations):
             place = after = 0
-            answered: set[str] | None = None
+            answered: Set[str] | None = None
             output = conversation.output
             if _may_leave_calls_out(output, model, requests_calls):
                 later = self._repeated_later(number)
@@ -80,7 +79,7 @@ class RequestedCalls:
                         continue
                     if is_call_id(request.call_id) and request.call_id in self._by_id:
                         if answered is None:
-                            answered = _answered_ids(conversation.input)
+                            answered = result_ids(conversation.input)
                         if request.call_id not in answered:
                             continue
                         self._used_again.add(request.call_id)
@@ -105,16 +104,17 @@ class RequestedCalls:
 
     def result(self, call_id: str) -> CallResponse | None:
         """The result that the messages carry for `call_id`, if that is the id of one call only."""
-        if call_id in self._used_again:
-            return None
-        if self._results is None:
-            self._results = {}
-            for _, conversation in self._conversations:
-                for message in (*conversation.input, *conversation.output):
-                    for response in message.responses:
-                        if is_call_id(response.call_id):
-                            self._results.setdefault(response.call_id, response)
-        return self._results.get(call_id)
+        return None if call_id in self._used_again else self._results.get(call_id)
+
+    @late
+    def _results(self) -> Mapping[str, CallResponse]:
+        results: dict[str, CallResponse] = {}
+        for _, conversation in self._conversations:
+            for message in (*conversation.input, *conversation.output):
+                for response in message.responses:
+                    if is_call_id(response.call_id):
+                        results.setdefault(response.call_id, response)
+        return results
 
     def call_id(self, requested: RequestedCall) -> str:
         """The id of a request; the empty text where a later turn gave it to another call."""
@@ -124,13 +124,10 @@ class RequestedCalls:
     def answer(self, requested: RequestedCall) -> CallResponse | None:
         """The result of a request: the one with its id, else the one that stands where its result must."""
         result = self.result(requested.request.call_id)
-        if result is not None:
-            return result
-        if self._placed is None:
-            self._placed = self._place_results()
-        return self._placed.get((requested.model, requested.place))
+        return self._placed.get((requested.model, requested.place)) if result is None else result
 
-    def _place_results(self) -> dict[tuple[int, int], CallResponse]:
+    @late
+    def _placed(self) -> Mapping[tuple[int, int], CallResponse]:
         """The results whose id names no call, by the span and the place of what they answer.
 
         They follow the calls at once: in the same output, or where the next turn was given its history.
@@ -223,10 +220,6 @@ def requests_of_run(history: Sequence[ChatMessage]) -> list[CallRequest]:
     return collected
 
 
-def _answered_ids(messages: Sequence[ChatMessage]) -> set[str]:
-    return {response.call_id for message in messages for response in message.responses}
-
-
 def _end_of_history(messages: Sequence[ChatMessage]) -> tuple[list[str] | None, list[CallResponse]]:
     """The names of the calls that were asked for last, and the results after them.
 
@@ -263,28 +256,3 @@ def _answer(
         if same_name:
             requested = same_name.popleft()
             placed[requested.model, requested.place] = response
-
-
-class OfferedCalls:
-    """The calls that a node was given to execute."""
-
-    def __init__(self, conversation: Conversation) -> None:
-        """The calls are the requests in what the node's `conversation` puts out."""
-        self._by_id: dict[str, CallRequest] = {}
-        self._by_name: dict[str, list[CallRequest]] = {}
-        self._count = 0
-        for message in conversation.output:
-            for request in message.requests:
-                self._count += 1
-                self._by_id.setdefault(request.call_id, request)
-                self._by_name.setdefault(request.name, []).append(request)
-
-    def find(self, call_id: str, name: str, nth: int) -> CallRequest | None:
-        """The call with this id; without one the `nth` for `name`, or the only one that was given."""
-        if is_call_id(call_id):
-            match = self._by_id.get(call_id)
-            if match is not None:
-                return match
-        same_name = self._by_name.get(name, [])
-        place = 0 if self._count == 1 else nth
-        return same_name[place] if place < len(same_name) else None

@@ -62,10 +62,6 @@ class Ending(NamedTuple):
     may_lack_spans: bool
     refuses_lost_parents: bool
     """Whether runs with spans whose parent never came count as not complete."""
-    models: TraceModels
-    """Finds the requests to models."""
-    prices: PriceTable | None
-    """What models cost."""
 
 
 def agent_name_of_resource(envelope: Envelope) -> str:
@@ -78,18 +74,29 @@ def agent_name_of_resource(envelope: Envelope) -> str:
 
 
 class RunReport:
-    """What one run's spans say about it as a whole."""
+    """What the spans of one run report of it.
 
-    def __init__(self, run: RunScope, trace: Trace, calls: RunCalls) -> None:
+    It is the content of the `AgentRun`: evaluators seldom look at those fields of it, which are read late.
+    """
+
+    messages_state = ValueState.ABSENT
+
+    def __init__(
+        self, run: RunScope, trace: Trace, calls: RunCalls, models: TraceModels, prices: PriceTable | None
+    ) -> None:
         self.run = run
         self.trace = trace
         self.calls = calls
-        reported = [reading.agent for at in run.layers if (reading := trace.readings[at]) is not None]
+        self.executed: Sequence[ToolCall] = calls.build()
+        self._turns = calls.turns
+        self._models = models
+        self._prices = prices
+        reported = [reading.agent for reading in trace.readings_at(run.layers)]
         self.reading = merged_agents(reported) if reported else _NOTHING_READ
 
     @late
     def agent_name(self) -> str:
-        """What the spans of the invocation say, then what its calls, steps or turns say, then the resource.
+        """What the spans of the invocation report, else its calls, steps or turns, else the resource.
 
         An agent that runs as a tool of its own service is called as that tool is, not as the whole service.
         """
@@ -104,7 +111,7 @@ class RunReport:
         return agent_name_of_resource(envelope)
 
     def _name_in_turns(self) -> str:
-        """The one name that model turns tell of their agent."""
+        """The one name that model turns report of their agent."""
         names = {name for turn in self.trace.readings_at(self.run.models) if (name := turn.agent_of_turn)}
         return names.pop() if len(names) == 1 else ""
 
@@ -119,44 +126,36 @@ class RunReport:
         """Whether the sender dropped attributes of a model turn, and with them perhaps calls."""
         return any(turn.span.dropped_attributes_count for turn in self.trace.readings_at(self.run.models))
 
-
-class _Content:
-    """What evaluators seldom look at: those fields of `AgentRun` that are read late."""
-
-    def __init__(self, report: RunReport, calls: Sequence[ToolCall], ending: Ending) -> None:
-        self._report = report
-        self._models = ending.models
-        self._prices = ending.prices
-        self._run = report.run
-        self._trace = report.trace
-        self._turns = report.calls.turns
-        self._executed = calls
-
     def release_spans(self) -> None:
-        for views in (self._trace.readings, self._trace.tree.views):
+        """Discard the spans one by one."""
+        for views in (self.trace.readings, self.trace.tree.views):
             while views:
                 views.pop()
 
     @property
     def input(self) -> JsonValue:
+        """What the agent was given."""
         return self._requested.value
 
     @property
     def input_state(self) -> ValueState:
+        """Whether that is known."""
         return self._requested.state
 
     @property
     def output(self) -> JsonValue:
+        """What the agent answered."""
         return self._answered.value
 
     @property
     def output_state(self) -> ValueState:
+        """Whether that is known."""
         return self._answered.state
 
     @late
     def error(self) -> ToolError | None:
         """Why the run failed, as its outermost span tells it."""
-        for reading in self._trace.readings_at(self._run.layers[:1]):
+        for reading in self.trace.readings_at(self.run.layers[:1]):
             return error_of(reading.span, _NO_TOOL)
         return None
 
@@ -166,23 +165,19 @@ class _Content:
         chat = self._chat()
         return () if any(message.unreadable for message in chat) else in_turns(chat)
 
-    @property
-    def messages_state(self) -> ValueState:
-        return ValueState.ABSENT
-
     @late
     def span_attributes(self) -> Mapping[str, JsonValue]:
         """The attributes of the span that stands for the run."""
-        return span_attributes(self._trace.tree.views[self._run.carrier].raw)
+        return span_attributes(self.trace.tree.views[self.run.carrier].raw)
 
     @late
     def available_tools(self) -> Mapping[str, JsonValue]:
         """The tools offered in the invocation or any model turn; some schemas stand on calls only."""
         collected: dict[str, JsonValue] = {}
-        for reading in self._trace.readings_at((*self._run.layers, *self._turns)):
+        for reading in self.trace.readings_at((*self.run.layers, *self._turns)):
             merge_tools(collected, reading.conversation.tools())
         if None in collected.values():
-            for reading in self._trace.readings_at(self._run.tools):
+            for reading in self.trace.readings_at(self.run.tools):
                 reported = reading.conversation.tools()
                 merge_tools(collected, {name: reported[name] for name in reported.keys() & collected.keys()})
         return collected
@@ -190,12 +185,12 @@ class _Content:
     @late
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
         """The calls that models asked for and that were never executed."""
-        return self._report.calls.requested_among(self._executed)
+        return self.calls.requested_among(self.executed)
 
     @late
     def model_calls(self) -> Sequence[ModelCall]:
         """The requests to models."""
-        return self._models.calls(self._run)
+        return self._models.calls(self.run)
 
     @late
     def models(self) -> Sequence[str]:
@@ -203,19 +198,19 @@ class _Content:
         reported = dict.fromkeys(call.model for call in self.model_calls if call.model)
         if not self.model_calls:
             reported = dict.fromkeys(
-                reported.model for reported in self._models.reported_by_layers(self._run) if reported.model
+                reported.model for reported in self._models.reported_by_layers(self.run) if reported.model
             )
         return tuple(reported)
 
     @late
     def usage(self) -> TokenUsage | None:
         """The tokens of all requests."""
-        return self._models.usage(self._run)
+        return self._models.usage(self.run)
 
     @late
     def time_to_first_output_seconds(self) -> float | None:
         """The time from the start of the run to the first output of any request."""
-        return self._models.time_to_first_output(self._run)
+        return self._models.time_to_first_output(self.run)
 
     @late
     def cost(self) -> float | None:
@@ -227,10 +222,10 @@ class _Content:
     @late
     def _requested(self) -> DecodedValue:
         """The run's own input, else the first model turn's last user message."""
-        reported = decoded(self._report.reading.input)
+        reported = decoded(self.reading.input)
         if reported.state is not ValueState.ABSENT:
             return _value_only(reported)
-        for reading in self._trace.readings_at(sorted(self._run.models)):
+        for reading in self.trace.readings_at(sorted(self.run.models)):
             if reading.conversation.input:
                 return better(reported, last_content(reading.conversation.input, "user"))
         return reported
@@ -238,21 +233,21 @@ class _Content:
     @late
     def _answered(self) -> DecodedValue:
         """The run's own output, else a last turn's text if it asks for no call, else the answer as data."""
-        if self._run.followed_by >= 0:
+        if self.run.followed_by >= 0:
             return ABSENT  # handed over; the answer is that of the last agent
-        reported = decoded(self._report.reading.output)
+        reported = decoded(self.reading.output)
         if reported.state is not ValueState.ABSENT:
             return _value_only(reported)
-        for reading in self._trace.readings_at(self._turns[-1:]):
+        for reading in self.trace.readings_at(self._turns[-1:]):
             answered = after_results(reading.conversation.output)
             if not any(message.requests for message in answered):
                 reported = last_content(answered, "assistant")
-        return _given_to_answer_tool(self._executed) if reported.state is ValueState.ABSENT else reported
+        return _given_to_answer_tool(self.executed) if reported.state is ValueState.ABSENT else reported
 
     def _chat(self) -> Sequence[ChatMessage]:
         """The conversation: the invocation's own, else that of the last model turn with its history."""
-        trace, layers = self._trace, self._run.layers
-        if layers and layers[0] in self._run.models:
+        trace, layers = self.trace, self.run.layers
+        if layers and layers[0] in self.run.models:
             return [*self._messages_by_turn()]
         for reading in trace.readings_at(layers):
             if reading.conversation.input and reading.conversation.output:
@@ -264,20 +259,16 @@ class _Content:
 
     def _messages_by_turn(self) -> Iterator[ChatMessage]:
         """What each turn adds, where every turn is an invocation that brings only what is new."""
-        for reading in self._trace.readings_at(self._turns):
+        for reading in self.trace.readings_at(self._turns):
             yield from reading.conversation.input
             yield from reading.conversation.output
 
 
 def rebuilt_run(
-    report: RunReport,
-    calls: Sequence[ToolCall],
-    reported: Mapping[int, RunReport],
-    session: str,
-    ending: Ending,
+    report: RunReport, reports: Mapping[RunScope, RunReport], session: str, ending: Ending
 ) -> AgentRun:
-    """The run, with its calls in order of execution; `told` has all runs by identity."""
-    run, tree, reading = report.run, report.trace.tree, report.reading
+    """The run, with its calls in order of execution; `reports` has all runs of the trace."""
+    run, tree, reading, calls = report.run, report.trace.tree, report.reading, report.executed
     is_nothing = run.kind is CarrierKind.NOTHING
     has_all_spans = (
         run.is_whole
@@ -304,7 +295,7 @@ def rebuilt_run(
             version=reading.version or envelope.resource_attributes.text("service.version"),
         ),
         tool_calls=calls,
-        parent_agent=None if run.parent is None else reported[id(run.parent)].agent_name,
+        parent_agent=None if run.parent is None else reports[run.parent].agent_name,
         session=session or None,
         finish_reason=ending.reason,
         complete=has_all_spans and not hides_calls,
@@ -315,7 +306,7 @@ def rebuilt_run(
         resource=_resource(envelope.resource),
         dialect=_dialect(run, report.trace),
         carrier_span_id=carrier_id,
-        content=_Content(report, calls, ending),
+        content=report,
     )
 
 
@@ -371,5 +362,5 @@ def release_spans(runs: Iterable[AgentRun]) -> None:
     interrupt.
     """
     for run in runs:
-        if isinstance(run.content, _Content):
+        if isinstance(run.content, RunReport):
             run.content.release_spans()

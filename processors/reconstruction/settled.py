@@ -26,12 +26,10 @@ def settled_scopes(spans: Sequence[RawSpan], reader: SpanReader) -> Scopes | Non
     if not trace.has(SpanRole.MODEL):
         return None
     scopes = find_scopes(trace)
-    runs = scopes.runs
-    parents = {id(run.parent) for run in runs}
+    runs = scopes.known.runs
+    parents = {run.parent for run in runs}
     for run in runs:
-        is_frame = (
-            run.kind is CarrierKind.WORKFLOW and not run.models and not run.tools and id(run) in parents
-        )
+        is_frame = run.kind is CarrierKind.WORKFLOW and not run.models and not run.tools and run in parents
         if not is_frame and not (run.kind in _INVOCATIONS and scopes.calls(run).all_arrived()):
             return None
     return scopes if runs else None

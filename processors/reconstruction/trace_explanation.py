@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from processors.reconstruction.calls import is_servers_view, merge_calls
-from processors.reconstruction.passes import Scopes, find_scopes, read_trace
+from processors.reconstruction.calls import TraceRuns, is_servers_view, merge_calls
+from processors.reconstruction.passes import find_scopes, read_trace
 from processors.reconstruction.reading import SpanReader
 from processors.shapes import CarrierKind, RunScope, SpanReading, SpanRole, Trace
 from processors.spans import RawSpan, SpanTree
@@ -39,7 +39,7 @@ def explain_trace(
     """
     trace = read_trace(spans, reader)
     tree, readings = trace.tree, trace.readings
-    meanings = _meanings(trace, find_scopes(trace, lost_means_filtered=lost_means_filtered))
+    meanings = _meanings(find_scopes(trace, lost_means_filtered=lost_means_filtered).known)
     reported: list[SpanExplanation] = []
     for position, depth in _depth_first(tree):
         reading = readings[position]
@@ -58,11 +58,11 @@ def explain_trace(
     return reported
 
 
-def _meanings(trace: Trace, scopes: Scopes) -> dict[int, str]:
+def _meanings(known: TraceRuns) -> dict[int, str]:
     """What became of the spans that something became of."""
-    tree = trace.tree
+    trace, tree = known.trace, known.trace.tree
     meanings: dict[int, str] = {}
-    for scope in scopes.runs:
+    for scope in known.runs:
         if scope.kind in (CarrierKind.LOCAL_ROOT, CarrierKind.NOTHING) and not _has_calls(scope, trace):
             continue
         service = tree.views[scope.carrier].envelope.service_name
@@ -78,7 +78,7 @@ def _meanings(trace: Trace, scopes: Scopes) -> dict[int, str]:
             meanings[scope.carrier] = f"local root that stands for the run of {name}"
         for position in scope.models:
             meanings[position] = f"model turn of {name}"
-        for call in merge_calls(scope.tools, scopes.call_above, trace):
+        for call in merge_calls(scope.tools, known.call_above, trace):
             first = call.spans[0]
             carrier = f", and {meanings[first]}" if first == scope.carrier and first in meanings else ""
             meanings[first] = f"call of {call.name} by {name}{carrier}"

@@ -15,7 +15,7 @@ from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
-from processors.reconstruction.passes import Scopes
+from processors.reconstruction import Scopes
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 

@@ -10,7 +10,7 @@ from collector.buffer.trace_buffer import JUDGED_A_SECOND, JUDGED_SPANS, TIMES_J
 from collector.grading import evidence_reader
 from collector.trace import FinishedTrace, SpanBatch
 from processors.model.finish_reason import FinishReason
-from processors.reconstruction.passes import Scopes
+from processors.reconstruction import Scopes
 from processors.spans.span import RawSpan
 from tests.processors.reconstruction.test_settled import AGENT, ANSWERING, PAY, REQUESTING
 from tests.support.agent_spans import REMOTE_PARENT, TRACE_ID, envelope, span, tool
