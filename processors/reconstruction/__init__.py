@@ -7,12 +7,6 @@ from processors.reconstruction.settled import settled_scopes
 from processors.reconstruction.trace_explanation import SpanExplanation, explain_trace
 
 __all__ = [
-    "Scopes",
-    "SpanExplanation",
-    "explain_trace",
-    "reconstruct",
-    "release_spans",
-    "reported_agents",
-    "settled_scopes",
-    "span_reader",
+    "Scopes", "SpanExplanation", "explain_trace", "reconstruct", "release_spans", "reported_agents",
+    "settled_scopes", "span_reader",
 ]  # fmt: skip
