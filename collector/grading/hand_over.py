@@ -31,7 +31,6 @@ from processors.model import (
     IncompleteReason,
     JsonValue,
     LateObject,
-    LateSequence,
     NotEvaluated,
     Score,
     TokenUsage,
@@ -260,8 +259,7 @@ def _run_of_form(trace: FinishedTrace, written: _Run, read_run: Callable[[bytes]
                 read.append(read_run(line))
             return getattr(read[0], name)
 
-        content: Any = LateObject(attribute)
-        run.__dict__.update(content=content, tool_calls=LateSequence(lambda: content.tool_calls))
+        run.__dict__["content"] = LateObject(attribute)
     return GradedRun(
         run=run,
         results=written.results,

@@ -27,7 +27,6 @@ from processors.model import (
     JsonValue,
     LateMapping,
     LateObject,
-    LateSequence,
     Message,
     ToolCall,
     ToolError,
@@ -85,7 +84,6 @@ class ContentRules:
         secrets = _Secrets(run, self._patterns)
         shown = run.with_content(
             self._content(run),
-            tool_calls=LateSequence(lambda: list(map(self.call, run.tool_calls))),
             session=self.named(run.session),
             resource=run.resource if not self._patterns else self._redacted_members(run.resource),
         )
@@ -179,6 +177,8 @@ class ContentRules:
                     return self.members(run.span_attributes)
                 case "available_tools":
                     return run.available_tools and dict(starmap(self._tool, run.available_tools.items()))
+                case "tool_calls":
+                    return list(map(self.call, run.tool_calls))
                 case "requested_calls":
                     return [(before, self.call(call)) for before, call in run.requested_calls]
                 case "model_calls":

@@ -42,7 +42,7 @@ from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.forms import decode_value, encode_value, plain_value
 from processors.model.graded_run import GradedRun
 from processors.model.json_values import JsonObject, JsonValue, decode_json, encode_json
-from processors.model.late_values import LateMapping, LateObject, LateSequence, late
+from processors.model.late_values import LateMapping, LateObject, late
 from processors.model.limits import (
     MAX_ASSIGNMENT_ATTEMPTS,
     MAX_COMPARED_LINES,
@@ -109,7 +109,7 @@ __all__ = [
     "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "Conversation", "ConversationView",
     "Decision", "DecodedValue", "EvaluationError", "EvaluationResult", "Evaluator", "EvaluatorExample",
     "FinishReason", "GradedRun", "IncompleteReason", "JsonObject", "JsonValue", "LateMapping", "LateObject",
-    "LateSequence", "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason", "Outcome",
+    "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason", "Outcome",
     "PriceTable", "RunFacts", "RunReference", "Scope", "Score", "Severity", "SkipReason", "Stage",
     "TokenUsage", "ToolCall", "ToolError", "ToolKeys", "ValueState", "canonical_tool_name",
     "canonical_tool_names", "contains_mask", "contains_text", "decode_arguments", "decode_json",

@@ -207,7 +207,7 @@ class AgentRun:
     trace_id: bytes
     span_id: bytes | None
     agent: AgentIdentity
-    tool_calls: Sequence[ToolCall] = ()
+    tool_calls: Sequence[ToolCall] = _of_content(())
     parent_agent: str | None = None
     session: str | None = None
     input: JsonValue = _of_content(None)
@@ -311,19 +311,13 @@ class AgentRun:
         return end
 
     def with_content(
-        self,
-        content: object,
-        *,
-        tool_calls: Sequence[ToolCall],
-        session: str | None,
-        resource: Mapping[str, JsonValue],
+        self, content: object, *, session: str | None, resource: Mapping[str, JsonValue]
     ) -> "AgentRun":
         """The same run with these values, without its conversation, and the rest read from `content`."""
         other = copy(self)
         for name in ("calls", "call_counts", "last_end_unix_nano", *_READ_LATE):
             other.__dict__.pop(name, None)
-        other.__dict__.update(content=content, tool_calls=tool_calls, session=session, resource=resource)
-        other.__dict__["conversation"] = None
+        other.__dict__.update(content=content, session=session, resource=resource, conversation=None)
         return other
 
     def with_calls(

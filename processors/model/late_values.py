@@ -3,7 +3,7 @@
 Nothing else defers. What is read late must depend on nothing that changes.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -65,24 +65,3 @@ class LateMapping(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return repr(self._mapping)
-
-
-class LateSequence(Sequence[T], Generic[T]):
-    """The sequence that `read` returns."""
-
-    def __init__(self, read: Callable[[], Sequence[T]]) -> None:
-        self._read = read
-
-    @late
-    def _sequence(self) -> Sequence[T]:
-        return self._read()
-
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> Sequence[T]: ...
-    def __getitem__(self, place: int | slice) -> T | Sequence[T]:
-        return self._sequence[place]
-
-    def __len__(self) -> int:
-        return len(self._sequence)
