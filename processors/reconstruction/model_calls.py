@@ -6,13 +6,13 @@ what the turn's own span leaves out, and nothing is added up twice.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from processors.model import ModelCall, TokenUsage, late, seconds_between, sum_of_usage
 from processors.reconstruction.second_reports import at_one_time, second_requests
 from processors.shapes import RunScope, SpanRole, Trace, UsageReading, merged_usage
-from processors.spans import STATUS_ERROR
+from processors.spans import STATUS_ERROR, SpanTree
 
 _LOOK_BACK = 64
 """Turns around a span in time that are tried for it: keeps hostile traces linear."""
@@ -30,16 +30,16 @@ class _Home(NamedTuple):
 
 
 class _Reports(NamedTuple):
-    """What model spans tell beside those of the turns themselves."""
+    """What model spans report that are no turns themselves."""
 
-    requests_of_tools: dict[int, list[int]]
-    """For the identity of a run: the model spans that are requests of its tools and judges."""
+    requests_of_tools: dict[RunScope, list[int]]
+    """For a run: the model spans that are requests of its tools and judges."""
     repeated: dict[int, list[int]]
     """For a request: the model spans that tell of it once more, in order of start."""
 
 
 class TraceModels:
-    """Finds the requests of all runs of one trace, when somebody asks for those of one."""
+    """The requests of all runs of one trace, looked for when those of one run are needed."""
 
     def __init__(self, trace: Trace, runs: Sequence[RunScope]) -> None:
         self._trace = trace
@@ -128,7 +128,7 @@ class TraceModels:
         return [reading.usage for reading in self._trace.readings_at(run.layers)]
 
     def _requests(self, run: RunScope) -> Sequence[int]:
-        of_tools = self._reports.requests_of_tools.get(id(run))
+        of_tools = self._reports.requests_of_tools.get(run)
         return run.models if of_tools is None else (*run.models, *of_tools)
 
     def _repeated_tokens(self, request: int) -> TokenUsage | None:
@@ -148,26 +148,21 @@ class TraceModels:
 
     @late
     def _reports(self) -> _Reports:
-        result = _Reports({}, {})
-        turns = sum([len(run.models) for run in self._runs])
-        models = [
-            reading for reading in self._trace.readings if reading is not None and reading.role is _MODEL
-        ]
-        if len(models) > turns:
-            self._find(result)
-        return result
-
-    def _find(self, result: _Reports) -> None:
-        """Say of every model span that is no turn what it tells of."""
-        trace = self._trace
-        tree, readings = trace.tree, trace.readings
+        """What every model span that is no turn reports."""
+        trace, tree, readings = self._trace, self._trace.tree, self._trace.readings
+        of_tools: dict[RunScope, list[int]] = {}
+        repeated: dict[int, list[int]] = {}
+        all_turns = sorted([turn for run in self._runs for turn in run.models])  # in order of start
+        models = [reading for reading in readings if reading is not None and reading.role is _MODEL]
+        if len(models) <= len(all_turns):
+            return _Reports(of_tools, repeated)
         own: dict[int, _Home] = {}
         for run in self._runs:
             own.update((call, _Home(run, call=call)) for call in run.tools)
         for run in self._runs:  # a call may stand for the agent that it ran
             own.update(dict.fromkeys(run.layers, _Home(run)))
             own.update((turn, _Home(run, request=turn)) for turn in run.models)
-        turns = _Turns(trace, (turn for run in self._runs for turn in run.models))
+        starts = [tree.starts[turn] for turn in all_turns]
         homes: list[_Home | None] = [None] * len(readings)
         last_of_call: dict[int, int] = {}
         for position in tree.top_down:
@@ -183,51 +178,44 @@ class TraceModels:
                 request = -1 if home is None else home.request
                 if request < 0 and home is not None and home.call >= 0:
                     last = last_of_call.get(home.call, -1)
-                    if turns.report_one_request(last, position):
+                    if _report_one_request(last, position, tree):
                         request = last
                     else:
                         last_of_call[home.call] = position
-                        result.requests_of_tools.setdefault(id(home.run), []).append(position)
+                        of_tools.setdefault(home.run, []).append(position)
                         homes[position] = _Home(home.run, position, home.call)
                         continue
                 if request < 0:
-                    request = turns.beside(position)
+                    request = _turn_beside(position, all_turns, starts, tree)
                 if request >= 0:
-                    result.repeated.setdefault(request, []).append(position)
-        for run_id, requests in result.requests_of_tools.items():
+                    repeated.setdefault(request, []).append(position)
+        for run, requests in of_tools.items():
             again = second_requests(sorted(requests), trace)
             for position, request in again.items():
-                result.repeated.setdefault(request, []).append(position)
-            result.requests_of_tools[run_id] = [request for request in requests if request not in again]
-        for repeated in result.repeated.values():
-            repeated.sort()
+                repeated.setdefault(request, []).append(position)
+            of_tools[run] = [request for request in requests if request not in again]
+        for reports in repeated.values():
+            reports.sort()
+        return _Reports(of_tools, repeated)
 
 
-class _Turns:
-    """The turns of all runs, searched by time."""
+def _turn_beside(position: int, turns: Sequence[int], starts: Sequence[int], tree: SpanTree) -> int:
+    """The turn within whose time a span lies, else the first within the span's or almost in it, or -1."""
+    start, end = tree.starts[position], tree.ends[position]
+    place = bisect_right(starts, start)
+    for turn in reversed(turns[max(place - _LOOK_BACK, 0) : place]):
+        if tree.ends[turn] >= end:
+            return turn
+    place = bisect_left(starts, start)
+    after = turns[place : place + 1]
+    if after and tree.ends[after[0]] <= end:
+        return after[0]
+    near = (*reversed(turns[max(place - _LOOK_BACK, 0) : place]), *after)
+    return next((turn for turn in near if at_one_time(turn, position, tree)), -1)
 
-    def __init__(self, trace: Trace, turns: Iterable[int]) -> None:
-        self._tree = trace.tree
-        self._turns = sorted(turns)  # positions are in order of start
-        self._starts = [trace.tree.starts[turn] for turn in self._turns]
 
-    def beside(self, position: int) -> int:
-        """The turn within whose time a span lies, else the first within the span's or almost in it, or -1."""
-        start, end = self._tree.starts[position], self._tree.ends[position]
-        place = bisect_right(self._starts, start)
-        for turn in reversed(self._turns[max(place - _LOOK_BACK, 0) : place]):
-            if self._tree.ends[turn] >= end:
-                return turn
-        place = bisect_left(self._starts, start)
-        after = self._turns[place : place + 1]
-        if after and self._tree.ends[after[0]] <= end:
-            return after[0]
-        near = (*reversed(self._turns[max(place - _LOOK_BACK, 0) : place]), *after)
-        return next((turn for turn in near if at_one_time(turn, position, self._tree)), -1)
-
-    def report_one_request(self, around: int, position: int) -> bool:
-        """Whether a span lies within the time of one before it that another instrumentation made."""
-        if around < 0 or self._tree.ends[around] < self._tree.ends[position]:
-            return False
-        views = self._tree.views
-        return views[around].envelope.scope_name != views[position].envelope.scope_name
+def _report_one_request(around: int, position: int, tree: SpanTree) -> bool:
+    """Whether a span lies within the time of one before it that another instrumentation made."""
+    if around < 0 or tree.ends[around] < tree.ends[position]:
+        return False
+    return tree.views[around].envelope.scope_name != tree.views[position].envelope.scope_name

@@ -5,12 +5,12 @@ stands for it; calls without any of these form a run of their own. A span whose 
 the run that encloses it in time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from processors.model import CallCategory
+from processors.model import CallCategory, late
 from processors.reconstruction.calls import is_servers_view, service_of_caller
 from processors.shapes import (
     CarrierKind,
@@ -195,36 +195,33 @@ def give_out(trace: Trace, descent: Descent, *, lost_means_filtered: bool) -> No
     """
     tree, places = trace.tree, descent.places
     agents = descent.runs
-    lost = _Containers(trace, descent)
+    containers = _Containers(trace, descent)
     is_any_lost = True in tree.misses_parent
     if lost_means_filtered and is_any_lost:
-        lost.enclosing = _enclosing(trace, descent, agents)
+        containers.enclosing = _enclosing(trace, descent, agents)
     for run in agents:
-        if run.parent is None and lost.enclosing:
-            run.parent = lost.enclosing.get(places[run.carrier].top)
+        if run.parent is None and containers.enclosing:
+            run.parent = containers.enclosing.get(places[run.carrier].top)
     for position in descent.calls:
-        home = places[position].run
-        if home is None or home.is_wrapper:
-            home = _home(places[position]) or lost.container(position)
+        home = _home(places[position]) or containers.container(position)
         if home is not None:
             home.tools.append(position)
             if is_any_lost and tree.misses_parent[places[position].top]:
                 home.has_lost_parents = True
     for position in descent.turns:
-        home = places[position].run
-        if home is None or home.is_wrapper:
-            home = _home(places[position]) or lost.container(position)
+        home = _home(places[position]) or containers.container(position)
         if home is not None:
             home.models.append(position)
     for run in agents:
         if run.parent is None and run.requested_by >= 0:
-            around = lost.container(run.requested_by)  # none if only calls are around it
+            around = containers.container(run.requested_by)  # none if only calls are around it
             run.parent = None if around is None or around.kind is CarrierKind.NOTHING else around
     if trace.has(_WORKFLOW):
         for position, reading in enumerate(trace.readings):
-            if reading is not None and reading.role is _WORKFLOW and lost.stands_alone(position):
-                lost.run_of_workflow(position)
-    descent.runs = [*agents, *lost.runs.values()]
+            if reading is not None and reading.role is _WORKFLOW and containers.stands_alone(position):
+                # The run that it stands for, by whatever agent its calls name it.
+                containers.first(CarrierKind.WORKFLOW, position)
+    descent.runs = [*agents, *containers.runs.values()]
     for run in descent.runs:
         if run.kind is not CarrierKind.NOTHING and tree.misses_parent[places[run.carrier].top]:
             run.has_lost_parents = True
@@ -269,11 +266,7 @@ class _Containers:
 
     def __init__(self, trace: Trace, descent: Descent) -> None:
         self._trace = trace
-        self._places = descent.places
-        self._call_above = descent.call_above
-        self._turns = descent.turns
-        self._with_agents = descent.workflows_with_agents
-        self._tops_of_turns: set[int] | None = None
+        self._descent = descent
         self._lost_parents: dict[bytes, int] = {}
         self._first: dict[tuple[CarrierKind, int], RunScope] = {}
         self.runs: dict[tuple[CarrierKind, int, str], RunScope] = {}
@@ -283,7 +276,7 @@ class _Containers:
     def container(self, position: int) -> RunScope | None:
         """The run of a call or a turn that has no agent above it."""
         tree, readings = self._trace.tree, self._trace.readings
-        place = self._places[position]
+        place = self._descent.places[position]
         top = place.top
         if tree.misses_parent[top]:
             enclosing = self.enclosing.get(top)
@@ -298,75 +291,69 @@ class _Containers:
         elif is_call and self._is_served(position):
             return None  # its caller is not here
         elif top_reading is not None and _is_part_of_run(top_reading):
-            # What names one lost parent surely is of one run; more than that nobody can tell.
+            # What names one lost parent surely is of one run; more than that no one can know.
             parent = tree.parent_ids[top] if tree.misses_parent[top] else b""
-            kind, carrier = (
-                CarrierKind.NOTHING,
-                self._lost_parents.setdefault(parent, -1 - len(self._lost_parents)),
-            )
-        name = ""
-        if is_call and reading is not None and not is_placeholder_agent(reading.tool.agent_name):
-            around = readings[carrier] if kind is CarrierKind.WORKFLOW else None
-            if around is None or not around.agent.name:  # else the workflow's, whoever called
-                name = reading.tool.agent_name
-        if not is_call:
-            there = self._first.get((kind, carrier))
-            if there is not None:
-                return there
+            kind = CarrierKind.NOTHING
+            carrier = self._lost_parents.setdefault(parent, -1 - len(self._lost_parents))
+        name = self._trace.tool(position).agent_name if is_call else ""
+        if is_placeholder_agent(name) or (
+            kind is CarrierKind.WORKFLOW and self._trace.agent(carrier).name  # whoever calls in it
+        ):
+            name = ""
+        if not is_call and (kind, carrier) in self._first:
+            return self._first[kind, carrier]
         if kind is CarrierKind.NOTHING and not name:
-            name = service_of_caller(position, self._call_above, tree)
-        return self.container_at(kind, carrier, name, position)
+            name = service_of_caller(position, self._descent.call_above, tree)
+        return self._named(kind, carrier, name, position)
 
     def _is_served(self, position: int) -> bool:
         """Whether a call is, or lies in, a tool server's own view of a call, and no model answers beside it.
 
         A gateway's call passes on one that a server got: that links to its caller, or got the request itself.
         """
-        tree = self._trace.tree
-        while (above := self._call_above.get(position, -1)) >= 0:
+        tree, places = self._trace.tree, self._descent.places
+        while (above := self._descent.call_above.get(position, -1)) >= 0:
             position = above
-        top = self._places[position].top
-        if not is_servers_view(position, tree) and not (
-            tree.views[top].kind == KIND_SERVER and self._is_passed_on(position, top)
-        ):
-            return False
-        if self._tops_of_turns is None:
-            self._tops_of_turns = {self._places[turn].top for turn in self._turns}
+        top = places[position].top
+        if not is_servers_view(position, tree):
+            is_gateway = (
+                tree.views[top].kind == KIND_SERVER
+                and self._trace.tool(position).category is CallCategory.MCP
+                and (tree.views[position].has_links or _SERVED_OVER_MCP in tree.views[top].name)
+            )
+            if not is_gateway:
+                return False
         return top not in self._tops_of_turns
 
-    def _is_passed_on(self, position: int, top: int) -> bool:
-        reading, views = self._trace.readings[position], self._trace.tree.views
-        if reading is None or reading.tool.category is not CallCategory.MCP:
-            return False
-        return views[position].has_links or _SERVED_OVER_MCP in views[top].name
+    @late
+    def _tops_of_turns(self) -> Set[int]:
+        return {self._descent.places[turn].top for turn in self._descent.turns}
 
-    def container_at(self, kind: CarrierKind, carrier: int, name: str, first: int = -1) -> RunScope:
-        """The run of the agent `name` for which the span at `carrier` stands; `first` if nothing does."""
+    def first(self, kind: CarrierKind, carrier: int) -> RunScope:
+        """The run for which the span at `carrier` stands; the first of several."""
+        return self._first.get((kind, carrier)) or self._named(kind, carrier, "", carrier)
+
+    def _named(self, kind: CarrierKind, carrier: int, name: str, position: int) -> RunScope:
+        """The run of the agent `name` for which the span at `carrier` stands; `position` if nothing does."""
         run = self.runs.get((kind, carrier, name))
         if run is None:
             if kind is CarrierKind.NOTHING:
-                run = RunScope(kind, first, [], agent_name=name, is_whole=False)
+                run = RunScope(kind, position, [], agent_name=name, is_whole=False)
             else:
-                is_whole = not self._trace.tree.misses_parent[self._places[carrier].top]
+                is_whole = not self._trace.tree.misses_parent[self._descent.places[carrier].top]
                 run = RunScope(kind, carrier, [carrier], agent_name=name)
                 run.is_whole = is_whole or kind is CarrierKind.WORKFLOW
             self.runs[kind, carrier, name] = run
             self._first.setdefault((kind, carrier), run)
         return run
 
-    def run_of_workflow(self, position: int) -> RunScope:
-        """The run that a workflow stands for, by whatever agent its calls name it."""
-        there = self._first.get((CarrierKind.WORKFLOW, position))
-        return there or self.container_at(CarrierKind.WORKFLOW, position, "")
-
     def stands_alone(self, position: int) -> bool:
         """Whether a workflow is the outermost one and holds no agent."""
-        place = self._places[position]
-        return place.workflow == position and _home(place) is None and position not in self._with_agents
+        place = self._descent.places[position]
+        has_agents = position in self._descent.workflows_with_agents
+        return place.workflow == position and _home(place) is None and not has_agents
 
 
 def _is_part_of_run(reading: SpanReading) -> bool:
     """Whether a span is a call or a turn, so that what called for it is missing if it has no parent."""
-    if reading.role is _TOOL:
-        return not reading.tool.is_synthetic
-    return reading.role is _MODEL
+    return reading.role is _MODEL or (reading.role is _TOOL and not reading.tool.is_synthetic)
