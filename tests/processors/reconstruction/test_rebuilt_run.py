@@ -20,6 +20,7 @@ class _Content:
         self.read.append(what)
         return value
 
+    tool_calls = property(lambda self: self._note("tool_calls", []))
     input = property(lambda self: self._note("input", {"city": "Oslo"}))
     input_state = property(lambda self: ValueState.PRESENT)
     output = property(lambda self: self._note("output", "Rain."))
