@@ -314,11 +314,10 @@ class AgentRun:
         self, content: object, *, session: str | None, resource: Mapping[str, JsonValue]
     ) -> "AgentRun":
         """The same run with these values, without its conversation, and the rest read from `content`."""
-        other = copy(self)
-        for name in ("calls", "call_counts", "last_end_unix_nano", *_READ_LATE):
-            other.__dict__.pop(name, None)
-        other.__dict__.update(content=content, session=session, resource=resource, conversation=None)
-        return other
+        late_values = ("calls", "call_counts", "last_end_unix_nano", *_READ_LATE)
+        return self._with(
+            *late_values, content=content, session=session, resource=resource, conversation=None
+        )
 
     def with_calls(
         self,
@@ -329,20 +328,24 @@ class AgentRun:
         incomplete_reason: IncompleteReason,
     ) -> "AgentRun":
         """The same run with these calls."""
-        other = copy(self)
-        other.__dict__.pop("calls", None)
-        other.__dict__.update(
+        return self._with(
+            "calls",
             tool_calls=tool_calls,
             requested_calls=requested_calls,
             complete=complete,
             incomplete_reason=incomplete_reason,
         )
-        return other
 
     def in_conversation(self, conversation: Conversation) -> "AgentRun":
         """The same run with what is known of its conversation."""
+        return self._with(conversation=conversation)
+
+    def _with(self, *unknown: str, **values: object) -> "AgentRun":
+        """A copy with these values, and without those that `unknown` names."""
         other = copy(self)
-        other.__dict__["conversation"] = conversation
+        for name in unknown:
+            other.__dict__.pop(name, None)
+        other.__dict__.update(values)
         return other
 
     def answers_are_known(self) -> bool:

@@ -124,7 +124,7 @@ class SpanReader:
 
     def _learn(self, span: Span, present: frozenset[str]) -> Shape | None:
         """Ask the dialects, and remember what they say by what they looked at."""
-        noted = _Noted(self._keys, present)
+        noted = _WatchedValues(span.by_key, self._keys, present)
         shape = self._query(_WatchedSpan(span, noted), present)
         if noted.new_keys or self._nodes >= _MAX_NODES:
             self._keys |= noted.new_keys  # by these, too, spans are told apart from now on
@@ -136,7 +136,9 @@ class SpanReader:
             self._remember((span.envelope.scope_name, present), noted, shape)
         return shape
 
-    def _remember(self, root: tuple[str, frozenset[str]], noted: "_Noted", shape: Shape | None) -> None:
+    def _remember(
+        self, root: tuple[str, frozenset[str]], noted: "_WatchedValues", shape: Shape | None
+    ) -> None:
         leaf = _UNLIKE if noted.looked_elsewhere else shape
         self._nodes += 1 + len(noted.answers)
         if not noted.answers:
@@ -186,73 +188,18 @@ def _is_long(answer: _Answer) -> bool:
     return isinstance(answer, (bytes, str)) and len(answer) > _MAX_ANSWER
 
 
-class _Noted:
-    """What was looked at in a span, in order, and what was seen."""
+class _WatchedValues(Mapping[str, bytes]):
+    """The encoded attributes of a span; notes what is looked at in it, in order, and what was seen."""
 
-    def __init__(self, known: frozenset[str], present: frozenset[str]) -> None:
+    def __init__(self, encoded: Mapping[str, bytes], known: frozenset[str], present: frozenset[str]) -> None:
         """`known` are the keys that spans are told apart by, `present` those of them that are there."""
+        self._encoded = encoded
         self._known = known
         self._present = present
         self.answers: dict[str, _Answer] = {}
         self.new_keys: frozenset[str] = frozenset()
         self.looked_elsewhere = False
         """Whether what was seen may be different in the next span that gives the same answers."""
-
-    def key(self, key: str) -> None:
-        """Note that it was asked whether an attribute is there."""
-        if key not in self._known:
-            self.new_keys |= {key}
-
-    def value(self, key: str, encoded: bytes | None) -> None:
-        """Note that the value of an attribute was asked for."""
-        self.key(key)
-        if key in self._present:
-            self.answers[key] = encoded
-
-
-class _WatchedSpan(Span):
-    """A span that notes what is looked at in it."""
-
-    __slots__ = ("_noted", "_span")
-
-    def __init__(self, span: Span, noted: _Noted) -> None:
-        super().__init__(span.raw, _WatchedEnvelope(span.envelope, noted))
-        self.by_key = _WatchedValues(span.by_key, noted)
-        self._span = span
-        self._noted = noted
-
-    def __getattribute__(self, name: str) -> object:
-        """Note what is none of the things that spans are told apart by."""
-        if name == "name":
-            span: Span = super().__getattribute__("_span")
-            super().__getattribute__("_noted").answers[_NAME] = span.name
-        elif name not in ("attributes", "_attributes", "by_key", "envelope", "message", "__class__"):
-            super().__getattribute__("_noted").looked_elsewhere = True
-        return super().__getattribute__(name)
-
-
-class _WatchedEnvelope(Envelope):
-    """An envelope that notes what is looked at in it."""
-
-    __slots__ = ("_noted",)
-
-    def __init__(self, envelope: Envelope, noted: _Noted) -> None:
-        super().__init__(envelope.resource, envelope.scope)
-        self._noted = noted
-
-    @property
-    def resource_attributes(self) -> Attributes:
-        """See `Envelope`."""
-        self._noted.looked_elsewhere = True
-        return super().resource_attributes
-
-
-class _WatchedValues(Mapping[str, bytes]):
-    """Encoded attributes that note what is looked at."""
-
-    def __init__(self, encoded: Mapping[str, bytes], noted: _Noted) -> None:
-        self._encoded = encoded
-        self._noted = noted
 
     def __getitem__(self, key: str) -> bytes:
         match = self.get(key)
@@ -262,18 +209,56 @@ class _WatchedValues(Mapping[str, bytes]):
 
     def get(self, key: str, default: bytes | None = None) -> bytes | None:  # type: ignore[override]
         """The value of `key`, or `default`."""
-        match = self._encoded.get(key)
-        self._noted.value(key, match)
+        match = self._encoded[key] if key in self else None
+        if key in self._present:
+            self.answers[key] = match
         return default if match is None else match
 
     def __contains__(self, key: object) -> bool:
-        self._noted.key(str(key))
+        if key not in self._known:
+            self.new_keys |= {str(key)}
         return key in self._encoded
 
     def __iter__(self) -> Iterator[str]:
-        self._noted.looked_elsewhere = True
+        self.looked_elsewhere = True
         return iter(self._encoded)
 
     def __len__(self) -> int:
-        self._noted.answers[_EMPTY] = not self._encoded
+        self.answers[_EMPTY] = not self._encoded
         return len(self._encoded)
+
+
+class _WatchedSpan(Span):
+    """A span that notes in its values what is looked at."""
+
+    __slots__ = ("_span",)
+
+    def __init__(self, span: Span, values: _WatchedValues) -> None:
+        super().__init__(span.raw, _WatchedEnvelope(span.envelope, values))
+        self.by_key = values
+        self._span = span
+
+    def __getattribute__(self, name: str) -> object:
+        """Note what is none of the things that spans are told apart by."""
+        get = super().__getattribute__
+        if name == "name":
+            get("by_key").answers[_NAME] = get("_span").name
+        elif name not in ("attributes", "_attributes", "by_key", "envelope", "message", "__class__"):
+            get("by_key").looked_elsewhere = True
+        return get(name)
+
+
+class _WatchedEnvelope(Envelope):
+    """An envelope that notes what is looked at in it."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, envelope: Envelope, values: _WatchedValues) -> None:
+        super().__init__(envelope.resource, envelope.scope)
+        self._values = values
+
+    @property
+    def resource_attributes(self) -> Attributes:
+        """See `Envelope`."""
+        self._values.looked_elsewhere = True
+        return super().resource_attributes

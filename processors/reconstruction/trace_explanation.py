@@ -108,26 +108,24 @@ def _has_calls(scope: RunScope, trace: Trace) -> bool:
 def _why_left_out(position: int, tree: SpanTree, reading: SpanReading | None) -> str:
     if reading is None:
         return "no dialect recognises it"
-    if reading.role is SpanRole.TOOL:
-        if reading.tool.is_synthetic:
-            return "made up by its instrumentation, which reports the real calls beside it"
-        if reading.tool.is_part:
-            return "reports the outcome of a call that is not above it"
-        if is_servers_view(position, tree):
-            return "a tool server's view of a call whose caller is not in the trace"
-        return "a call that belongs to no run"
-    if reading.role is SpanRole.MODEL:
-        return (
-            "a model call in a tool, a guardrail or evaluator or another model call, "
-            "or with no agent and no call around it"
-        )
-    if reading.role is SpanRole.JUDGE:
-        return "a guardrail or evaluator: what models answer below it is no turn of the agent's"
-    if reading.role is SpanRole.AGENT:
-        return "wraps the agents below it and has no name of its own"
-    if reading.role is SpanRole.WORKFLOW:
-        return "a workflow around or within agents: its agents' runs are what counts"
-    return "known, but neither a call nor a run nor a model turn"
+    if reading.role is not SpanRole.TOOL:
+        return _LEFT_OUT.get(reading.role, "known, but neither a call nor a run nor a model turn")
+    if reading.tool.is_synthetic:
+        return "made up by its instrumentation, which reports the real calls beside it"
+    if reading.tool.is_part:
+        return "reports the outcome of a call that is not above it"
+    if is_servers_view(position, tree):
+        return "a tool server's view of a call whose caller is not in the trace"
+    return "a call that belongs to no run"
+
+
+_LEFT_OUT = {
+    SpanRole.MODEL: "a model call in a tool, a guardrail or evaluator or another model call, "
+    "or with no agent and no call around it",
+    SpanRole.JUDGE: "a guardrail or evaluator: what models answer below it is no turn of the agent's",
+    SpanRole.AGENT: "wraps the agents below it and has no name of its own",
+    SpanRole.WORKFLOW: "a workflow around or within agents: its agents' runs are what counts",
+}
 
 
 def _depth_first(tree: SpanTree) -> list[tuple[int, int]]:
