@@ -30,7 +30,7 @@ def order_calls(
     Args:
         calls: When each call ran.
         turns: When the run's model turns began and ended, in ascending order of their ends.
-        place_of: Tells the place of a call in its model's answer, None where that is not known and
+        place_of: Gives the place of a call in its model's answer, None where that is not known and
             `NOT_REQUESTED` where the answer lacks the call; called only where calls share a turn.
         turns_around: For calls whose span lies under a turn's span, that turn.
     """
@@ -55,7 +55,7 @@ def order_calls(
         ):
             turn = following
             lasting.add(turn)
-        if turn >= 0 and turns[turn][0] > start:  # a model that began later did not ask for it
+        if turn >= 0 and turns[turn][0] > start:  # a model that began later did not request it
             turn_starts = turn_starts or MinimumTree([began for began, _ in turns])
             turn = turn_starts.last(turn, start)
         placed.append((turn, times, position))
@@ -71,10 +71,10 @@ def order_calls(
     for turn, members in by_turn.items():
         if len(members) > 1:
             places = {position: place_of(position) for position in members}
-            # Calls that the turn's model is known not to have asked for are a program's own, and so are those
+            # Calls that the turn's model is known not to have requested are a program's own, and so are those
             # that all stand for one request, which was tried again.
             known_places = set(places.values())
-            # An only turn that lasts until its calls are done, where nothing tells what it asked for, may
+            # An only turn that lasts until its calls are done, where nothing shows what it requested, may
             # as well be one span around all turns.
             is_whole_loop = len(turns) == 1 and turn in lasting and None in known_places
             if turn >= 0 and not is_whole_loop and (len(known_places) > 1 or None in known_places):
@@ -88,7 +88,7 @@ def order_calls(
 
 
 def _by_place(places: dict[int, int | None], members: list[int]) -> list[int]:
-    """The calls of one turn in the order the model asked for them, if it is known of every one."""
+    """The calls of one turn in the order the model requested them, if it is known of every one."""
     known = set(places.values())
     if None in known or NOT_REQUESTED in known or len(known) < len(members):
         return members

@@ -2,7 +2,7 @@
 
 One call is one, however many spans report it: an agent framework, a protocol client and a server may each
 make a span for one execution of a tool, and two instrumentations may watch one process. The outermost span
-is the call; the others fill in what it leaves out, and an error that any of them tells is the call's.
+is the call; the others fill in what it leaves out, and an error that any of them reports is the call's.
 """
 
 import re
@@ -68,17 +68,17 @@ from processors.shapes import (
 from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
-"""States of arguments for which what the model asked for is looked up."""
+"""States of arguments for which the model's request is looked up."""
 _UNSEEN = frozenset({ValueState.ABSENT, ValueState.REDACTED})
-"""States of a result for which what the model was told is looked up."""
+"""States of a result for which what the model received is looked up."""
 _PRESENT, _FUNCTION = ValueState.PRESENT, CallCategory.FUNCTION
 _BEGINS_WITH_CALL = re.compile(
     rb'\[\{"role": ?"assistant", ?"parts": ?\[(?:\{"type": ?"text", ?"content": ?"(?:[^"\\]++|\\.)*+"\}, ?)?'
     rb'\{"type": ?"tool_call", ?"id": ?"[^"\\]*", ?"name": ?"[^"\\]+", ?"arguments": ?[{"]'
 )
-"""How an answer begins that tells a call, as the GenAI conventions write it."""
+"""How an answer begins that shows a call, as the GenAI conventions write it."""
 _REQUEST_WORDS = (b'call"', b'Call"', b"tool", b"function")
-"""Words without which no answer asks for a call, however it is written."""
+"""Words without which no answer requests a call, however it is written."""
 _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 
 
@@ -131,7 +131,7 @@ class TraceRuns:
 
 
 class RunCalls:
-    """Builds the calls of one run. `from_messages` is true where no span told of any of them."""
+    """Builds the calls of one run. `from_messages` is true where no span reports any of them."""
 
     def __init__(self, run: RunScope, known: TraceRuns) -> None:
         self._run = run
@@ -156,7 +156,7 @@ class RunCalls:
     def may_be_hidden(self, needs_turns: bool) -> bool:
         """Whether calls may have been made that nothing shows.
 
-        Where no call has a span, every answer of a model has to show what it asked for: itself, by the reason
+        Where no call has a span, every answer of a model has to show what it requested: itself, by the reason
         for which it ended, or in the next turn's history; the last one by the answer of the run. A run
         without any turn, which `needs_turns` then, has nothing else to show it by.
         """
@@ -299,7 +299,7 @@ class RunCalls:
         return collected
 
     def _group_by_history(self, calls: Sequence[ToolCall], groups: dict[int, int]) -> None:
-        """Group what one message of the run's own history asked for, where no model span tells the turns."""
+        """Group what one message of the run's own history requested, where no model span shows the turns."""
         by_id = {call.call_id: position for position, call in enumerate(calls) if call.call_id}
         if len(by_id) < 2:
             return
@@ -321,7 +321,7 @@ class RunCalls:
         return own
 
     def _requests_calls(self, turn: int) -> bool | None:
-        """Whether a model turn tells by its end that it asked for calls."""
+        """Whether a model turn shows by its end that it requested calls."""
         reading = self._trace.readings[turn]
         if reading is None:
             return None
@@ -384,7 +384,7 @@ class RunCalls:
         return call if shown is None else _held_back(call, shown)
 
     def _requested_arguments(self, merged: "MergedCall", call_id: str) -> tuple[DecodedValue, str]:
-        """The arguments that the node above the call was given, else those a model asked for; and the id."""
+        """The arguments that the node above the call was given, else those a model requested; and the id."""
         parent = self._trace.tree.parents[merged.spans[0]]
         node = self._trace.readings[parent] if parent >= 0 else None
         nth = self._nth[self._trace.tree.span_ids[merged.spans[0]]]
@@ -409,7 +409,7 @@ class RunCalls:
         return NOT_REQUESTED if match is None else match.place
 
     def _may_hold_provider_calls(self) -> bool:
-        """Whether some turn's span holds a word that calls at a provider are told with.
+        """Whether some turn's span contains a word with which calls at a provider are written.
 
         It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
         """
@@ -431,7 +431,7 @@ class RunCalls:
         return last is not None and any(message.requests for message in last.conversation.output)
 
     def _provider_calls(self) -> list[ToolCall]:
-        """Calls at the model's provider, and answered in its own output, of which no span tells."""
+        """Calls at the model's provider, or answered in its own output, that no span reports."""
         ids = {call.reading.call_id for call in self._merged}
         names = {call.name for call in self._merged}
         unseen = {id(requested) for requested in self._without_call if requested.is_answered}
@@ -468,10 +468,7 @@ class RunCalls:
         ]
 
     def _agents_without_call(self) -> list[ToolCall]:
-        """Calls of agents that ran within this run, where no span but the agent's own tells of the call.
-
-        A model asked for each of them by the agent's name.
-        """
+        """Calls of agents within this run that only the agent's own span reports, requested by its name."""
         nested = self._nested_agents()
         if not nested or not self.turns:
             return []
@@ -493,17 +490,17 @@ class RunCalls:
         return calls
 
     def _never_executed(self) -> list[RequestedCall]:
-        """What models asked for, waited for, and no call of the run went to."""
+        """The requests that models waited for and no call of the run answers."""
         return [requested for requested in self._without_call if not requested.is_answered]
 
     @late
     def _without_call(self) -> Sequence[RequestedCall]:
-        """What models asked for and no call went to.
+        """The requests that no call answers.
 
-        These are the requests for tools that were not called at all, and, where all calls of a tool carry ids
-        of requests, those for it whose id none of them has. Calls at the provider, handoffs and final answers
-        are no such requests: mostly no span tells of them; nor is what a call of another run has the id of,
-        because turns may hang at another run than their calls do.
+        Those for tools that were not called at all, and, where all calls of a tool carry ids of requests,
+        those for it whose id none of them has. Calls at the provider, handoffs and final answers do not
+        count, as mostly no span reports them; nor does a request whose id a call of another run has, because
+        turns may hang at another run than their calls do.
         """
         requests = self._requests
         ids_of: dict[str, set[str]] = {}
@@ -536,9 +533,9 @@ class RunCalls:
         return collected
 
     def _may_lack_calls(self) -> bool:
-        """Whether some turn asked for a call that no span has the id and the name of."""
+        """Whether some turn requested a call whose id and name no span has."""
         if not self._merged:
-            return False  # the calls are what models asked for
+            return False  # the calls are what models requested
         if self._requesting_these_alone is not None:
             return False
         known = {(call.reading.call_id, call.name) for call in self._merged}
@@ -553,10 +550,7 @@ class RunCalls:
 
     @late
     def _requesting_these_alone(self) -> bytes | None:
-        """All answers in one, where their bytes tell that they ask for the calls that were made, each once.
-
-        To search it costs less than to search each.
-        """
+        """All answers in one, where their bytes show that they request the calls that ran, each once."""
         answers: list[bytes] = []
         request_count = 0
         for turn, reading in enumerate(self._trace.readings_at(self.turns), 1):
@@ -651,12 +645,12 @@ class RunCalls:
 
     @late
     def _awaited(self) -> Mapping[str, AwaitedCall]:
-        """The calls that the run's own spans say it waits for, by id."""
+        """The calls that the run waits for by its own spans, by id."""
         reported = self._trace.readings_at(self._run.layers)
         return next((reading.agent.awaited for reading in reported if reading.agent.awaited), NOTHING_AWAITED)
 
     def _awaited_calls(self) -> list[ToolCall]:
-        """Calls that the run waits for, and that neither a span nor a model's answer tells."""
+        """Calls that the run waits for, and that neither a span nor a model's answer shows."""
         if not self._awaited:
             return []
         known = {call.reading.call_id for call in self._merged}
@@ -669,9 +663,9 @@ class RunCalls:
         ]
 
     def _interruption(self, call_id: str) -> str:
-        """The word for why a call of the last turn waits: the run, or a node of it, stopped for somebody.
+        """The word for why a call of the last turn waits: the run, or a node of it, stopped for a decision.
 
-        Only steps right below the run are looked at: that is where a framework lets somebody approve.
+        Only steps right below the run are looked at: that is where a framework lets people approve.
         """
         if self._awaited:
             return self._awaited[call_id].source if call_id in self._awaited else ""
@@ -692,7 +686,7 @@ def _held_back(call: ToolCall, shown: CallDecision) -> ToolCall:
 
 
 def _opened(response: CallResponse | None) -> OpenedResult:
-    """The result in a message out of its envelopes, and the failure that they or the message tell."""
+    """The result in a message out of its envelopes, and the failure that they or the message show."""
     opened = OpenedResult(ABSENT)
     if response is not None and response.has_content:
         opened = open_result(decode_result(response.content))
@@ -702,7 +696,7 @@ def _opened(response: CallResponse | None) -> OpenedResult:
 
 
 def _holds(held: bytes, markers: Iterable[bytes]) -> bool:
-    for marker in markers:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+    for marker in markers:  # noqa: SIM110  # for every trace: a generator costs twice as much
         if held.partition(marker)[1]:  # `in` makes and drops an exception, `find` takes its arguments apart
             return True
     return False
@@ -779,7 +773,7 @@ def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trac
 
 
 def _resumed(calls: list[MergedCall]) -> list[MergedCall]:
-    """The calls without those that stopped to wait for somebody and went on in a later span of their id."""
+    """The calls without those that stopped to wait and went on in a later span of their id."""
     waiting: dict[tuple[str, str], MergedCall] = {}
     removed: set[int] = set()
     for call in calls:
@@ -815,7 +809,7 @@ def _is_one_call(outer: MergedCall, inner: MergedCall, trace: Trace) -> bool:
 
 
 class _Outcome(NamedTuple):
-    """How a call went, as one of its spans and those below it tell."""
+    """How a call went by one of its spans and those below it."""
 
     error: ToolError | None
     result: DecodedValue
@@ -838,7 +832,7 @@ def _outcome(
 ) -> _Outcome:
     """How the call went by the span at `position`, with `attempts` below it in order of start.
 
-    The error of the last attempt counts unless the span itself says OK and bears another result: a tool may
+    The error of the last attempt counts unless the span itself is OK and bears another result: a tool may
     do without what it could not reach.
     """
     span, own = trace.tree.views[position], trace.tool(position)
@@ -951,7 +945,7 @@ def _is_side_by_side(first: MergedCall, second: MergedCall, tree: SpanTree) -> b
 
 
 def may_be_one_call(first: MergedCall, second: MergedCall) -> bool:
-    """Whether two reports of calls of one tool tell neither other ids nor other arguments."""
+    """Whether two reports of calls of one tool have neither other ids nor other arguments."""
     ids = first.reading.call_id, second.reading.call_id
     if ids[0] != ids[1] and all(map(is_call_id, ids)):
         return False
@@ -988,7 +982,7 @@ def _read_alike(value: JsonValue) -> JsonValue:
 
 
 def error_of(span: Span, fields: ToolReading) -> ToolError | None:
-    """Why the call or the run failed, as this span tells it.
+    """Why the call or the run failed by this span.
 
     An error type, the status, what the dialect read, or an exception event beside a status that is not OK
     make an error; the texts come from wherever there are any. What stops to wait for an answer has not

@@ -1,4 +1,4 @@
-"""Which conversation a run belongs to: not always its own span says so.
+"""Which conversation a run belongs to: not always its own span names it.
 
 Applications set the id where the request comes in, instrumentations on every span or on model turns alone,
 and the Collector moves it to the resource.

@@ -1,8 +1,8 @@
-"""The requests to models of each run of a trace, each once, however many spans tell of one.
+"""The requests to models of each run of a trace, each once, however many spans report it.
 
-A request is a model turn of the run, or was made by one of the run's tools or judges. Other model spans tell
-of the same requests once more: those below a turn, and those that a rule left out as told twice. They fill in
-what the turn's own span leaves out, and nothing is added up twice.
+A request is a model turn of the run, or came from one of the run's tools or judges. Other model spans report
+the same requests again: those below a turn, and those that a rule left out as repeated. They fill in what the
+turn's own span leaves out, and nothing is added up twice.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,7 @@ _LOOK_BACK = 64
 """Turns around a span in time that are tried for it: keeps hostile traces linear."""
 _MODEL = SpanRole.MODEL
 _CALLERS = frozenset({SpanRole.TOOL, SpanRole.JUDGE})
-"""What may itself ask a model, on behalf of the run."""
+"""What may itself call a model, on behalf of the run."""
 
 
 class _Home(NamedTuple):
@@ -35,7 +35,7 @@ class _Reports(NamedTuple):
     requests_of_tools: dict[RunScope, list[int]]
     """For a run: the model spans that are requests of its tools and judges."""
     repeated: dict[int, list[int]]
-    """For a request: the model spans that tell of it once more, in order of start."""
+    """For a request: the model spans that report it again, in order of start."""
 
 
 class TraceModels:
@@ -46,10 +46,10 @@ class TraceModels:
         self._runs = runs
 
     def usage(self, run: RunScope) -> TokenUsage | None:
-        """The tokens of all requests of `run`; else what its own spans say in total; else None.
+        """The tokens of all requests of `run`; else the total in its own spans; else None.
 
-        A request that failed and tells no tokens used none. A turn's span around several requests may tell
-        the last one's alone: then a larger total goes before it.
+        A request that failed and reports no tokens used none. A turn's span around several requests may
+        report the last one's alone: then a larger total precedes it.
         """
         readings, repeated = self._trace.readings, self._reports.repeated
         reported: list[TokenUsage] = []
@@ -85,7 +85,7 @@ class TraceModels:
         return tuple(call for _, call in self._calls(run))
 
     def time_to_first_output(self, run: RunScope) -> float | None:
-        """The seconds from the start of `run` to the first output of any request, or as its spans tell it."""
+        """The seconds from the start of `run` to the first output of any request, else by its spans."""
         start = self._trace.tree.starts[run.carrier]
         reported = [
             begun - start + call.time_to_first_output_seconds * 1e9
@@ -124,7 +124,7 @@ class TraceModels:
         return requests
 
     def reported_by_layers(self, run: RunScope) -> list[UsageReading]:
-        """What the reports of the invocation itself tell."""
+        """What the spans of the invocation itself report."""
         return [reading.usage for reading in self._trace.readings_at(run.layers)]
 
     def _requests(self, run: RunScope) -> Sequence[int]:
@@ -132,7 +132,7 @@ class TraceModels:
         return run.models if of_tools is None else (*run.models, *of_tools)
 
     def _repeated_tokens(self, request: int) -> TokenUsage | None:
-        """The tokens that the repeated reports of a request tell, outermost ones only."""
+        """The tokens in the repeated reports of a request, outermost ones only."""
         tree, readings = self._trace.tree, self._trace.readings
         reported: list[TokenUsage] = []
         end = 0
@@ -215,7 +215,7 @@ def _turn_beside(position: int, turns: Sequence[int], starts: Sequence[int], tre
 
 
 def _report_one_request(around: int, position: int, tree: SpanTree) -> bool:
-    """Whether a span lies within the time of one before it that another instrumentation made."""
+    """Whether a span lies within the time of one before it of another instrumentation."""
     if around < 0 or tree.ends[around] < tree.ends[position]:
         return False
     return tree.views[around].envelope.scope_name != tree.views[position].envelope.scope_name

@@ -49,7 +49,7 @@ def reconstruct(
     prices: PriceTable | None = None,
     scopes: Scopes | None = None,
 ) -> list[AgentRun]:
-    """The agent runs in the spans of one trace, in order of start; none where no agent or call is told.
+    """The agent runs in the spans of one trace, in order of start; none where no agent or call is reported.
 
     Args:
         spans: All spans of the trace, in any order; repeated ones count once.
@@ -100,7 +100,7 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
         trace: The spans.
         lost_means_filtered: Whether a parent that is not here was left out on its way, so that its child
             belongs to the run around it in time. Otherwise the parent may be a run of its own that has
-            yet to come, and nothing is said of whose the child is.
+            yet to come, and it stays open whose the child is.
     """
     descent = descend(trace)
     for rewrite in rewrites("agents"):
@@ -124,7 +124,7 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
 def span_reader(own: Sequence[Dialect] = (), *, shared: bool = True) -> SpanReader:
     """What reads spans with the dialects `own` first, then with all that are built in.
 
-    One that is `shared` with others, who also ask for the built-in ones alone, is for one thread.
+    One that is `shared` with other callers for the built-in ones alone is for one thread.
     """
     return _built_in_reader() if shared and not own else SpanReader([*own, *discover_dialects()])
 

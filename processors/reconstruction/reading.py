@@ -1,4 +1,4 @@
-"""Which dialects read a span, and what it stands for: asked once for spans that look alike.
+"""Which dialects read a span, and what it stands for: found out once for spans that look alike.
 
 What every dialect's `role` looks at in the first span of a kind is noted; spans that give the same answers
 are of the same shape. So the questions form a tree, which builds itself: first the scope's name and which of
@@ -25,7 +25,7 @@ _MAX_NODES = 4096
 _MAX_KEY_LISTS, _MAX_KEY_LIST = 1024, 2048
 """Lists of keys, and characters of one, whose known keys are remembered; else they are looked for."""
 _MAX_ANSWERS, _MAX_ANSWER = 128, 64
-"""Answers to one question, and bytes or characters of one, that are remembered; else dialects are asked."""
+"""Answers to one question, and bytes or characters of one, that are remembered; else dialects are queried."""
 
 _NAME: Final = "the span's name"
 _EMPTY: Final = "no attributes"
@@ -58,7 +58,7 @@ class SpanReader:
         self._keys = self._dialect_keys.union(
             USAGE_KEYS, CONVERSATION_KEYS, *[dialect.tool_keys for dialect in dialects]
         )
-        """The keys that tell spans apart: those that roles turn out to look at join them."""
+        """The keys by which spans differ: those that roles turn out to look at join them."""
         self._tree: dict[tuple[str, frozenset[str]], _Node] = {}
         """By the scope's name and the known keys that are there."""
         self._seen: dict[str, tuple[int, frozenset[str], _Node]] = {}
@@ -123,11 +123,11 @@ class SpanReader:
         return node
 
     def _learn(self, span: Span, present: frozenset[str]) -> Shape | None:
-        """Ask the dialects, and remember what they say by what they looked at."""
+        """Query the dialects, and remember their answer by what they looked at."""
         noted = _WatchedValues(span.by_key, self._keys, present)
         shape = self._query(_WatchedSpan(span, noted), present)
         if noted.new_keys or self._nodes >= _MAX_NODES:
-            self._keys |= noted.new_keys  # by these, too, spans are told apart from now on
+            self._keys |= noted.new_keys  # by these, too, spans differ from now on
             self._tree.clear()
             self._seen.clear()
             self._candidates.clear()
@@ -155,7 +155,7 @@ class SpanReader:
             question.answers[answer] = leaf
 
     def _query(self, span: Span, present: frozenset[str]) -> Shape | None:
-        if present.isdisjoint(self._dialect_keys):  # what made the span may tell all the same
+        if present.isdisjoint(self._dialect_keys):  # the span's scope may show it all the same
             of_scope = self._of_scope.get(span.envelope.scope_name)
             candidates: Sequence[Dialect] = () if of_scope is None else (of_scope,)
         else:
@@ -192,7 +192,7 @@ class _WatchedValues(Mapping[str, bytes]):
     """The encoded attributes of a span; notes what is looked at in it, in order, and what was seen."""
 
     def __init__(self, encoded: Mapping[str, bytes], known: frozenset[str], present: frozenset[str]) -> None:
-        """`known` are the keys that spans are told apart by, `present` those of them that are there."""
+        """`known` are the keys by which spans differ, `present` those of them that are there."""
         self._encoded = encoded
         self._known = known
         self._present = present
@@ -239,7 +239,7 @@ class _WatchedSpan(Span):
         self._span = span
 
     def __getattribute__(self, name: str) -> object:
-        """Note what is none of the things that spans are told apart by."""
+        """Note what is none of the things by which spans differ."""
         get = super().__getattribute__
         if name == "name":
             get("by_key").answers[_NAME] = get("_span").name

@@ -1,4 +1,4 @@
-"""The tool calls that models asked for in messages: to complete calls seen as spans, or in their place."""
+"""The tool calls that models requested in messages: to complete calls with spans, or in their place."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -22,7 +22,7 @@ from processors.shapes import (
 class RequestedCall:
     """A request with where it stood: the model span it came from and its place among its calls.
 
-    `after` counts the calls of the same span whose results the model had before it asked for this one.
+    `after` counts the calls of the same span whose results the model had before it requested this one.
     """
 
     request: CallRequest
@@ -30,7 +30,7 @@ class RequestedCall:
     place: int
     after: int = 0
     is_answered: bool = False
-    """Whether no span can be expected to tell of it: it is answered in the same output."""
+    """Whether no span can be expected for it: it is answered in the same output."""
 
 
 class RequestedCalls:
@@ -59,7 +59,7 @@ class RequestedCalls:
         self.in_order: list[RequestedCall] = []
         """Every request, in the order of the turns and of the calls in their answers."""
         self.hidden: list[int] = []
-        """The spans of models that may have asked for calls which no message tells."""
+        """The spans of models that may have requested calls which no message shows."""
         for number, (model, conversation) in enumerate(conversations):
             place = after = 0
             answered: Set[str] | None = None
@@ -97,7 +97,7 @@ class RequestedCalls:
             return None
         before, history = (reported.input for _, reported in self._conversations[number : number + 2])
         if (not before and number) or any(message.unreadable for message in (*before, *history)):
-            return None  # nobody knows what in the history is new
+            return None  # it is unknown what in the history is new
         new = history[len(before) or _after_last_user(history) :]
         is_repeated = any(message.role == "assistant" for message in new)
         return [message for message in new if message.requests] if is_repeated else None
@@ -153,7 +153,7 @@ class RequestedCalls:
                 names = [requested.request.name for requested in waiting]
                 requested_names, responses = _end_of_history(self._conversations[number + 1][1].input)
                 responses = list(filter(self._names_no_call, responses))
-                if requested_names is None:  # the history has lost what was asked for
+                if requested_names is None:  # the history has lost what was requested
                     responses = responses[-len(names) :]
                     requested_names = [response.name for response in responses]
                 if sorted(requested_names or names) == sorted(names):
@@ -165,7 +165,7 @@ class RequestedCalls:
         return not is_call_id(call_id) or call_id not in self._by_id or call_id in self._used_again
 
     def find(self, call_id: str, name: str, nth: int) -> RequestedCall | None:
-        """The request with this id; without one, or where ids are not told, the `nth` for `name`."""
+        """The request with this id; without one, or where no ids are known, the `nth` for `name`."""
         if is_call_id(call_id) and call_id not in self._used_again:
             match = self._by_id.get(call_id)
             if match is not None or self._by_id:
@@ -175,7 +175,7 @@ class RequestedCalls:
 
 
 def shows_calls(output: Sequence[ChatMessage], requests_calls: bool | None) -> bool:
-    """Whether an answer tells all calls that it asks for; `asks`: whether it is known to ask for any."""
+    """Whether an answer shows all calls that it requests; `requests_calls`: whether it is known to."""
     if requests_calls is not None:
         return _requests(output) or not requests_calls
     if any(message.unreadable for message in output):
@@ -196,7 +196,7 @@ def _requests(output: Sequence[ChatMessage]) -> bool:
 
 
 def leaves_calls_out(output: Sequence[ChatMessage]) -> bool:
-    """Whether an answer asks for nothing, and says nothing at all or ends with an empty message."""
+    """Whether an answer requests nothing, and has no text or ends with an empty message."""
     if _requests(output):
         return False
     last = output[-1]
@@ -221,9 +221,9 @@ def requests_of_run(history: Sequence[ChatMessage]) -> list[CallRequest]:
 
 
 def _end_of_history(messages: Sequence[ChatMessage]) -> tuple[list[str] | None, list[CallResponse]]:
-    """The names of the calls that were asked for last, and the results after them.
+    """The names of the calls that were requested last, and the results after them.
 
-    No names: the message that asked does not tell for what. None: there is no such message.
+    No names: the message that requested them does not show which. None: there is no such message.
     """
     names: list[str] = []
     responses: list[CallResponse] = []

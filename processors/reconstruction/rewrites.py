@@ -1,7 +1,7 @@
 """The rules that apply to some traces only: those for single frameworks, and those that any may need.
 
-Each asks one question of a trace before it does any work. Rules for single frameworks are in their files; the
-order of all of them is that of `rewrites`.
+Each checks first, at little cost, whether it applies to a trace. Rules for single frameworks are in their
+files; the order of all of them is that of `rewrites`.
 """
 
 from bisect import bisect_left

@@ -1,6 +1,6 @@
 """Which spans are agent runs, and which calls and model turns belong to which run.
 
-A run has an invocation span of an agent; where no agent is told, a workflow or the local root of calls
+A run has an invocation span of an agent; where no agent is reported, a workflow or the local root of calls
 stands for it; calls without any of these form a run of their own. A span whose parent was lost belongs to
 the run that encloses it in time.
 """
@@ -63,7 +63,7 @@ class Descent(Outline):
     """The place of every span, itself included."""
     workflows_with_agents: set[int] = field(default_factory=set)
     agent_call: dict[int, int] = field(default_factory=dict)
-    """Calls that started an agent of which no span tells, and their parts, with that call."""
+    """Calls that started an agent without a span, and their parts, with that call."""
     run_of_call: dict[int, RunScope] = field(default_factory=dict)
     """The runs of such agents, by that call."""
     names: dict[int, tuple[int, set[str]]] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def descend(trace: Trace) -> Descent:
 
 
 def _is_of_other_agent(trace: Trace, state: Descent, call: int, turn: SpanReading) -> bool:
-    """Whether a model's turn right below a call names an agent, and another than made the call."""
+    """Whether a model's turn right below a call names another agent than the caller."""
     name = turn.agent_of_turn
     if not name or call in state.agent_call:
         return False
@@ -167,7 +167,7 @@ def _only_wraps(outer: SpanReading | None, inner: SpanReading) -> bool:
     around, within = outer.conversation, inner.conversation
     if around.output:
         return False
-    if around.input:  # its answer may be told below it alone
+    if around.input:  # its answer may stand below it alone
         return bool(within.output) and last_text(around.input, "user") == last_text(within.input, "user")
     return bool(within.input or within.output)
 
@@ -262,7 +262,7 @@ def _enclosing(trace: Trace, descent: Descent, agents: Sequence[RunScope]) -> di
 
 
 class _Containers:
-    """The runs of calls and turns that have no agent above them, each made when its first one comes."""
+    """The runs of calls and turns that have no agent above them, each created for its first one."""
 
     def __init__(self, trace: Trace, descent: Descent) -> None:
         self._trace = trace
@@ -307,7 +307,7 @@ class _Containers:
         return self._named(kind, carrier, name, position)
 
     def _is_served(self, position: int) -> bool:
-        """Whether a call is, or lies in, a tool server's own view of a call, and no model answers beside it.
+        """Whether a call is, or lies in, a tool server's own view of a call, and no model answers next to it.
 
         A gateway's call passes on one that a server got: that links to its caller, or got the request itself.
         """

@@ -1,4 +1,4 @@
-"""From what was found of one run to the `AgentRun` that evaluators see."""
+"""From the spans of one run to the `AgentRun` that evaluators see."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -154,7 +154,7 @@ class RunReport:
 
     @late
     def error(self) -> ToolError | None:
-        """Why the run failed, as its outermost span tells it."""
+        """Why the run failed by its outermost span."""
         for reading in self.trace.readings_at(self.run.layers[:1]):
             return error_of(reading.span, _NO_TOOL)
         return None
@@ -184,7 +184,7 @@ class RunReport:
 
     @late
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
-        """The calls that models asked for and that were never executed."""
+        """The calls that models requested and that were never executed."""
         return self.calls.requested_among(self.executed)
 
     @late
@@ -194,7 +194,7 @@ class RunReport:
 
     @late
     def models(self) -> Sequence[str]:
-        """The models that answered, else those that the invocation's own spans tell."""
+        """The models that answered, else those in the invocation's own spans."""
         reported = dict.fromkeys(call.model for call in self.model_calls if call.model)
         if not self.model_calls:
             reported = dict.fromkeys(
@@ -232,7 +232,7 @@ class RunReport:
 
     @late
     def _answered(self) -> DecodedValue:
-        """The run's own output, else a last turn's text if it asks for no call, else the answer as data."""
+        """The run's own output, else a last turn's text if it requests no call, else the answer as data."""
         if self.run.followed_by >= 0:
             return ABSENT  # handed over; the answer is that of the last agent
         reported = decoded(self.reading.output)
@@ -327,7 +327,7 @@ def _incomplete_reason(ending: Ending, lacks_events: bool, only_hides_calls: boo
 
 
 def _given_to_answer_tool(executed: Sequence[ToolCall]) -> DecodedValue:
-    """What a model gave to the tool through which it answers, if it asked for nothing after that."""
+    """What a model gave to the tool through which it answers, if it requested nothing after that."""
     for call in reversed(executed):
         if call.category is CallCategory.FINAL_ANSWER and call.error is None and call.arguments != {}:
             return _value_only(DecodedValue(call.arguments, call.arguments_text, call.arguments_state))

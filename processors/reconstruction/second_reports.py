@@ -1,6 +1,6 @@
 """One run that several instrumentations report, each with spans of its own: neither within the other.
 
-Frameworks tell every instrumentation of each beginning and each end in turn, so the reports of one thing
+Frameworks notify every instrumentation of each beginning and each end in turn, so the reports of one thing
 overlap nearly wholly. What one instrumentation alone reports twice happened twice.
 """
 
@@ -33,7 +33,7 @@ def in_several_envelopes(positions: Sequence[int], trace: Trace) -> bool:
     """Whether the spans at `positions` came in several envelopes."""
     views = trace.tree.views
     envelope = views[positions[0]].envelope if positions else None
-    for position in positions:  # noqa: SIM110  # asked of every trace: a generator costs twice as much
+    for position in positions:  # noqa: SIM110  # for every trace: a generator costs twice as much
         if views[position].envelope is not envelope:
             return True
     return False
@@ -43,7 +43,7 @@ def merge_second_runs(trace: Trace, outline: Outline) -> None:
     """Count a second instrumentation's run as a report of the first one's, which gets what lies in it.
 
     Both are in one service and in the same run, have no different names, and come from different
-    instrumentations. Of a workflow and an agent, which must lie right beside each other, the agent stays.
+    instrumentations. Of a workflow and an agent, which must be siblings, the agent stays.
     """
     if len(outline.runs) < 2 or not in_several_envelopes([run.carrier for run in outline.runs], trace):
         return
@@ -178,7 +178,7 @@ def omit_second_turns(trace: Trace, outline: Outline) -> None:
 def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:
     """The model spans that report a request of the same run once more, each with the one that stays.
 
-    Of two reports the first stays, unless only the second tells what was answered. `positions` are in order
+    Of two reports the first stays, unless only the second has the answer. `positions` are in order
     of start.
     """
     tree = trace.tree
@@ -210,7 +210,7 @@ def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:
 
 
 def _is_one_request(first: int, second: int, answers: dict[int, "Answer"], trace: Trace) -> bool | None:
-    """Whether two instrumentations' model spans are of one request; None where only the time says so."""
+    """Whether two instrumentations' model spans are of one request; None where only the time shows it."""
     tree = trace.tree
     same = agree(answers[first], answers[second])
     if same is False or tree.ends[first] < tree.starts[second]:
@@ -236,7 +236,7 @@ def _is_one_request(first: int, second: int, answers: dict[int, "Answer"], trace
 
 
 class Answer(NamedTuple):
-    """What a model answered: the ids of the calls that it asked for, and its text."""
+    """What a model answered: the ids of the calls that it requested, and its text."""
 
     requested: Set[str]
     text: str
@@ -248,14 +248,14 @@ class Answer(NamedTuple):
 
 
 def answer_of(reading: SpanReading | None) -> Answer:
-    """What the span of a model call tells of the answer."""
+    """The answer in the span of a model call."""
     messages = [] if reading is None else after_results(reading.conversation.output)
     requested = {request.call_id for message in messages for request in message.requests if request.call_id}
     return Answer(requested, (last_text(messages, "assistant") or "").strip())
 
 
 def agree(one: Answer, other: Answer) -> bool | None:
-    """Whether both tell the same answer of the model; None where not both tell one."""
+    """Whether both are the same answer of the model; None where not both are known."""
     if one.requested and other.requested:
         return not one.requested.isdisjoint(other.requested)
     if one.requested or other.requested or not one.text or not other.text:

@@ -111,7 +111,7 @@ def _why_left_out(position: int, tree: SpanTree, reading: SpanReading | None) ->
     if reading.role is not SpanRole.TOOL:
         return _LEFT_OUT.get(reading.role, "known, but neither a call nor a run nor a model turn")
     if reading.tool.is_synthetic:
-        return "made up by its instrumentation, which reports the real calls beside it"
+        return "made up by its instrumentation, which reports the real calls next to it"
     if reading.tool.is_part:
         return "reports the outcome of a call that is not above it"
     if is_servers_view(position, tree):
