@@ -10,15 +10,8 @@ from processors.shapes.attribute_reading import (
     flattened_list,
 )
 from processors.shapes.chat_envelope import first_output, input_of_recorded_call
-from processors.shapes.dialect import (
-    AgentReading,
-    Conversation,
-    Dialect,
-    SpanRole,
-    ToolReading,
-    by_kind,
-    roles,
-)
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import by_kind, roles
 from processors.shapes.known_names import GENERIC_CHAIN_NAMES
 from processors.shapes.members import failure
 from processors.shapes.messages import read_messages

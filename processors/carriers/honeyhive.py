@@ -11,7 +11,8 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import first_text, flattened_value
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Dialect, ToolReading, by_kind, roles
+from processors.shapes.dialect import AgentReading, Dialect, ToolReading
+from processors.shapes.dialect_functions import by_kind, roles
 from processors.shapes.known_names import GENERIC_CHAIN_NAMES
 from processors.shapes.members import object_at
 from processors.shapes.result_envelope import open_result

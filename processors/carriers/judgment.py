@@ -5,17 +5,8 @@ from msgspec.structs import replace
 from processors.model import ABSENT, DecodedValue, value_of
 from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text
 from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import (
-    AgentReading,
-    Dialect,
-    SpanRole,
-    ToolReading,
-    by_kind,
-    model_messages,
-    roles,
-    tool_fields,
-    whole_name,
-)
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import by_kind, model_messages, roles, tool_fields, whole_name
 from processors.shapes.known_names import name_of_chain
 from processors.shapes.members import text_at
 from processors.spans import Attributes, Span

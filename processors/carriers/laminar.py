@@ -5,15 +5,8 @@ import re
 from processors.model import DecodedValue, text_value
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import (
-    AgentReading,
-    Dialect,
-    SpanRole,
-    by_kind,
-    model_messages,
-    roles,
-    tool_fields,
-)
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole
+from processors.shapes.dialect_functions import by_kind, model_messages, roles, tool_fields
 from processors.shapes.known_names import name_of_chain
 from processors.shapes.members import value_at
 from processors.spans import Span

@@ -9,7 +9,8 @@ from processors.shapes.attribute_reading import (
     first_text,
 )
 from processors.shapes.chat_envelope import first_output, input_of_recorded_call
-from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, model_messages, roles
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import model_messages, roles
 from processors.shapes.known_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.shapes.members import failure
 from processors.spans import Attributes, Span

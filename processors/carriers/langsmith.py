@@ -9,7 +9,8 @@ from processors.frameworks import langgraph
 from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import decode_input, decode_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import roles
 from processors.shapes.known_names import GENERIC_CHAIN_NAMES, transfer_or_function
 from processors.shapes.members import text_at
 from processors.shapes.messages import read_messages, read_model_response

@@ -2,15 +2,8 @@
 
 from processors.model import ABSENT, CallCategory, ToolError, decode_arguments
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
-from processors.shapes.dialect import (
-    AgentReading,
-    Conversation,
-    Dialect,
-    SpanRole,
-    ToolReading,
-    model_messages,
-    roles,
-)
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import model_messages, roles
 from processors.shapes.members import failure, text_at, value_at
 from processors.shapes.span_event_messages import read_recorded_events
 from processors.spans import Attributes, Span

@@ -7,15 +7,8 @@ from processors.frameworks import langgraph, llama_index
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonObject, decode_arguments, value_of
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, given_keywords
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import (
-    AgentReading,
-    Conversation,
-    Dialect,
-    SpanRole,
-    ToolReading,
-    model_messages,
-    roles,
-)
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import model_messages, roles
 from processors.shapes.known_names import GENERIC_CHAIN_NAMES, handoff_or_function, transfer_or_function
 from processors.shapes.members import object_at, text_at, value_at
 from processors.spans import Attributes, Span

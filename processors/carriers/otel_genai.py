@@ -22,15 +22,8 @@ from processors.shapes.attribute_reading import (
     operation_name,
 )
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
-from processors.shapes.dialect import (
-    AgentReading,
-    AwaitedCall,
-    Conversation,
-    Dialect,
-    SpanRole,
-    ToolReading,
-    roles,
-)
+from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, list_at, object_at, objects_at
 from processors.shapes.messages import CallRequest, last_content
 from processors.shapes.result_envelope import OUTPUT, is_bare, open_result

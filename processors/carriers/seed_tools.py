@@ -22,7 +22,8 @@ from processors.model import (
     text_value,
 )
 from processors.shapes.attribute_reading import OPERATION, first_decoded, first_text, is_true
-from processors.shapes.dialect import Dialect, SpanRole, ToolReading, agent_fields
+from processors.shapes.dialect import Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import agent_fields
 from processors.shapes.known_names import FINAL_ANSWER_TOOL_NAMES, is_around_call, transfer_or_function
 from processors.spans import AttributeValue, Span
 

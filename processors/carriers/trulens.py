@@ -16,7 +16,8 @@ from processors.model import (
 )
 from processors.shapes.attribute_reading import first_result, first_text, first_value
 from processors.shapes.chat_envelope import decode_input, first_output
-from processors.shapes.dialect import AgentReading, Dialect, ToolReading, by_kind, roles
+from processors.shapes.dialect import AgentReading, Dialect, ToolReading
+from processors.shapes.dialect_functions import by_kind, roles
 from processors.shapes.members import failure, list_at, object_at
 from processors.shapes.printed_messages import QUOTED, printed_text
 from processors.shapes.result_envelope import OpenedResult

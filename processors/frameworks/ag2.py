@@ -6,7 +6,8 @@ answers with the results, and then it is the first one's turn again.
 
 from collections.abc import Sequence
 
-from processors.shapes.dialect import Dialect, Sign, SpanRole, by_signs
+from processors.shapes.dialect import Dialect, SpanRole
+from processors.shapes.dialect_functions import Sign, by_signs
 from processors.shapes.messages import is_call_id
 from processors.shapes.rewriting import CarrierKind, Outline, RunScope, Trace
 

@@ -2,7 +2,8 @@
 
 from processors.model import ABSENT, DecodedValue, JsonObject, decode_result, value_of
 from processors.shapes.attribute_reading import first_decoded
-from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, by_kind, roles
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import by_kind, roles
 from processors.spans import AttributeValue, Span
 
 _KIND = "openinference.span.kind"

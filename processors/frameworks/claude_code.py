@@ -19,7 +19,8 @@ from processors.model import (
     value_of,
 )
 from processors.shapes.attribute_reading import better, first_arguments, first_decoded, first_text
-from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, text_at
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Outline, Trace

@@ -3,15 +3,8 @@
 from msgspec.structs import replace
 
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import (
-    AgentReading,
-    Dialect,
-    Sign,
-    SpanRole,
-    ToolReading,
-    by_signs,
-    tool_fields,
-)
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import Sign, by_signs, tool_fields
 from processors.shapes.known_names import handoff_or_function
 from processors.spans import Span
 

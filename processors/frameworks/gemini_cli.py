@@ -5,7 +5,8 @@ The messages of a tool span hold the scheduler's request and its completed call.
 
 from processors.model import ABSENT, DecodedValue, JsonObject, ToolError, decode_arguments, decode_result
 from processors.shapes.attribute_reading import OPERATION, first_text, operation_name
-from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading, agent_fields, roles
+from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import agent_fields, roles
 from processors.shapes.members import object_at, objects_at, text_at, value_at
 from processors.shapes.messages import read_messages
 from processors.spans import Attributes, Span

@@ -12,7 +12,8 @@ from processors.model import (
 from processors.shapes.attribute_reading import first_arguments, first_object, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_output, first_input
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading, roles
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import roles
 from processors.shapes.members import object_at, objects_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
 from processors.shapes.model_usage import UsageReading, usage_in_object

@@ -5,15 +5,8 @@ from collections.abc import Mapping
 from processors.model import ABSENT, CallCategory, DecodedValue, text_value
 from processors.shapes.attribute_reading import after_prefix, first_arguments, first_result, first_text
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import (
-    AgentReading,
-    AwaitedCall,
-    Conversation,
-    Dialect,
-    SpanRole,
-    ToolReading,
-    roles,
-)
+from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, object_at, value_at
 from processors.shapes.messages import CallRequest, read_messages, read_model_response
 from processors.spans import Span

@@ -6,16 +6,8 @@ from processors.model import parse_text, text_value
 from processors.shapes.attribute_reading import first_object, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import (
-    AgentReading,
-    Conversation,
-    Dialect,
-    SpanRole,
-    ToolReading,
-    roles,
-    tool_fields,
-    whole_name,
-)
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import roles, tool_fields, whole_name
 from processors.shapes.members import list_at, text_at
 from processors.shapes.messages import ChatMessage, assistant_messages, read_messages
 from processors.spans import Attributes, Span

@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import Conversation, Dialect, SpanRole, agent_fields
+from processors.shapes.dialect import Conversation, Dialect, SpanRole
+from processors.shapes.dialect_functions import agent_fields
 from processors.shapes.messages import CallResponse, ChatMessage, read_messages
 from processors.spans import Attributes, Span
 

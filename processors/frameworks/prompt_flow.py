@@ -2,15 +2,8 @@
 
 from processors.shapes.attribute_reading import first_object, first_raw
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import (
-    AgentReading,
-    Conversation,
-    Dialect,
-    Sign,
-    SpanRole,
-    agent_fields,
-    by_signs,
-)
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole
+from processors.shapes.dialect_functions import Sign, agent_fields, by_signs
 from processors.shapes.messages import read_messages, read_model_response
 from processors.spans import Span
 

@@ -4,11 +4,9 @@ What each reads, and which versions it was built from, is in `tame.md`.
 """
 
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import (
-    Conversation,
-    Dialect,
+from processors.shapes.dialect import Conversation, Dialect, SpanRole
+from processors.shapes.dialect_functions import (
     Sign,
-    SpanRole,
     agent_fields,
     by_signs,
     model_messages,

@@ -3,7 +3,8 @@
 from processors.model import DecodedValue, ValueState, decode_result, text_value, value_of
 from processors.shapes.attribute_reading import first_arguments, first_decoded, first_text
 from processors.shapes.chat_envelope import first_output
-from processors.shapes.dialect import AgentReading, Dialect, Sign, SpanRole, ToolReading, by_signs
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import Sign, by_signs
 from processors.shapes.members import failure, object_at
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.spans import Attributes, Span

@@ -7,7 +7,8 @@ from processors.model import DecodedValue, text_value
 from processors.shapes.attribute_reading import first_object, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, roles, tool_fields
+from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole
+from processors.shapes.dialect_functions import roles, tool_fields
 from processors.shapes.messages import ChatMessage, assistant_messages, last_text, read_messages
 from processors.spans import Attributes, Span
 

@@ -2,16 +2,8 @@
 
 from msgspec.structs import replace
 
-from processors.shapes.dialect import (
-    AgentReading,
-    Dialect,
-    SpanRole,
-    agent_fields,
-    by_kind,
-    model_messages,
-    name_after,
-    tool_fields,
-)
+from processors.shapes.dialect import AgentReading, Dialect, SpanRole
+from processors.shapes.dialect_functions import agent_fields, by_kind, model_messages, name_after, tool_fields
 from processors.spans import Span
 
 _EVIDENCE = frozenset(

@@ -13,10 +13,8 @@ from pydantic import (
 )
 
 from processors.shapes.attribute_reading import first_text
-from processors.shapes.dialect import (
-    Dialect,
-    RoleReader,
-    SpanRole,
+from processors.shapes.dialect import Dialect, RoleReader, SpanRole
+from processors.shapes.dialect_functions import (
     agent_fields,
     by_kind,
     model_messages,
