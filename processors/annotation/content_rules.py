@@ -27,7 +27,6 @@ from processors.model import (
     JsonValue,
     LateMapping,
     LateObject,
-    Message,
     ToolCall,
     ToolError,
     ValueState,
@@ -169,9 +168,13 @@ class ContentRules:
                 case "error":
                     return self.error(run.error)
                 case "messages":
-                    return () if self.mode == "none" else list(map(self._message, run.messages))
+                    return [
+                        structs.replace(message, content=self.text(message.content))
+                        for message in (() if self.mode == "none" else run.messages)
+                    ]
                 case "messages_state":
-                    hides = self.mode == "none" or any(map(self._changes, run.messages))
+                    texts = [message.content for message in run.messages]
+                    hides = self.mode == "none" or list(map(self.redacted, texts)) != texts
                     return ValueState.REDACTED if hides else run.messages_state
                 case "span_attributes":
                     return self.members(run.span_attributes)
@@ -193,12 +196,6 @@ class ContentRules:
 
         content: Any = LateObject(read)
         return content
-
-    def _message(self, message: Message) -> Message:
-        return structs.replace(message, content=self.text(message.content))
-
-    def _changes(self, message: Message) -> bool:
-        return self.redacted(message.content) != message.content
 
     def _tool(self, name: str, schema: JsonValue) -> tuple[str, JsonValue]:
         """A tool with its schema; one that is not shown as it is, is not shown."""

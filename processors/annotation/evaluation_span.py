@@ -6,7 +6,7 @@ time of the verdict.
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -19,7 +19,6 @@ from processors.annotation.result_attributes import (
     makes_event,
 )
 from processors.annotation.span_event import GradedRuns, evaluation_event
-from processors.model import AgentRun, EvaluationResult
 from processors.spans import Envelope, RawSpan, encode_field
 
 SCOPE_NAME = "tracegrade"
@@ -68,37 +67,23 @@ def evaluation_spans(
         key = b"".join((run.trace_id, parent, run.agent.name.encode("utf-8", "replace")))
         seen[key] = ordinal = seen.get(key, -1) + 1
         span_id = _span_id(key, ordinal)
-        payload = _head(run, span_id, parent, time_unix_nano) + _attributes(
-            run, results, instance, openinference
-        )
-        payload += b"".join(evaluation_event(result, run, time_unix_nano, instance) for result in results)
-        built.append((span_id, payload, _own_envelope(envelopes[parent].resource)))
-    return built
-
-
-def _head(run: AgentRun, span_id: bytes, parent: bytes, time_unix_nano: int) -> bytes:
-    end = run.end_unix_nano or time_unix_nano
-    name = f"evaluate {run.agent.name}" if run.agent.name else "evaluate"
-    return b"".join(
-        (
+        end = run.end_unix_nano or time_unix_nano
+        name = f"evaluate {run.agent.name}" if run.agent.name else "evaluate"
+        parts = [
             encode_field(0x0A, run.trace_id),
             encode_field(0x12, span_id),
             encode_field(0x22, parent),
             encode_field(0x2A, name.encode("utf-8", "replace")),
             _INTERNAL_KIND,
             _TIMES.pack(_START_TAG, end, _END_TAG, end),
-        )
-    )
-
-
-def _attributes(
-    run: AgentRun, results: Iterable[EvaluationResult], instance: str, openinference: bool
-) -> bytes:
-    encoded = encode_text_attribute(SPAN_ATTRIBUTE, _INSTANCE, instance)
-    encoded += encode_run_attributes(run, SPAN_ATTRIBUTE)
-    if openinference:
-        encoded += _EVALUATOR_KIND + encode_annotations((run, result) for result in results)
-    return encoded
+            encode_text_attribute(SPAN_ATTRIBUTE, _INSTANCE, instance),
+            encode_run_attributes(run, SPAN_ATTRIBUTE),
+        ]
+        if openinference:
+            parts += _EVALUATOR_KIND, encode_annotations((run, result) for result in results)
+        parts += [evaluation_event(result, run, time_unix_nano, instance) for result in results]
+        built.append((span_id, b"".join(parts), _own_envelope(envelopes[parent].resource)))
+    return built
 
 
 def _span_id(key: bytes, ordinal: int) -> bytes:

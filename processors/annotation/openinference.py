@@ -65,17 +65,14 @@ def _metadata(run: AgentRun, result: EvaluationResult) -> JsonObject:
         "severity": result.severity.value,
         "finish_reason": run.finish_reason.value,
     }
-    if result.reason is not None:
-        metadata["not_evaluated_reason"] = result.reason.value
-    if result.error_type is not None:
-        metadata["error_type"] = result.error_type
-    if result.stage is not Stage.LIVE:
-        metadata["stage"] = result.stage.value
-    if result.muted_until_unix_nano:
-        metadata["muted"] = True
-    if result.tool_call_id is not None:
-        metadata["tool_call_id"] = result.tool_call_id
-    return metadata
+    known: JsonObject = {
+        "not_evaluated_reason": result.reason,
+        "error_type": result.error_type,
+        "stage": None if result.stage is Stage.LIVE else result.stage,
+        "muted": True if result.muted_until_unix_nano else None,
+        "tool_call_id": result.tool_call_id,
+    }
+    return metadata | {key: value for key, value in known.items() if value is not None}
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,6 @@ from processors.annotation.run_form import (
     Call,
     Error,
     Evaluation,
-    RequestedCall,
     Run,
     Time,
     Usage,
@@ -139,7 +138,10 @@ def _run(line: Run, where: str) -> AgentRun:
         available_tools=line.available_tools,
         requested_calls=(
             *(
-                _requested_call(call, where, f"requested_calls[{place}]")
+                (
+                    sys.maxsize if call.after is None else call.after,
+                    structs.replace(_call(call, where, f"requested_calls[{place}]"), executed=False),
+                )
                 for place, call in enumerate(line.requested_calls or ())
             ),
             *((sys.maxsize, ToolCall(name=name, executed=False)) for name in line.requested_tools or ()),
@@ -194,11 +196,6 @@ def _call(call: Call, where: str, path: str) -> ToolCall:
         attempt=1 if call.attempt is None else call.attempt,
         retry_of=call.retry_of,
     )
-
-
-def _requested_call(call: RequestedCall, where: str, path: str) -> tuple[int, ToolCall]:
-    after = sys.maxsize if call.after is None else call.after
-    return after, structs.replace(_call(call, where, path), executed=False)
 
 
 def _value(

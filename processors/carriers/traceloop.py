@@ -18,7 +18,6 @@ from processors.model import (
     ValueState,
     decode_arguments,
     decode_result,
-    parse_python_literal,
     text_value,
     value_of,
 )
@@ -37,6 +36,7 @@ from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanR
 from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, list_at, object_at, objects_at, text_at, value_at
 from processors.shapes.messages import read_messages
+from processors.shapes.printed_messages import printed_value
 from processors.shapes.result_envelope import OUTPUT, OpenedResult, open_result
 from processors.spans import Attributes, Span
 
@@ -258,21 +258,14 @@ def _printed_result(printed: re.Match[str]) -> OpenedResult:
 
 def _literal_text(text: str) -> str:
     """The text inside the quotes of a printed text; what is no text is returned as it is."""
-    value = _literal(text) if text[:1] in ("'", '"') else None
+    value = printed_value(text) if text[:1] in ("'", '"') else None
     return value if isinstance(value, str) else text
-
-
-def _literal(text: str) -> JsonValue:
-    try:
-        return parse_python_literal(text)
-    except ValueError:
-        return None
 
 
 def _error_in_status(span: Span) -> ToolError | None:
     """The error in a printed dictionary that is the description of the status."""
     description = span.status_message
-    reported = _literal(description) if description.startswith("{'message':") else None
+    reported = printed_value(description) if description.startswith("{'message':") else None
     message = value_at(reported, "data", "error")
     return failure(message) if isinstance(message, str) else None
 

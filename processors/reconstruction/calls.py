@@ -6,7 +6,7 @@ is the call; the others fill in what it leaves out, and an error that any of the
 """
 
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -434,16 +434,16 @@ class RunCalls:
         """Calls at the model's provider, or answered in its own output, that no span reports."""
         ids = {call.reading.call_id for call in self._merged}
         names = {call.name for call in self._merged}
-        unseen = {id(requested) for requested in self._without_call if requested.is_answered}
-        for requested in self._requests.in_order:
+        answered = {id(requested) for requested in self._without_call if requested.is_answered}
+
+        def is_unseen(requested: RequestedCall) -> bool:
             name, call_id = requested.request.name, requested.request.call_id
-            if requested.request.runs_at_provider and (
-                call_id not in ids if is_call_id(call_id) else name not in names
-            ):
-                unseen.add(id(requested))
-        return self._message_calls(
-            [requested for requested in self._requests.in_order if id(requested) in unseen]
-        )
+            return id(requested) in answered or (
+                requested.request.runs_at_provider
+                and (call_id not in ids if is_call_id(call_id) else name not in names)
+            )
+
+        return self._message_calls(list(filter(is_unseen, self._requests.in_order)))
 
     def _handoffs_without_span(self) -> list[ToolCall]:
         """How the last turn passed the conversation on, where the framework does that without a call."""
@@ -472,22 +472,19 @@ class RunCalls:
         nested = self._nested_agents()
         if not nested or not self.turns:
             return []
-        reported: dict[str, int] = {}
-        for merged in self._merged:
-            reported[merged.name] = reported.get(merged.name, 0) + 1
+        reported = Counter(merged.name for merged in self._merged)
         open_requests: dict[str, deque[RequestedCall]] = {}
         for requested in self._requests.in_order:
             name = requested.request.name
-            if reported.get(name):
+            if reported[name]:
                 reported[name] -= 1
             else:
                 open_requests.setdefault(name, deque()).append(requested)
-        calls: list[ToolCall] = []
-        for name, carrier in nested:
-            waiting = open_requests.get(name)
-            if waiting:
-                calls.append(self._call_of_agent(waiting.popleft(), carrier))
-        return calls
+        return [
+            self._call_of_agent(open_requests[name].popleft(), carrier)
+            for name, carrier in nested
+            if open_requests.get(name)
+        ]
 
     def _never_executed(self) -> list[RequestedCall]:
         """The requests that models waited for and no call of the run answers."""
@@ -539,14 +536,15 @@ class RunCalls:
         if self._requesting_these_alone is not None:
             return False
         known = {(call.reading.call_id, call.name) for call in self._merged}
-        for _, reported in self._conversations(self.turns):
-            if reported.output and leaves_calls_out(reported.output):
-                return True
-            for message in reported.output:
-                for request in message.requests:
-                    if (request.call_id, request.name) not in known:
-                        return True
-        return False
+        return any(
+            (reported.output and leaves_calls_out(reported.output))
+            or any(
+                (request.call_id, request.name) not in known
+                for message in reported.output
+                for request in message.requests
+            )
+            for _, reported in self._conversations(self.turns)
+        )
 
     @late
     def _requesting_these_alone(self) -> bytes | None:
@@ -579,26 +577,19 @@ class RunCalls:
 
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""
-        collected: list[tuple[str, int]] = []
-        for run in self._known.nested.get(self._run, ()):
-            name = self._trace.agent_name(run.carrier)
-            if name:
-                collected.append((name, run.carrier))
-        return collected
+        return [
+            (name, run.carrier)
+            for run in self._known.nested.get(self._run, ())
+            if (name := self._trace.agent_name(run.carrier))
+        ]
 
     def _call_of_agent(self, requested: RequestedCall, carrier: int) -> ToolCall:
         """The call that started the agent whose span is at `carrier`: what it answered is the result."""
         call = self._message_call(requested, None, is_last_turn=False)
-        reading = self._trace.readings[carrier]
-        if call.result_state is ValueState.ABSENT and reading is not None:
-            answer = decoded(reading.agent.output)
-            present = answer.state is ValueState.PRESENT
-            call = replace(
-                call,
-                result=answer.value if present else None,
-                result_text=answer.text,
-                result_state=answer.state,
-            )
+        if call.result_state is ValueState.ABSENT:
+            answer = decoded(self._trace.agent(carrier).output)
+            result = answer.value if answer.state is _PRESENT else None
+            call = replace(call, result=result, result_text=answer.text, result_state=answer.state)
         return replace(
             call,
             category=CallCategory.AGENT,
@@ -608,10 +599,7 @@ class RunCalls:
         )
 
     def _message_calls(self, requested: Sequence[RequestedCall]) -> list[ToolCall]:
-        per_turn: dict[tuple[int, int], int] = {}
-        for call in requested:
-            turn = call.model, call.after
-            per_turn[turn] = per_turn.get(turn, 0) + 1
+        per_turn = Counter((call.model, call.after) for call in requested)
         groups = {turn: number for number, turn in enumerate(per_turn) if per_turn[turn] > 1}
         last = self.turns[-1] if self.turns else -1
         return [

@@ -5,7 +5,7 @@ Only the texts in them can be read, and only where the printed form leaves no do
 
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -38,22 +38,14 @@ _LAST_STEP = "FinalAnswerStep(output="
 _FULL_RESULT = re.compile(rf"RunResult\(output={QUOTED}, state='\w+', ", re.DOTALL)
 
 
-class PrintedToolMessage(NamedTuple):
-    """What the printed message with a tool's result holds."""
-
-    content: str
-    call_id: str
-    failed: bool
-
-
 def last_printed_message(messages: Sequence[JsonValue]) -> str | None:
     """The text of the last message, if it is a printed text message."""
     last = messages[-1] if messages else None
     return printed_text(_CHAT_MESSAGE.fullmatch(last)) if isinstance(last, str) else None
 
 
-def printed_tool_message(text: str) -> PrintedToolMessage | None:
-    """The printed message that carries a tool's result, if `text` is one."""
+def printed_tool_message(text: str) -> tuple[str, str, bool] | None:
+    """The result, the call's id and whether it failed, if `text` is a printed message of a tool."""
     match = _TOOL_CONTENT.match(text)
     content = printed_text(match)
     if match is None or content is None:
@@ -67,7 +59,7 @@ def printed_tool_message(text: str) -> PrintedToolMessage | None:
     status = _STATUS.fullmatch(rest[rest.rfind(" status='") :]) if " status='" in rest else None
     if rest and status is None and not rest.startswith(" artifact="):
         return None
-    return PrintedToolMessage(content, call_id, status is not None and status[1] == "error")
+    return content, call_id, status is not None and status[1] == "error"
 
 
 def printed_tool_result(text: str) -> str | None:
@@ -113,7 +105,7 @@ def opened_answer(message: ChatMessage) -> ChatMessage:
 
 def _printed_response(text: str) -> list[ChatMessage] | None:
     """The messages in a printed response or message of a provider; None for any other text."""
-    value = object_at(_literal(text)) if text.startswith("{'") else {}
+    value = object_at(printed_value(text)) if text.startswith("{'") else {}
     is_response = value.get("object") in ("response", "chat.completion")
     is_message = value.get("role") == "assistant" and ("content" in value or "tool_calls" in value)
     return read_model_response(value) if is_response or is_message else None
@@ -127,7 +119,7 @@ def answer_in_printed_steps(text: str) -> JsonValue:
     begins = text.rfind(_LAST_STEP)
     if begins < 0 or not text.startswith(_PRINTED_STEPS) or not text.endswith(")"):
         return None
-    return _literal(text[begins + len(_LAST_STEP) : -1])
+    return printed_value(text[begins + len(_LAST_STEP) : -1])
 
 
 def printed_text(match: re.Match[str] | None) -> str | None:
@@ -136,11 +128,12 @@ def printed_text(match: re.Match[str] | None) -> str | None:
 
 
 def _literal_text(quoted: str) -> str | None:
-    text = _literal(quoted)
+    text = printed_value(quoted)
     return text if isinstance(text, str) else None
 
 
-def _literal(printed: str) -> JsonValue:
+def printed_value(printed: str) -> JsonValue:
+    """The value that Python prints so; None where it is none of plain data."""
     try:
         return parse_python_literal(printed)
     except ValueError:

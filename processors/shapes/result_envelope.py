@@ -78,8 +78,9 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
             return OpenedResult(decode_result(content))
         printed = printed_tool_message(value)
         if printed is not None:
-            result = decode_result(printed.content)
-            return OpenedResult(result, printed.call_id, failure(result.text) if printed.failed else None)
+            content, call_id, has_failed = printed
+            result = decode_result(content)
+            return OpenedResult(result, call_id, failure(result.text) if has_failed else None)
         if value.endswith(_PRINTED_FAILURE):
             return OpenedResult(decoded, error=failure(value))
     return OpenedResult(decoded)
