@@ -60,14 +60,13 @@ def order_calls(
             turn = turn_starts.last(turn, start)
         placed.append((turn, times, position))
     placed.sort()
-    groups: dict[int, int] = {}
     if len({turn for turn, _, _ in placed}) == len(placed):
-        return [position for _, _, position in placed], groups
+        return [position for _, _, position in placed], {}
     by_turn: dict[int, list[int]] = {}
     for turn, _, position in placed:
         by_turn.setdefault(turn, []).append(position)
     ordered: list[int] = []
-    next_group = 0
+    clusters: list[list[int]] = []
     for turn, members in by_turn.items():
         if len(members) > 1:
             places = {position: place_of(position) for position in members}
@@ -78,12 +77,12 @@ def order_calls(
             # as well be one span around all turns.
             is_whole_loop = len(turns) == 1 and turn in lasting and None in known_places
             if turn >= 0 and not is_whole_loop and (len(known_places) > 1 or None in known_places):
-                groups.update(dict.fromkeys(members, next_group))
-                next_group += 1
+                clusters.append(members)
             else:
-                next_group = _group_by_time(calls, members, groups, next_group)
+                clusters += _side_by_side(calls, members)
             members = _by_place(places, members)
         ordered.extend(members)
+    groups = {position: number for number, cluster in enumerate(clusters) for position in cluster}
     return ordered, groups
 
 
@@ -95,24 +94,15 @@ def _by_place(places: dict[int, int | None], members: list[int]) -> list[int]:
     return sorted(members, key=lambda position: places[position] or 0)
 
 
-def _group_by_time(
-    calls: Sequence[CallTimes], members: list[int], groups: dict[int, int], next_group: int
-) -> int:
-    """Number the calls, in order of start, that overlap in time; the number of the group to come."""
-    cluster: list[int] = []
+def _side_by_side(calls: Sequence[CallTimes], members: list[int]) -> list[list[int]]:
+    """The calls, in order of start, that overlap in time with others."""
+    clusters: list[list[int]] = []
     latest = 0
     for position in members:
         start, negative_end, _ = calls[position]
-        if cluster and start >= latest and start != calls[cluster[-1]][0]:
-            next_group = _close(cluster, groups, next_group)
-            cluster, latest = [], 0
-        cluster.append(position)
+        if not clusters or (start >= latest and start != calls[clusters[-1][-1]][0]):
+            clusters.append([])
+            latest = 0
+        clusters[-1].append(position)
         latest = max(latest, -negative_end)
-    return _close(cluster, groups, next_group)
-
-
-def _close(cluster: list[int], groups: dict[int, int], next_group: int) -> int:
-    if len(cluster) < 2:
-        return next_group
-    groups.update(dict.fromkeys(cluster, next_group))
-    return next_group + 1
+    return [cluster for cluster in clusters if len(cluster) > 1]

@@ -1,7 +1,8 @@
 """From the spans of one run to the `AgentRun` that evaluators see."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from processors.model import (
@@ -31,6 +32,7 @@ from processors.shapes import (
     CarrierKind,
     ChatMessage,
     RunScope,
+    SpanReading,
     ToolReading,
     Trace,
     after_results,
@@ -105,10 +107,7 @@ class RunReport:
         if name:
             return name
         envelope = self.trace.tree.views[run.carrier].envelope
-        name = self._name_of_call(envelope.resource)
-        if name:
-            return name
-        return agent_name_of_resource(envelope)
+        return self._name_of_call(envelope.resource) or agent_name_of_resource(envelope)
 
     def _name_in_turns(self) -> str:
         """The one name that model turns report of their agent."""
@@ -117,10 +116,10 @@ class RunReport:
 
     def _name_of_call(self, resource: bytes) -> str:
         requested_by = self.run.requested_by
-        reading = self.trace.readings[requested_by] if requested_by >= 0 else None
-        if reading is None or self.trace.tree.views[requested_by].envelope.resource != resource:
+        if requested_by < 0 or self.trace.tree.views[requested_by].envelope.resource != resource:
             return ""
-        return reading.tool.name or reading.tool.inferred_name
+        call = self.trace.tool(requested_by)
+        return call.name or call.inferred_name
 
     def lost_attributes(self) -> bool:
         """Whether the sender dropped attributes of a model turn, and with them perhaps calls."""
@@ -132,25 +131,10 @@ class RunReport:
             while views:
                 views.pop()
 
-    @property
-    def input(self) -> JsonValue:
-        """What the agent was given."""
-        return self._requested.value
-
-    @property
-    def input_state(self) -> ValueState:
-        """Whether that is known."""
-        return self._requested.state
-
-    @property
-    def output(self) -> JsonValue:
-        """What the agent answered."""
-        return self._answered.value
-
-    @property
-    def output_state(self) -> ValueState:
-        """Whether that is known."""
-        return self._answered.state
+    input = property(attrgetter("_requested.value"))
+    input_state = property(attrgetter("_requested.state"))
+    output = property(attrgetter("_answered.value"))
+    output_state = property(attrgetter("_answered.state"))
 
     @late
     def error(self) -> ToolError | None:
@@ -246,22 +230,18 @@ class RunReport:
 
     def _chat(self) -> Sequence[ChatMessage]:
         """The conversation: the invocation's own, else that of the last model turn with its history."""
-        trace, layers = self.trace, self.run.layers
+        layers, turns = self.run.layers, self.trace.readings_at(self._turns)
         if layers and layers[0] in self.run.models:
-            return [*self._messages_by_turn()]
-        for reading in trace.readings_at(layers):
+            # Every turn is an invocation, which brings only what is new.
+            return [message for turn in turns for message in _messages_of(turn)]
+        for reading in self.trace.readings_at(layers):
             if reading.conversation.input and reading.conversation.output:
-                return [*reading.conversation.input, *reading.conversation.output]
-        for reading in reversed(trace.readings_at(self._turns)):
-            if reading.conversation.input or reading.conversation.output:
-                return [*reading.conversation.input, *reading.conversation.output]
-        return ()
+                return _messages_of(reading)
+        return next(filter(None, map(_messages_of, reversed(turns))), ())
 
-    def _messages_by_turn(self) -> Iterator[ChatMessage]:
-        """What each turn adds, where every turn is an invocation that brings only what is new."""
-        for reading in self.trace.readings_at(self._turns):
-            yield from reading.conversation.input
-            yield from reading.conversation.output
+
+def _messages_of(reading: SpanReading) -> Sequence[ChatMessage]:
+    return [*reading.conversation.input, *reading.conversation.output]
 
 
 def rebuilt_run(
@@ -282,6 +262,7 @@ def rebuilt_run(
     hides_calls = (not calls and reading.hides_calls) or report.calls.may_be_hidden(needs_turns)
     carrier_id = tree.span_ids[run.carrier]
     envelope = tree.views[run.carrier].envelope
+    readers = report.trace.readings_at((run.carrier, *run.models[:1]))
     if is_nothing:
         end = max((call.end_unix_nano for call in calls), default=0)
     else:
@@ -304,18 +285,10 @@ def rebuilt_run(
         end_unix_nano=end,
         tenant=ending.tenant,
         resource=_resource(envelope.resource),
-        dialect=_dialect(run, report.trace),
+        dialect=readers[0].shape.dialects[0].name if readers else "",
         carrier_span_id=carrier_id,
         content=report,
     )
-
-
-def _dialect(run: RunScope, trace: Trace) -> str:
-    for position in (run.carrier, *run.models):
-        reading = trace.readings[position]
-        if reading is not None:
-            return reading.shape.dialects[0].name
-    return ""
 
 
 def _incomplete_reason(ending: Ending, lacks_events: bool, only_hides_calls: bool) -> IncompleteReason:
