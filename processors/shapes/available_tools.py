@@ -63,7 +63,7 @@ def read_tool_schema(attributes: Attributes, name_key: str, schema_key: str) -> 
 
 
 def merge_tools(collected: dict[str, JsonValue], more: Mapping[str, JsonValue]) -> None:
-    """Add `more` to `found`; a schema fills in for one that is not known."""
+    """Add `more` to `collected`; a schema fills in for one that is not known."""
     for name, schema in more.items():
         if collected.get(name) is None:
             collected[name] = schema

@@ -1,7 +1,7 @@
 """The seam between telemetry conventions and the reconstruction of agent runs.
 
 A dialect is the `DIALECT` of a file in `processors/carriers/` or `processors/frameworks/`, a row of the table
-in `processors/frameworks/tame.py`, or described in the service file. It says which spans it recognises and
+in `processors/frameworks/tame.py`, or described in the service file. It states which spans it recognises and
 reads their fields; it decides nothing about runs, calls or order. Several dialects may recognise one span:
 their readings are merged, field by field, in order of rank. `dialect_functions` makes its functions from
 names of attributes.

@@ -233,7 +233,7 @@ def _usage(
 
 
 def usage_in_object(value: JsonValue) -> TokenUsage | None:
-    """The usage in an object of counts: its members' names say which are input and which output.
+    """The usage in an object of counts: its members' names show which are input and which output.
 
     `input`, `input_cached_tokens` and `cache_read_input_tokens` are apart from each other, as Langfuse has
     them; names of whole counts (`input_tokens`, `prompt_tokens`, `inputTokens`) include what is in the
