@@ -1,15 +1,19 @@
 """The page of evaluators, generated from their classes.
 
-The docstring of a class is printed as it stands; its example is graded and the result printed.
+The docstring of a class is printed as it stands; its example, from `evaluator_examples.yaml`, is graded and
+the result printed.
 """
 
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from inspect import getdoc
 from pathlib import Path
 from textwrap import indent
 
+import yaml
 from pydantic import BaseModel
 
 from collector.criteria import run_criteria_tests
@@ -18,7 +22,7 @@ from processors.annotation import run_from_json, run_to_json
 from processors.criteria import CriteriaDocument, CriteriaSet, evaluator_types, read_criteria
 from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
-from processors.model import Evaluator, EvaluatorExample, GradedRun, JsonObject, JsonValue
+from processors.model import Evaluator, GradedRun, JsonObject, JsonValue
 from processors.response_handling import RULES
 
 _INTRODUCTION = """\
@@ -66,6 +70,7 @@ This page is generated from `processors/evaluators/` by `make reference`.
 _AGENT = "my_agent"
 _SAID_BY_CRITERIA = ("severity", "pass_threshold", "evaluator_version", "criteria_hash")
 _SOURCE_TREE = Path(__file__).parents[2]
+_EXAMPLES = Path(__file__).with_name("evaluator_examples.yaml")
 _MODULE = re.compile(r"`processors\.([a-z_.]+)`")
 
 
@@ -81,16 +86,30 @@ def evaluators_reference() -> str:
     return _INTRODUCTION + table + _index(read_recipes()) + sections + _checks()
 
 
-def example_of(evaluator: type[Evaluator]) -> EvaluatorExample:
-    """The example that the class of an evaluator holds as `example`.
+@dataclass(frozen=True, slots=True)
+class EvaluatorExample:
+    """An evaluation and a run that it grades, in YAML as the file has them, and what the score shows."""
 
-    Raises:
-        TypeError: there is none.
-    """
-    example = getattr(evaluator, "example", None)
-    if not isinstance(example, EvaluatorExample):
-        raise TypeError(f"{evaluator.id}: expected an EvaluatorExample as class attribute `example`")
-    return example
+    text: str
+    run: str
+    evaluation: str = ""
+
+
+@cache
+def examples() -> dict[str, EvaluatorExample]:
+    """The examples by the id of their evaluator."""
+    written = yaml.safe_load(_EXAMPLES.read_text(encoding="utf-8"))
+    return {
+        name: EvaluatorExample(**{key: text.rstrip() for key, text in parts.items()})
+        for name, parts in written.items()
+    }
+
+
+def example_of(evaluator: type[Evaluator]) -> EvaluatorExample:
+    """The example of an evaluator; raises LookupError where there is none."""
+    if evaluator.id not in examples():
+        raise LookupError(f"{evaluator.id}: expected an example in {_EXAMPLES.name}")
+    return examples()[evaluator.id]
 
 
 def example_file(evaluator: type[Evaluator], expected: str = "pass") -> str:
@@ -160,7 +179,8 @@ def _section(evaluator: type[Evaluator]) -> str:
         if model is not None
     )
     return (
-        f"\n## {evaluator.id}\n\n{_linked(getdoc(evaluator) or '')}\n{settings}\n"
+        f"\n## {evaluator.id}\n\n{_linked(getdoc(evaluator) or '')}\n\n"
+        f"Example: {example_of(evaluator).text}\n{settings}\n"
         f"```yaml\n{text}```\n\n```json\n{_result(graded)}\n```\n"
     )
 

@@ -30,7 +30,6 @@ from processors.model import (
     AgentRun,
     EvaluationError,
     Evaluator,
-    EvaluatorExample,
     JsonObject,
     JsonValue,
     NotEvaluated,
@@ -122,19 +121,10 @@ class BinaryClassification(_Classification):
 
     score = 1 when they are equal without regard to case, else 0. Nothing is trimmed. The details contain both
     classes, for metrics over many results; the settings of the metric do not change the score.
-
-    Example: expected class "spam", `target_output_key: label`, over the output {"label": "Spam"} scores 1.
     """
 
     id = "binary-classification"
     Config = BinaryClassificationConfig
-    example = EvaluatorExample(
-        run="output: {label: Spam}",
-        evaluation="""
-            config: {positive_class: spam, target_output_key: label}
-            criteria: {expected_class: spam}
-        """,
-    )
 
 
 class MulticlassClassificationConfig(ClassificationConfig):
@@ -158,19 +148,10 @@ class MulticlassClassification(_Classification):
     classes, for metrics over many results; the settings of the metric do not change the score.
 
     An output that names none of `classes` is an error. An expected class outside `classes` is refused.
-
-    Example: classes [refund, complaint], expected class "refund", over the output "complaint" scores 0.
     """
 
     id = "multiclass-classification"
     Config = MulticlassClassificationConfig
-    example = EvaluatorExample(
-        run="output: complaint",
-        evaluation="""
-            config: {classes: [refund, complaint]}
-            criteria: {expected_class: refund}
-        """,
-    )
 
     def __init__(self, config: MulticlassClassificationConfig, criteria: ClassificationCriteria) -> None:
         super().__init__(config, criteria, config.classes)
@@ -245,22 +226,12 @@ class PrecisionRecallFscore(Evaluator):
 
     An empty expectation is refused. An output without a list of labels, with one of another length, or
     without the positive label on either side is an error.
-
-    Example: expected ["spam", "ham"] over the labels ["spam", "spam"], `positive_label: spam` and
-    `metric_type: precision`, scores 0.5.
     """
 
     id = "precision-recall-fscore"
     needs_calls = False
     Config = PrecisionRecallFscoreConfig
     Criteria = PrecisionRecallFscoreCriteria
-    example = EvaluatorExample(
-        run="output: {labels: [spam, spam]}",
-        evaluation="""
-            config: {metric_type: precision, positive_label: spam, target_output_key: labels}
-            criteria: {expected: [spam, ham]}
-        """,
-    )
 
     def __init__(self, config: PrecisionRecallFscoreConfig, criteria: PrecisionRecallFscoreCriteria) -> None:
         for number in (config.positive_label, *criteria.expected):

@@ -44,7 +44,6 @@ from processors.model import (
     MAX_SEARCHED_CHARACTERS,
     AgentRun,
     Evaluator,
-    EvaluatorExample,
     JsonObject,
     JsonValue,
     NotEvaluated,
@@ -175,18 +174,11 @@ class ExactMatch(_Grading):
     the extractor takes is compared, both sides trimmed (`processors.evaluators.output_match`).
 
     There is no empty expectation: an empty expected text equals the empty output.
-
-    Example: {"expected_output": {"total": 3}} over the output {"total": 3.0}
-    scores 1; {"expected_output": "It is warm."} over the output "it is warm." too.
     """
 
     id = "exact-match"
     Config = ExactMatchConfig
     Criteria = ExactMatchCriteria
-    example = EvaluatorExample(
-        run="output: {total: 3.0}",
-        evaluation="criteria: {expected_output: {total: 3}}",
-    )
 
     def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria) -> None:
         self._case_sensitive = config.case_sensitive
@@ -278,18 +270,11 @@ class Contains(_Grading):
     (`processors.evaluators.output_match`).
 
     An empty `search_text` is in every text, so it scores 1 over any output.
-
-    Example: {"search_text": "sunny"} over the output "Sunny, 25 degrees"
-    scores 1, and 0 when `case_sensitive`.
     """
 
     id = "contains"
     Config = TextConfig
     Criteria = ContainsCriteria
-    example = EvaluatorExample(
-        run='output: "Sunny, 25 degrees"',
-        evaluation="criteria: {search_text: sunny}",
-    )
 
     def __init__(self, config: TextConfig, criteria: ContainsCriteria) -> None:
         text, fold = criteria.search_text, not config.case_sensitive
@@ -336,17 +321,11 @@ class RegexMatch(_Grading):
 
     Expressions are written as for Python's `re`, without look-around and references to groups
     (`processors.texts.linear_regex`); case counts unless they contain `(?i)`.
-
-    Example: ground truth `ORD-\d{6}` over the answer "Your order is ORD-123456." scores 1.
     """
 
     id = "regex-match"
     Config = RegexMatchConfig
     Criteria = RegexMatchCriteria
-    example = EvaluatorExample(
-        run="messages: [{role: assistant, content: Your order is ORD-123456.}]",
-        evaluation=r"criteria: {ground_truth: 'ORD-\d{6}'}",
-    )
 
     def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria) -> None:
         if criteria.pattern is None:
@@ -385,15 +364,10 @@ class AsciiPrintableOnly(_Grading):
     score = 1 when every character but line feeds and carriage returns is one of the 95 from space to tilde,
     else 0; a tab is none of them. The text is what the extractor takes from the run, by default the last
     answer. There is nothing to expect. An empty text, such as that of a run without messages, scores 0.
-
-    Example: the answer "Total: 5 EUR" scores 1, "Total: 5 €" scores 0.
     """
 
     id = "ascii-printable-only"
     Config = AsciiPrintableOnlyConfig
-    example = EvaluatorExample(
-        run="messages: [{role: assistant, content: 'Total: 5 €'}]",
-    )
 
     def __init__(self, config: AsciiPrintableOnlyConfig, criteria: None = None) -> None:
         self._grade_extracted(lambda _: _is_printable, None, config)
@@ -427,21 +401,11 @@ class JsonSimilarity(_Grading):
 
     An expected output without leaves, such as `{}`, scores 1 against anything. An output whose texts take
     more work to compare than is spent on one run is not evaluated.
-
-    Example: {"city": "Oslo", "temperature": 20} over the output {"city": "Oslo", "temperature": 18}
-    scores 0.95.
     """
 
     id = "json-similarity"
     Config = JsonSimilarityConfig
     Criteria = JsonSimilarityCriteria
-    example = EvaluatorExample(
-        run="output: {city: Oslo, temperature: 18}",
-        evaluation="""
-            criteria: {expected_output: {city: Oslo, temperature: 20}}
-            pass_threshold: 0.9
-        """,
-    )
 
     def __init__(self, config: JsonSimilarityConfig, criteria: JsonSimilarityCriteria) -> None:
         self._max_text_length = config.max_text_length

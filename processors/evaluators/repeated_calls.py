@@ -28,7 +28,6 @@ from processors.model import (
     MAX_ASSIGNMENT_ATTEMPTS,
     AgentRun,
     Evaluator,
-    EvaluatorExample,
     JsonObject,
     NotEvaluated,
     RunFacts,
@@ -62,24 +61,12 @@ class ToolRepetition(Evaluator):
     the repetition part of DeepEval's agent loop detection.
 
     There is nothing to expect. A run without calls scores 1 (k is 0).
-
-    Example: with the default threshold of 3, search("a"), search("b"), search("a"), search("a")
-    scores 0.5, since one call was made 3 times.
     """
 
     id = "tool-repetition"
     over_calls = True
     quotes_content = False
     Config = ToolRepetitionConfig
-    example = EvaluatorExample(
-        run="""
-            tool_calls:
-              - {name: search, arguments: {query: a}}
-              - {name: search, arguments: {query: b}}
-              - {name: search, arguments: {query: a}}
-              - {name: search, arguments: {query: a}}
-        """,
-    )
 
     def __init__(self, config: ToolRepetitionConfig, criteria: None = None) -> None:
         self._threshold = config.threshold
@@ -161,22 +148,12 @@ class ToolErrorRecovery(Evaluator):
 
     There is nothing to expect. A run without failed calls, or without calls, scores 1: nothing is left
     unrecovered.
-
-    Example: book fails, book succeeds, pay fails scores 0.5, since pay was not tried again.
     """
 
     id = "tool-error-recovery"
     over_calls = True
     quotes_content = False
     Config = ToolErrorRecoveryConfig
-    example = EvaluatorExample(
-        run="""
-            tool_calls:
-              - {name: book, error: {type: TimeoutError}}
-              - {name: book, result: done}
-              - {name: pay, error: {type: TimeoutError}}
-        """,
-    )
 
     def __init__(self, config: ToolErrorRecoveryConfig, criteria: None = None) -> None:
         self._categories = config.categories()
@@ -269,8 +246,6 @@ class DuplicateSideEffect(Evaluator):
     the same idempotency key.
 
     A run without calls scores 1.
-
-    Example: transfer(amount=5) succeeds, then transfer(amount=5) scores 0.
     """
 
     id = "duplicate-side-effect"
@@ -279,14 +254,6 @@ class DuplicateSideEffect(Evaluator):
     version = "2"
     Config = DuplicateSideEffectConfig
     Criteria = DuplicateSideEffectCriteria
-    example = EvaluatorExample(
-        run="""
-            tool_calls:
-              - {name: transfer, arguments: {amount: 5}, result: {id: T1}}
-              - {name: transfer, arguments: {amount: 5}, result: {id: T2}}
-        """,
-        evaluation="criteria: {tools: [transfer]}",
-    )
 
     def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
         self._tools = ToolPatterns(criteria.tools)

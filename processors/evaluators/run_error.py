@@ -1,7 +1,7 @@
 """Evaluator `run-error`: whether a run ended without an error."""
 
 from processors.documents import EvaluatorModel
-from processors.model import AgentRun, Evaluator, EvaluatorExample, RunFacts, Score
+from processors.model import AgentRun, Evaluator, RunFacts, Score
 
 
 class RunErrorConfig(EvaluatorModel):
@@ -14,14 +14,11 @@ class RunError(Evaluator):
     score = 0 when the agent's own span shows that it failed, by its status, an `error.type` or an exception,
     else 1. Calls that failed do not count, unless the agent ended with their error; a run that stops to wait
     for a person or for the result of a call has not failed.
-
-    Example: a run whose agent raised RuntimeError scores 0.
     """
 
     id = "run-error"
     needs_calls = False
     Config = RunErrorConfig
-    example = EvaluatorExample(run="error: {type: RuntimeError, message: the ledger is locked}")
 
     def __init__(self, config: RunErrorConfig, criteria: None = None) -> None:
         pass

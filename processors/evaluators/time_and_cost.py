@@ -15,7 +15,6 @@ from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
     Evaluator,
-    EvaluatorExample,
     JsonValue,
     NotEvaluated,
     RunFacts,
@@ -56,15 +55,12 @@ class RunDuration(Evaluator):
     score = 1 when duration <= `max_seconds` and time to first output <= `max_time_to_first_output_seconds`,
     as far as they are given, else 0. The duration is that of the agent's own span, waiting for people
     included. What telemetry does not contain gives no verdict, unless the other limit is exceeded.
-
-    Example: {"max_seconds": 10} over a run of 12.5 seconds scores 0.
     """
 
     id = "run-duration"
     needs_calls = False
     Config = NoSettings
     Criteria = RunDurationCriteria
-    example = EvaluatorExample(run="duration_seconds: 12.5", evaluation="criteria: {max_seconds: 10}")
 
     def __init__(self, config: NoSettings, criteria: RunDurationCriteria) -> None:
         self._max_seconds = criteria.max_seconds
@@ -121,17 +117,11 @@ class ToolDuration(Evaluator):
     requested do not count. A call with a limit whose times telemetry does not contain gives no verdict.
 
     A run without such calls scores 1.
-
-    Example: {"max_seconds": 5} over calls of 1.2 and 7 seconds scores 0.5.
     """
 
     id = "tool-duration"
     Config = ToolSelectionConfig
     Criteria = ToolDurationCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search, duration_seconds: 1.2}, {name: book, duration_seconds: 7}]",
-        evaluation="criteria: {max_seconds: 5}",
-    )
 
     def __init__(self, config: ToolSelectionConfig, criteria: ToolDurationCriteria) -> None:
         self._categories = config.categories()
@@ -199,22 +189,12 @@ class TokenBudget(Evaluator):
     `max_output_tokens`, as far as they are given, else 0. Model calls that tools made count; those of agents
     within the run are theirs. Where not every model call has its tokens, the total on the agent's own span
     counts; without one there is no verdict, unless the known tokens exceed a limit already.
-
-    Example: {"max_total_tokens": 1000} over two model calls of 600 and 500 tokens scores 0.
     """
 
     id = "token-budget"
     needs_calls = False
     Config = NoSettings
     Criteria = TokenBudgetCriteria
-    example = EvaluatorExample(
-        run="""
-            model_calls:
-              - {model: small, usage: {input_tokens: 550, output_tokens: 50}}
-              - {model: small, usage: {input_tokens: 460, output_tokens: 40}}
-        """,
-        evaluation="criteria: {max_total_tokens: 1000}",
-    )
 
     def __init__(self, config: NoSettings, criteria: TokenBudgetCriteria) -> None:
         self._limits = (
@@ -266,15 +246,12 @@ class CostBudget(Evaluator):
     score = 1 when cost <= `max_cost`, else 0. The cost is what the tokens of all model calls cost by the
     `model_prices` of the service file; no prices are built in. Where tokens are not known there is no
     verdict, and where a model has no price the evaluation is not applicable.
-
-    Example: {"max_cost": 0.05} over a run that cost 0.08 scores 0.
     """
 
     id = "cost-budget"
     needs_calls = False
     Config = NoSettings
     Criteria = CostBudgetCriteria
-    example = EvaluatorExample(run="cost: 0.08", evaluation="criteria: {max_cost: 0.05}")
 
     def __init__(self, config: NoSettings, criteria: CostBudgetCriteria) -> None:
         self._max_cost = criteria.max_cost
@@ -322,17 +299,12 @@ class ModelAllowed(Evaluator):
     telemetry has them, upper and lower case included: that of the model that answered, else that of the
     requested one. Where the model of a call is not known and no other is refused, or no model is known at
     all, there is no verdict.
-
-    Example: allow [small-*] over model calls of small-1 and large-1 scores 0.5.
     """
 
     id = "model-allowed"
     needs_calls = False
     Config = NoSettings
     Criteria = ModelAllowedCriteria
-    example = EvaluatorExample(
-        run="model_calls: [{model: small-1}, {model: large-1}]", evaluation="criteria: {allow: [small-*]}"
-    )
 
     def __init__(self, config: NoSettings, criteria: ModelAllowedCriteria) -> None:
         self._allowed = None if criteria.allow is None else [name_pattern(name) for name in criteria.allow]

@@ -38,7 +38,6 @@ from processors.model import (
     MAX_ASSIGNMENT_ATTEMPTS,
     AgentRun,
     Evaluator,
-    EvaluatorExample,
     JsonValue,
     NotEvaluated,
     RunFacts,
@@ -95,23 +94,12 @@ class ToolArgsSchema(Evaluator):
     A run without calls scores 1, and so does one without calls of the tools that the criteria name. Calls of
     which telemetry lists no schema make an evaluation without criteria not applicable. Where arguments are
     not known, or a `$ref` that bears on them leads nowhere, the run is not evaluated.
-
-    Example: with a schema that requires city, the calls get_weather(city="Oslo"), get_weather(town="Oslo")
-    score 0.5.
     """
 
     id = "tool-args-schema"
     version = "3"
     Config = ToolArgsSchemaConfig
     Criteria = ToolArgsSchemaCriteria
-    example = EvaluatorExample(
-        run="""
-            tool_calls:
-              - {name: get_weather, arguments: {city: Oslo}}
-              - {name: get_weather, arguments: {town: Oslo}}
-        """,
-        evaluation="criteria: {schemas: {get_weather: {type: object, required: [city]}}}",
-    )
 
     def __init__(self, config: ToolArgsSchemaConfig, criteria: ToolArgsSchemaCriteria | None = None) -> None:
         self._categories = config.categories()
@@ -253,26 +241,12 @@ class ToolArgsFlow(Evaluator):
 
     A run in which no argument is checked, so also one without calls, scores 1. Where a result or argument
     that is not known could decide, the run is not evaluated. Details name the argument, never its value.
-
-    Example: {tool: book, argument: id, from_tool: search, from_path: "[*].id"} over search returning
-    [{"id": 7}] and then book(id=8) scores 0.
     """
 
     id = "tool-args-flow"
     over_calls = True
     Config = ToolArgsFlowConfig
     Criteria = ToolArgsFlowCriteria
-    example = EvaluatorExample(
-        run="""
-            tool_calls:
-              - {name: search, result: [{id: 7}]}
-              - {name: book, arguments: {id: 8}}
-        """,
-        evaluation="""
-            criteria:
-              flows: [{tool: book, argument: id, from_tool: search, from_path: '[*].id'}]
-        """,
-    )
 
     def __init__(self, config: ToolArgsFlowConfig, criteria: ToolArgsFlowCriteria) -> None:
         self._as_text = config.comparison == "text"
@@ -405,22 +379,11 @@ class ToolArgsGrounded(Evaluator):
     There is nothing to expect. A run without values to check, so also one without calls, scores 1. Where the
     input or an earlier result is not known, a value that is not found makes the run not evaluated. Details
     name the argument, never its value.
-
-    Example: "Fly me to Oslo", search(to="Oslo") returning [{"id": "AX7"}], book(id="AX9")
-    scores 0.5, since the id of the second call appeared nowhere.
     """
 
     id = "tool-args-grounded"
     version = "2"
     Config = ToolArgsGroundedConfig
-    example = EvaluatorExample(
-        run="""
-            input: Fly me to Oslo
-            tool_calls:
-              - {name: search, arguments: {to: Oslo}, result: [{id: AX7}]}
-              - {name: book, arguments: {id: AX9}}
-        """,
-    )
 
     def __init__(self, config: ToolArgsGroundedConfig, criteria: None = None) -> None:
         self._categories = config.categories()

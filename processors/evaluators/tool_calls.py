@@ -54,7 +54,6 @@ from processors.model import (
     MAX_ORDERED_CALLS,
     AgentRun,
     Evaluator,
-    EvaluatorExample,
     JsonObject,
     JsonValue,
     LateMapping,
@@ -105,9 +104,6 @@ class ToolCallCount(Evaluator):
 
     Empty criteria score 1 without calls and 0 with calls. A run without calls is graded with all counts 0.
     Strict details show only the first criterion, in written order, that fails.
-
-    Example: {"search": ["<=", 2], "book": ["=", 1]} over the calls search, search, search, book
-    scores 0.5, and 0 when strict.
     """
 
     id = "tool-call-count"
@@ -115,10 +111,6 @@ class ToolCallCount(Evaluator):
     quotes_content = False
     Config = ToolCallCountConfig
     Criteria = ToolCallCountCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]",
-        evaluation='criteria: {tool_calls_count: {search: ["<=", 2], book: ["=", 1]}}',
-    )
 
     def __init__(self, config: ToolCallCountConfig, criteria: ToolCallCountCriteria) -> None:
         self._strict = config.strict
@@ -241,9 +233,6 @@ class ToolCallOrder(Evaluator):
     score = length of the longest common subsequence of calls and expected keys / expected keys; further
     calls cost nothing. Calls of one parallel group are taken in the order that fits best. With `strict`:
     1 when calls and keys match one by one as recorded, else 0.
-
-    Example: [search, book, pay] over the calls search, pay, book, search scores 2/3,
-    with search, book as the common subsequence.
     """
 
     id = "tool-call-order"
@@ -251,10 +240,6 @@ class ToolCallOrder(Evaluator):
     quotes_content = False
     Config = ToolCallConfig
     Criteria = ToolCallOrderCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: pay}, {name: book}, {name: search}]",
-        evaluation="criteria: {tool_calls_order: [search, book, pay]}",
-    )
 
     def __init__(self, config: ToolCallConfig, criteria: ToolCallOrderCriteria) -> None:
         self._strict = config.strict
@@ -712,18 +697,11 @@ class ToolCallArgs(_FirstFit[JsonObject]):
 
     Unless everything is fitted anyway, a call of an expected tool whose arguments are not known makes the run
     not evaluated.
-
-    Example: [{"name": "book", "args": {"seat": "4A"}}] over the call book(seat="4A", meal="none")
-    scores 1, and 0 with `subset: false`.
     """
 
     id = "tool-call-args"
     Config = ToolCallArgsConfig
     Criteria = ToolCallArgsCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: book, arguments: {seat: 4A, meal: none}}]",
-        evaluation="criteria: {tool_calls: [{name: book, args: {seat: 4A}}]}",
-    )
 
     def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
         written = [call.args for call in criteria.tool_calls]
@@ -869,18 +847,11 @@ class ToolCallOutput(_FirstFit[str]):
 
     Unless everything is fitted anyway, a call of an expected tool whose output is not known makes the run not
     evaluated.
-
-    Example: [{"name": "add", "output": "5"}] over add returning 4, then add returning 5,
-    scores 1, and 0 when strict.
     """
 
     id = "tool-call-output"
     Config = ToolCallOutputConfig
     Criteria = ToolCallOutputCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: add, result: 4}, {name: add, result: 5}]",
-        evaluation='criteria: {tool_outputs: [{name: add, output: "5"}]}',
-    )
 
     def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria) -> None:
         written = [output.output for output in criteria.tool_outputs]

@@ -25,7 +25,6 @@ from processors.documents import EvaluatorModel, ExpectedObject
 from processors.model import (
     AgentRun,
     Evaluator,
-    EvaluatorExample,
     JsonObject,
     JsonValue,
     NotEvaluated,
@@ -249,30 +248,12 @@ class ToolConstraints(Evaluator):
     not take effect. Where arguments that are not known decide, the run is not evaluated. An incomplete run
     passes or fails where no further call could change it, wherever it stood: a forbidden call that was made,
     a forbidden pair, or calls that are all there.
-
-    Example: after a refund an e-mail about the same order, before one over 100 the identity, and no account
-    deleted; over refund(order_id=7, amount=250), send_email(order_id=8) scores 1/3.
     """
 
     id = "tool-constraints"
     over_calls = True
     Config = ToolConstraintsConfig
     Criteria = ToolConstraintsCriteria
-    example = EvaluatorExample(
-        run="""
-            tool_calls:
-              - {name: refund, arguments: {order_id: 7, amount: 250}}
-              - {name: send_email, arguments: {order_id: 8}}
-        """,
-        evaluation="""
-            criteria:
-              constraints:
-                - response: [refund, send_email]
-                  same: order_id
-                - precedence: [verify_identity, {tool: refund, args: {amount: {$range: [100, null]}}}]
-                - absence: delete_account
-        """,
-    )
 
     def __init__(self, config: ToolConstraintsConfig, criteria: ToolConstraintsCriteria) -> None:
         self._constraints = CallConstraints(

@@ -29,7 +29,6 @@ from processors.model import (
     AgentRun,
     CallCategory,
     Evaluator,
-    EvaluatorExample,
     JsonValue,
     NotEvaluated,
     RunFacts,
@@ -63,8 +62,6 @@ class ToolPermission(Evaluator):
     when there is a list of allowed tools and it is not on it; deny wins.
 
     A run without calls scores 1, also where nothing is allowed.
-
-    Example: deny [delete_*] over the calls search, delete_account scores 0.5.
     """
 
     id = "tool-permission"
@@ -72,10 +69,6 @@ class ToolPermission(Evaluator):
     quotes_content = False
     Config = ToolSelectionConfig
     Criteria = ToolPermissionCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: delete_account}]",
-        evaluation="criteria: {deny: [delete_*]}",
-    )
 
     def __init__(self, config: ToolSelectionConfig, criteria: ToolPermissionCriteria) -> None:
         self._rule: dict[str, JsonValue] = {
@@ -127,19 +120,11 @@ class ToolKnown(Evaluator):
     does not exist.
 
     There is nothing to expect. A run without calls scores 1.
-
-    Example: with the tools search and book, the calls search, pay score 0.5.
     """
 
     id = "tool-known"
     quotes_content = False
     Config = ToolKnownConfig
-    example = EvaluatorExample(
-        run="""
-            available_tools: {search: null, book: null}
-            tool_calls: [{name: search}, {name: pay}]
-        """,
-    )
 
     def __init__(self, config: ToolKnownConfig, criteria: None = None) -> None:
         self._categories = config.categories()
@@ -203,8 +188,6 @@ class ToolCallBudget(Evaluator):
 
     score = 1 when calls <= `max_calls` and, for each tool named, min <= calls <= max, else 0. A tool never
     called has 0 calls, and a run without calls is graded with all counts 0.
-
-    Example: {"max_calls": 3} over the calls search, search, search, book scores 0.
     """
 
     id = "tool-call-budget"
@@ -212,10 +195,6 @@ class ToolCallBudget(Evaluator):
     quotes_content = False
     Config = ToolCallBudgetConfig
     Criteria = ToolCallBudgetCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: search}, {name: search}, {name: book}]",
-        evaluation="criteria: {max_calls: 3}",
-    )
 
     def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria) -> None:
         # Each tool has a lower bound, by which its calls are counted.
@@ -292,8 +271,6 @@ class ToolPrecedence(Evaluator):
     well. Calls of one parallel group may stand in any order unless `strict`. score = pairs that hold / pairs
     that apply, and 1 when none applies, so also without calls.
     The rule is the template `precedence` of `tool-constraints`.
-
-    Example: [auth, fetch] over the calls fetch, auth scores 0, and so it does over fetch alone.
     """
 
     id = "tool-precedence"
@@ -302,10 +279,6 @@ class ToolPrecedence(Evaluator):
     quotes_content = False
     Config = ToolPrecedenceConfig
     Criteria = ToolPrecedenceCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: fetch}, {name: auth}]",
-        evaluation="criteria: {before: [[auth, fetch]]}",
-    )
 
     def __init__(self, config: ToolPrecedenceConfig, criteria: ToolPrecedenceCriteria) -> None:
         for first, second in criteria.before:
@@ -381,8 +354,6 @@ class SingleToolUse(Evaluator):
 
     score = 1 when a call of the tool is there, else 0. A run without calls scores 0; there is no empty
     expectation.
-
-    Example: book over the calls search, book, book scores 1.
     """
 
     id = "single-tool-use"
@@ -390,10 +361,6 @@ class SingleToolUse(Evaluator):
     quotes_content = False
     Config = SingleToolUseConfig
     Criteria = SingleToolUseCriteria
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: book}, {name: book}]",
-        evaluation="criteria: {tool_name: book}",
-    )
 
     def __init__(self, config: SingleToolUseConfig, criteria: SingleToolUseCriteria) -> None:
         name = self._tool_name = criteria.tool_name

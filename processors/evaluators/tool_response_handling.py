@@ -12,7 +12,6 @@ from processors.model import (
     AgentRun,
     CallCategory,
     Evaluator,
-    EvaluatorExample,
     JsonObject,
     JsonValue,
     NotEvaluated,
@@ -119,21 +118,11 @@ class ToolResponseHandling(Evaluator):
     `not_applicable`, and where no gating rule applies, or the answer has an error to admit and was not
     captured, the run is not evaluated. What redaction masked in part was not captured; where that keeps
     gating rules from being applied, a run in which the others find nothing is not evaluated.
-
-    Example: the only call fails with a timeout, and the answer is "Your inbox is empty."
-    scores 0 (RH4); "I could not reach your inbox." scores 1.
     """
 
     id = "tool-response-handling"
     version = "3"
     Config = ToolResponseHandlingConfig
-    example = EvaluatorExample(
-        run="""
-            input: What is new in my inbox?
-            tool_calls: [{name: list_mails, arguments: {}, error: {type: TimeoutError, message: timed out}}]
-            output: Your inbox is empty.
-        """,
-    )
 
     def __init__(self, config: ToolResponseHandlingConfig, criteria: None = None) -> None:
         self._categories = config.categories()

@@ -47,7 +47,6 @@ from processors.model import (
     MAX_ORDERED_CALLS,
     AgentRun,
     Evaluator,
-    EvaluatorExample,
     JsonObject,
     JsonValue,
     NotEvaluated,
@@ -401,16 +400,10 @@ class TrajectoryExact(_Trajectory):
     """Whether the calls and the expected calls match one by one: 1 or 0.
 
     score = 1 when there are as many calls as expected ones and each stands for the one at its place, else 0.
-
-    Example: [search, book] over the calls search, search, book scores 0, and 1 over search, book.
     """
 
     id = "trajectory-exact"
     Config = OrderedTrajectoryConfig
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
-        evaluation="criteria: {tool_calls: [search, book]}",
-    )
 
     def _bounds(
         self, calls: Sequence[ToolCall], certain: Sequence[int], possible: Sequence[int]
@@ -447,33 +440,20 @@ class TrajectoryInOrder(_Trajectory):
     """Whether the expected calls are a subsequence of the calls: 1 or 0; calls in between cost nothing.
 
     score = 1 when every expected call has a call of its own and these stand in the expected order, else 0.
-
-    Example: [search, pay] over the calls search, book, pay scores 1, and 0 over pay, search.
     """
 
     id = "trajectory-in-order"
     Config = OrderedTrajectoryConfig
     in_order = True
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: book}, {name: pay}]",
-        evaluation="criteria: {tool_calls: [search, pay]}",
-    )
 
 
 class TrajectoryAnyOrder(_Trajectory):
     """Whether every expected call has a call of its own: 1 or 0; further calls and order do not matter.
 
     score = 1 when a maximum matching of calls and expected calls serves all expected ones, else 0.
-
-    Example: [search, {name: search, args: {q: 1}}] over the calls search(q=1), search(q=2)
-    scores 1: the first expectation takes the second call.
     """
 
     id = "trajectory-any-order"
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search, arguments: {q: 1}}, {name: search, arguments: {q: 2}}]",
-        evaluation="criteria: {tool_calls: [search, {name: search, args: {q: 1}}]}",
-    )
 
 
 class TrajectoryPrecision(_Trajectory):
@@ -481,33 +461,21 @@ class TrajectoryPrecision(_Trajectory):
 
     score = matched / calls, where matched is the size of a maximum matching: every call stands for one
     expected call at most, so repeated calls have to be expected as often. Order does not matter.
-
-    Example: [search, book] over the calls search, search, book scores 2/3.
     """
 
     id = "trajectory-precision"
     further_calls_cost = True
     share = "precision"
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
-        evaluation="criteria: {tool_calls: [search, book]}",
-    )
 
 
 class TrajectoryRecall(_Trajectory):
     """The share of the expected calls that were made; further calls cost nothing.
 
     score = matched / expected calls, matched as in `trajectory-precision`. Order does not matter.
-
-    Example: [search, search, book] over the calls search, book, pay scores 2/3.
     """
 
     id = "trajectory-recall"
     share = "recall"
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: book}, {name: pay}]",
-        evaluation="criteria: {tool_calls: [search, search, book]}",
-    )
 
 
 class TrajectoryF1(_Trajectory):
@@ -515,20 +483,11 @@ class TrajectoryF1(_Trajectory):
 
     score = 2 * precision * recall / (precision + recall) = 2 * matched / (calls + expected calls), matched as
     in `trajectory-precision`. Order does not matter.
-
-    Example: [search, book] over the calls search, search, book scores 0.8.
     """
 
     id = "trajectory-f1"
     further_calls_cost = True
     share = "f1"
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: search}, {name: book}]",
-        evaluation="""
-            criteria: {tool_calls: [search, book]}
-            pass_threshold: 0.8
-        """,
-    )
 
 
 class TrajectoryOrderF1(_Trajectory):
@@ -536,8 +495,6 @@ class TrajectoryOrderF1(_Trajectory):
 
     With l the length of that subsequence, precision = l / calls, recall = l / expected calls, and
     score = 2 * precision * recall / (precision + recall) = 2 * l / (calls + expected calls).
-
-    Example: [search, book, pay] over the calls search, search, book, pay scores 6/7.
     """
 
     id = "trajectory-order-f1"
@@ -545,13 +502,6 @@ class TrajectoryOrderF1(_Trajectory):
     in_order = True
     further_calls_cost = True
     share = "f1"
-    example = EvaluatorExample(
-        run="tool_calls: [{name: search}, {name: search}, {name: book}, {name: pay}]",
-        evaluation="""
-            criteria: {tool_calls: [search, book, pay]}
-            pass_threshold: 0.8
-        """,
-    )
 
 
 class _ArgumentMatch:

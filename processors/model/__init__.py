@@ -33,7 +33,6 @@ from processors.model.evaluation_result import (
 )
 from processors.model.evaluator import (
     Evaluator,
-    EvaluatorExample,
     RunFacts,
     looks_at_calls_alone,
     needs_calls,
@@ -107,7 +106,7 @@ __all__ = [
     "MAX_MATCHED_CHARACTERS", "MAX_ORDERED_CALLS", "MAX_OUTPUT_CHARACTERS", "MAX_OUTPUT_VALUES",
     "MAX_REORDERING_STEPS", "MAX_SEARCHED_CHARACTERS", "MAX_SEARCH_STEPS", "MAX_TEXT_LENGTH",
     "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "Conversation", "ConversationView",
-    "Decision", "DecodedValue", "EvaluationError", "EvaluationResult", "Evaluator", "EvaluatorExample",
+    "Decision", "DecodedValue", "EvaluationError", "EvaluationResult", "Evaluator", 
     "FinishReason", "GradedRun", "IncompleteReason", "JsonObject", "JsonValue", "LateMapping", "LateObject",
     "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason", "Outcome",
     "PriceTable", "RunFacts", "RunReference", "Scope", "Score", "Severity", "SkipReason", "Stage",

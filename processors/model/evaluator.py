@@ -1,8 +1,6 @@
 """The contract of an evaluator: a class in `processors/evaluators/`, discovered without registration."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
-from inspect import cleandoc
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from pydantic import BaseModel
@@ -27,22 +25,6 @@ class RunFacts:
             self._known[key] = work()
         value: _ValueT = self._known[key]
         return value
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluatorExample:
-    """An evaluation and a run that it grades; the reference page shows both with the verdict.
-
-    `run` is the YAML of a test's `run:` without its agent, `evaluation` that of one entry below
-    `evaluations:` without the evaluator. Common indentation is taken away from both.
-    """
-
-    run: str
-    evaluation: str = ""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "evaluation", cleandoc(self.evaluation))
-        object.__setattr__(self, "run", cleandoc(self.run))
 
 
 class Evaluator(Protocol):

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from collector.criteria.criteria_tests import run_criteria_tests
-from docs.generate.evaluators import evaluators_reference, example_of, graded_example
+from docs.generate.evaluators import evaluators_reference, example_of, examples, graded_example
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
@@ -50,30 +50,34 @@ def test_every_criteria_file_on_the_page_is_valid_and_its_test_holds() -> None:
 
 
 @pytest.mark.parametrize("kind", _TYPES, ids=[kind.id for kind in _TYPES])
-def test_every_evaluator_tells_its_formula_and_an_example(kind: type[Evaluator]) -> None:
+def test_every_evaluator_states_its_formula_and_has_an_example(kind: type[Evaluator]) -> None:
     paragraphs = (getdoc(kind) or "").split("\n\n")
 
-    assert len(paragraphs) >= 3
+    assert len(paragraphs) >= 2
     assert paragraphs[0].endswith(".")
     assert "\n" not in paragraphs[0], "the first sentence stands in a table"
-    assert any("score" in paragraph for paragraph in paragraphs[1:-1])
-    assert paragraphs[-1].startswith("Example: ")
+    assert any("score" in paragraph for paragraph in paragraphs[1:])
+    assert "score" in example_of(kind).text
 
 
 @pytest.mark.parametrize("kind", _TYPES, ids=[kind.id for kind in _TYPES])
-def test_the_example_gets_a_score_that_the_evaluator_tells(kind: type[Evaluator]) -> None:
-    told = {
+def test_the_example_gets_a_score_that_its_text_states(kind: type[Evaluator]) -> None:
+    stated = {
         float(number) if number else int(over) / int(under)
-        for over, under, number in _SCORES.findall((getdoc(kind) or "").rpartition("Example: ")[2])
+        for over, under, number in _SCORES.findall(example_of(kind).text)
     }
 
     [result] = graded_example(kind).results
 
     assert result.outcome in (Outcome.PASS, Outcome.FAIL)
     assert result.evaluator == kind.id
-    assert result.score in told
+    assert result.score in stated
 
 
 def test_an_evaluator_without_an_example_is_refused() -> None:
-    with pytest.raises(TypeError, match="without-example: expected an EvaluatorExample"):
+    with pytest.raises(LookupError, match="without-example: expected an example"):
         example_of(_WithoutExample)
+
+
+def test_every_example_is_of_an_evaluator() -> None:
+    assert {kind.id for kind in _TYPES} == examples().keys()
