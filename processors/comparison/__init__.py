@@ -21,7 +21,6 @@ from processors.comparison.call_constraints import (
     CallConstraints,
     CallStatus,
     Finding,
-    attainable_share,
     share_of,
 )
 from processors.comparison.captured_value import (
@@ -92,7 +91,6 @@ from processors.comparison.run_input import input_object, unknown_input
 from processors.comparison.tool_selection import (
     ExpectedId,
     IncludeFailed,
-    OtherTools,
     ToolCallConfig,
     ToolOrCallId,
     ToolPatterns,
@@ -109,10 +107,10 @@ __all__ = [
     "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "AnyKeyCriteria", "CallCondition",
     "CallConstraint", "CallConstraints", "CallStatus", "ClassMetrics", "Expected", "ExpectedCalls",
     "ExpectedId", "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "IncludeFailed",
-    "JsonPath", "Matcher", "OneKeyCriteria", "OtherTools", "OutputConfig", "OutputPath", "OutputTarget",
+    "JsonPath", "Matcher", "OneKeyCriteria", "OutputConfig", "OutputPath", "OutputTarget",
     "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolOrCallId", "ToolPatterns",
     "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments", "all_fit",
-    "alternatives", "argument_names", "arguments_detail", "attainable_share", "best_fitting_order",
+    "alternatives", "argument_names", "arguments_detail", "best_fitting_order",
     "call_label", "calls_of", "check_classes", "check_schema", "class_metrics", "common_subsequence_length",
     "comparable_arguments", "comparable_result_text", "comparable_result_value", "compile_expected",
     "detail_text", "equal_values", "equality_key", "expected_value_problems", "fits", "fits_members",

@@ -6,7 +6,6 @@ Process Specifications", 2022). Where a call is of both kinds that a template re
 be another call. Calls that ran side by side stand at one place of the sequence.
 """
 
-import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from processors.comparison.captured_value import (
 from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
 from processors.comparison.json_paths import JsonPath
 from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.tool_selection import OtherTools, ToolPatterns
+from processors.comparison.tool_selection import ToolPatterns
 from processors.comparison.value_equality import equality_key
 from processors.model import (
     MAX_ASSIGNMENT_ATTEMPTS,
@@ -112,31 +111,27 @@ ENDS: Final = ("init", "last")
 class CallCondition:
     """A kind of calls: of a tool, with arguments among others that fit, and maybe only if they took effect.
 
-    `tools` is the name of the tool, `*` and `?` allowed, or a set of names; the call with the id `call_id` is
-    of this kind as well.
+    In `tool`, the name of the tool, `*` and `?` are allowed.
 
     Raises:
         ValueError: a matcher in `arguments` cannot be used.
     """
 
-    __slots__ = ("_expected", "_status", "call_id", "cost", "label", "tool", "tools")
+    __slots__ = ("_expected", "_status", "cost", "label", "tool", "tools")
 
     def __init__(
         self,
-        tools: str | ToolPatterns | OtherTools,
+        tool: str,
         arguments: JsonObject | None = None,
         status: CallStatus = "any",
-        *,
-        call_id: str | None = None,
     ) -> None:
-        self.tool = tools if isinstance(tools, str) else ""
-        self.tools = ToolPatterns([tools]) if isinstance(tools, str) else tools
-        self.call_id = call_id
+        self.tool = tool
+        self.tools = ToolPatterns([tool])
         self._expected: Expected = compile_expected(arguments) if arguments else None
         self._status = status
         self.cost = 0 if self._expected is None else 1 + matching_cost(self._expected)
         """What a character of the arguments costs to compare; 0: they need not be known."""
-        self.label = call_label(self.tool, arguments) if arguments else self.tool
+        self.label = call_label(tool, arguments) if arguments else tool
         if status != "any":
             self.label += f" {status}"
 
@@ -235,10 +230,9 @@ class _Event(NamedTuple):
 class CallConstraints:
     """Constraints, ready to be checked on runs.
 
-    They look at the calls of `categories`, and at those of any category that are `named`; left out, by the
-    constraints. `strict`: calls that ran side by side stand neither before nor after each other; else in
-    whichever order a constraint requires. Without `include_failed` calls that ended in an error, or were
-    never executed, are no calls.
+    They look at the calls of `categories`, and at those of any category that the constraints name. `strict`:
+    calls that ran side by side stand neither before nor after each other; else in whichever order a
+    constraint requires.
     """
 
     def __init__(
@@ -246,35 +240,27 @@ class CallConstraints:
         constraints: Sequence[CallConstraint],
         categories: frozenset[CallCategory],
         *,
-        named: ToolPatterns | None = None,
         strict: bool = False,
-        include_failed: bool = True,
     ) -> None:
         self._constraints = constraints
         self._categories = categories
-        if named is None:
-            named = ToolPatterns(kind.tool for constraint in constraints for kind in constraint.kinds)
-        self._named = named
+        self._named = ToolPatterns(kind.tool for constraint in constraints for kind in constraint.kinds)
         self._beside = not strict
-        self._include_failed = include_failed
 
     def check(self, run: AgentRun, *, may_change: bool = False) -> list[Finding] | NotEvaluated:
         """A finding for each constraint; over the limits none.
 
         `may_change`: further spans may show how a call ended.
         """
-        sequence = self._sequence(run, may_change=may_change)
+        named, categories = self._named, self._categories
+        seen = [at for at, call in enumerate(run.calls) if call.category in categories or call.name in named]
+        sequence = _Sequence([run.calls[at] for at in seen], seen, may_change)
         if sequence.length > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
         try:
             return [self._finding(constraint, sequence) for constraint in self._constraints]
         except (SchemaTooComplexError, _OverLimitError):
             return NotEvaluated.over_limit("more calls or arguments than are compared in one evaluation")
-
-    def count(self, run: AgentRun) -> list[Finding]:
-        """A finding for each constraint, all of which count calls by name: of however many calls."""
-        sequence = self._sequence(run, most_events=math.inf)
-        return [_count(constraint, sequence) for constraint in self._constraints]
 
     def evaluate(self, run: AgentRun) -> list[Finding] | NotEvaluated:
         """`check`, or why arguments that are not known decide the share of those that hold."""
@@ -291,23 +277,6 @@ class CallConstraints:
         """`attainable_share` of the constraints; over the limits anything."""
         findings = self.check(run, may_change=True)
         return (0.0, 1.0) if isinstance(findings, NotEvaluated) else attainable_share(findings)
-
-    def _sequence(
-        self, run: AgentRun, *, may_change: bool = False, most_events: float = _MAX_EVENTS
-    ) -> "_Sequence":
-        calls = run.calls
-        places: Sequence[int] = range(len(calls))
-        for call in calls:
-            if call.category not in self._categories or not self._include_failed:
-                places = [at for at, call in enumerate(calls) if self._is_seen(call)]
-                calls = [calls[at] for at in places]
-                break
-        return _Sequence(calls, places, may_change, most_events)
-
-    def _is_seen(self, call: ToolCall) -> bool:
-        if not self._include_failed and (call.error is not None or not call.executed):
-            return False
-        return call.category in self._categories or call.name in self._named
 
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
         masked: ToolCall | None = None
@@ -435,16 +404,14 @@ def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
 class _Sequence:
     """Calls with their places in the run, and their steps: those that ran side by side share one."""
 
-    def __init__(
-        self, calls: Sequence[ToolCall], places: Sequence[int], may_change: bool, most_events: float
-    ) -> None:
+    def __init__(self, calls: Sequence[ToolCall], places: Sequence[int], may_change: bool) -> None:
         self._calls = calls
         self._places = places
         self._may_change = may_change
         self.length = len(calls)
         self._attempts = MAX_ASSIGNMENT_ATTEMPTS
         self._budget = MAX_MATCHED_CHARACTERS
-        self._events_left = most_events
+        self._events_left = _MAX_EVENTS
         self._numbers: dict[int, int] = {}
         self._events: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
 
@@ -466,11 +433,7 @@ class _Sequence:
         """The number of calls of a kind by name."""
         number = self._numbers.get(id(kind))
         if number is None:
-            tools = kind.tools
-            number = sum([count for name, count in self._names.items() if name in tools])
-            if kind.call_id is not None:
-                by_id = [call for call in self._calls if call.call_id == kind.call_id]
-                number += sum(call.name not in tools for call in by_id)
+            number = sum([count for name, count in self._names.items() if name in kind.tools])
             self._numbers[id(kind)] = number
         self._look_at(number)
         return number

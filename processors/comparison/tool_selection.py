@@ -121,19 +121,6 @@ class ToolPatterns:
         return [call for call in run.calls if call.category in categories or call.name in self]
 
 
-class OtherTools:
-    """All tools but those of a set."""
-
-    __slots__ = ("_tools",)
-
-    def __init__(self, tools: ToolPatterns) -> None:
-        self._tools = tools
-
-    def __contains__(self, name: str) -> bool:
-        """Whether the tool `name` is outside the set."""
-        return name not in self._tools
-
-
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
     pieces = [

@@ -1,12 +1,12 @@
 """Evaluators of the tools that may or must be called, whatever the calls returned.
 
-`tool-permission`, `tool-known`, `tool-call-budget`, `tool-precedence` and `single-tool-use`. But for
-`tool-known`, whose tools are those of each run, they compile to the constraints of `tool-constraints`.
+`tool-permission`, `tool-known`, `tool-call-budget`, `tool-precedence` and `single-tool-use`.
 """
 
 import math
-from collections.abc import Iterable
-from typing import Annotated, Literal
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
@@ -16,23 +16,22 @@ from processors.comparison import (
     CallConstraint,
     CallConstraints,
     IncludeFailed,
-    OtherTools,
     ToolPatterns,
     ToolSelectionConfig,
-    attainable_share,
     calls_of,
     share_of,
     took_effect,
+    without_failed,
 )
 from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
-    CallCategory,
     Evaluator,
     JsonValue,
     NotEvaluated,
     RunFacts,
     Score,
+    ToolCall,
     canonical_tool_name,
 )
 
@@ -75,30 +74,33 @@ class ToolPermission(Evaluator):
             "allow": None if criteria.allow is None else [*criteria.allow],
             "deny": [*criteria.deny],
         }
-        refused = [CallCondition(ToolPatterns(criteria.deny))]
-        if criteria.allow is not None:
-            refused.append(CallCondition(OtherTools(ToolPatterns(criteria.allow))))
-        self._constraints = CallConstraints(
-            [CallConstraint("absence", (kind,)) for kind in refused],
-            config.categories(),
-            named=ToolPatterns([*(criteria.allow or ()), *criteria.deny]),
-        )
+        self._categories = config.categories()
+        self._allowed = None if criteria.allow is None else ToolPatterns(criteria.allow)
+        self._denied = ToolPatterns(criteria.deny)
+        self._named = ToolPatterns([*(criteria.allow or ()), *criteria.deny])
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        findings = self._constraints.count(run)
-        names = [run.calls[at].name for at in sorted({at for finding in findings for at in finding.unmet})]
-        total = findings[0].of
-        details: dict[str, JsonValue] = {**self._rule, "calls": total, "not_permitted": [*names]}
+        calls = self._named.select(run, self._categories)
+        names = self._refused(calls)
+        details: dict[str, JsonValue] = {**self._rule, "calls": len(calls), "not_permitted": [*names]}
         if not names:
-            return Score(1.0, details, ("all calls were permitted" if total else "no call was made",))
-        lines = f"not permitted: {_listed(names)}", f"{len(names)} of {total} calls"
-        return Score((total - len(names)) / total, details, lines)
+            return Score(1.0, details, ("all calls were permitted" if calls else "no call was made",))
+        lines = f"not permitted: {_listed(names)}", f"{len(names)} of {len(calls)} calls"
+        return Score((len(calls) - len(names)) / len(calls), details, lines)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls may be refused or permitted in any number, but what was refused stays called."""
-        _, highest = attainable_share(self._constraints.count(run))
-        return 0.0, 1.0 if highest == 1.0 else math.nextafter(1.0, 0.0)
+        refused = self._refused(self._named.select(run, self._categories))
+        return 0.0, math.nextafter(1.0, 0.0) if refused else 1.0
+
+    def _refused(self, calls: Sequence[ToolCall]) -> list[str]:
+        allowed, denied = self._allowed, self._denied
+        return [
+            call.name
+            for call in calls
+            if call.name in denied or (allowed is not None and call.name not in allowed)
+        ]
 
 
 class ToolKnownConfig(ToolSelectionConfig):
@@ -197,44 +199,55 @@ class ToolCallBudget(Evaluator):
     Criteria = ToolCallBudgetCriteria
 
     def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria) -> None:
-        # Each tool has a lower bound, by which its calls are counted.
-        self._limits: list[tuple[str, Literal["at least", "at most"], int]] = []
-        constraints: list[CallConstraint] = []
-        if criteria.max_calls is not None:
-            self._limits.append(("all tools", "at most", criteria.max_calls))
-            constraints.append(CallConstraint("absence", (CallCondition("*"),), criteria.max_calls + 1))
-        for name, budget in criteria.tools.items():
-            kind = CallCondition(name)
-            self._limits.append((name, "at least", budget.min or 0))
-            constraints.append(CallConstraint("existence", (kind,), budget.min or 0))
-            if budget.max is not None:
-                self._limits.append((name, "at most", budget.max))
-                constraints.append(CallConstraint("absence", (kind,), budget.max + 1))
-        self._constraints = CallConstraints(
-            constraints,
-            config.categories(),
-            named=ToolPatterns(criteria.tools),
-            include_failed=config.include_failed,
-        )
+        self._categories = config.categories()
+        self._include_failed = config.include_failed
+        self._named = ToolPatterns(criteria.tools)
+        self._max_calls = criteria.max_calls
+        self._budgets = [
+            (name, ToolPatterns([name]), budget.min or 0, budget.max)
+            for name, budget in criteria.tools.items()
+        ]
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        findings = self._constraints.count(run)
+        counts = self._counts(run)
+        total, *of_tools = counts
         exceeded: list[str] = []
-        counts: dict[str, JsonValue] = {}
-        for (name, bound, number), finding in zip(self._limits, findings, strict=True):
-            if bound == "at least":
-                counts[name] = finding.count
-            if not finding.holds:
-                exceeded.append(f"{name}: {finding.count} calls, {bound} {number}")
-        total = findings[0].of
-        details: dict[str, JsonValue] = {"calls": total, "calls_of": counts, "exceeded": [*exceeded]}
+        if self._max_calls is not None and total > self._max_calls:
+            exceeded.append(f"all tools: {total} calls, at most {self._max_calls}")
+        for (name, _, least, most), count in zip(self._budgets, of_tools, strict=True):
+            if count < least:
+                exceeded.append(f"{name}: {count} calls, at least {least}")
+            if most is not None and count > most:
+                exceeded.append(f"{name}: {count} calls, at most {most}")
+        details: dict[str, JsonValue] = {
+            "calls": total,
+            "calls_of": {name: count for (name, *_), count in zip(self._budgets, of_tools, strict=True)},
+            "exceeded": [*exceeded],
+        }
         within = f"{total} call, within budget" if total == 1 else f"{total} calls, within budget"
         return Score(float(not exceeded), details, tuple(exceeded) or (within,))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Counts only grow: what is above its limit stays there, and what has no upper limit stays within."""
-        return _all_or_nothing(attainable_share(self._constraints.count(run)))
+        counts = self._counts(run)
+        limits = [(0, self._max_calls), *((least, most) for _, _, least, most in self._budgets)]
+        pairs = list(zip(limits, counts, strict=True))
+        is_settled = all(most is None and count >= least for (least, most), count in pairs)
+        is_lost = any(most is not None and count > most for (_, most), count in pairs)
+        return float(is_settled), float(not is_lost)
+
+    def _counts(self, run: AgentRun) -> list[int]:
+        """The number of all calls, then for each budget that of its tools."""
+        calls = self._named.select(run, self._categories)
+        if not self._include_failed:
+            calls = without_failed(calls)
+        names = Counter([call.name for call in calls])
+        budgets = self._budgets
+        return [
+            len(calls),
+            *(sum([count for name, count in names.items() if name in tools]) for _, tools, _, _ in budgets),
+        ]
 
 
 class ToolPrecedenceConfig(EvaluatorModel):
@@ -363,33 +376,27 @@ class SingleToolUse(Evaluator):
     Criteria = SingleToolUseCriteria
 
     def __init__(self, config: SingleToolUseConfig, criteria: SingleToolUseCriteria) -> None:
-        name = self._tool_name = criteria.tool_name
-        kind = CallCondition(ToolPatterns((), names=[name]), call_id=name)
-        self._constraints = CallConstraints(
-            [CallConstraint("existence", (kind,))],
-            frozenset(CallCategory),
-            include_failed=config.include_failed,
-        )
+        self._tool = criteria.tool_name
+        self._name = canonical_tool_name(criteria.tool_name)
+        self._include_failed = config.include_failed
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        (finding,) = self._constraints.count(run)
-        calls = f"{finding.count} call" if finding.count == 1 else f"{finding.count} calls"
-        return Score(
-            float(bool(finding.holds)),
-            {"tool": self._tool_name, "calls": finding.count},
-            (f"{self._tool_name}: {calls}, at least 1 expected",),
-        )
+        count = self._count(run)
+        calls = f"{count} call" if count == 1 else f"{count} calls"
+        details: dict[str, JsonValue] = {"tool": self._tool, "calls": count}
+        return Score(float(count > 0), details, (f"{self._tool}: {calls}, at least 1 expected",))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Once called, a tool stays called."""
-        return _all_or_nothing(attainable_share(self._constraints.count(run)))
+        return float(self._count(run) > 0), 1.0
 
-
-def _all_or_nothing(share: tuple[float, float]) -> tuple[float, float]:
-    """What is attainable where only all constraints together score 1."""
-    lowest, highest = share
-    return float(lowest == 1.0), float(highest == 1.0)
+    def _count(self, run: AgentRun) -> int:
+        calls = run.calls if self._include_failed else without_failed(run.calls)
+        count = 0
+        for call in calls:
+            count += canonical_tool_name(call.name) == self._name or call.call_id == self._tool
+        return count
 
 
 def _listed(names: Iterable[str]) -> str:
