@@ -54,7 +54,6 @@ from processors.comparison.expected_value import (
     ONE_OF,
     Expected,
     Matcher,
-    all_fit,
     alternatives,
     compile_expected,
     expected_value_problems,
@@ -100,7 +99,7 @@ from processors.comparison.tool_selection import (
     without_failed,
     without_invented,
 )
-from processors.comparison.value_equality import equal_values, equality_key, known_equality
+from processors.comparison.value_equality import all_fit, equal_values, equality_key, known_equality
 
 __all__ = [
     "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MASKED_OUTPUT", "MATCHER_ARGUMENTS",

@@ -17,7 +17,7 @@ What holds no matcher is compared by `processors.comparison.value_equality` and 
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from types import MappingProxyType
@@ -25,7 +25,7 @@ from typing import Final, TypeAlias, TypeGuard
 
 from processors.comparison.json_paths import EVERY, JsonPath, parse_json_path
 from processors.comparison.json_schema_check import JSON_TYPES, check_schema, schema_violations
-from processors.comparison.value_equality import equal_values
+from processors.comparison.value_equality import all_fit, any_fits, equal_values
 from processors.documents import did_you_mean
 from processors.model import JsonObject, JsonValue, has_mask, is_digest, same_text
 from processors.texts.linear_regex import compile_linear
@@ -295,8 +295,7 @@ def fits(expected: Expected, actual: JsonValue) -> bool | None:
     if isinstance(expected, Matcher):
         return _meets(expected, actual)
     if isinstance(expected, OneOf):
-        verdicts = {fits(member, actual) for member in expected.members}
-        return True if True in verdicts else None if None in verdicts else False
+        return any_fits(fits(member, actual) for member in expected.members)
     if isinstance(expected, dict) and isinstance(actual, dict):
         return fits_members(expected, actual, subset=False)
     if isinstance(expected, list) and isinstance(actual, list):
@@ -334,16 +333,6 @@ def fits_members(
                 if not has_mask(key):
                     return False
                 known = None
-    return known
-
-
-def all_fit(verdicts: Iterable[bool | None]) -> bool | None:
-    """False where one of `verdicts` is, else None where one is not known, else True."""
-    known: bool | None = True
-    for verdict in verdicts:
-        if verdict is False:
-            return False
-        known = known and verdict
     return known
 
 

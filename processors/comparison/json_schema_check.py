@@ -5,14 +5,15 @@ and Gemini (`STRING`) give them. A keyword that is not known here asserts nothin
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 
 import re2
 
-from processors.comparison.value_equality import equality_key, known_equality
+from processors.comparison.value_equality import any_fits, equality_key, known_equality
 from processors.model import JsonObject, JsonValue, contains_mask, has_mask, has_masked_key
 
 MAX_STEPS = 10_000
@@ -108,35 +109,26 @@ class _Check:
                 for name in (declared if isinstance(declared, list) else [declared])
                 if isinstance(name, str)
             ]
-            tests = [test for name in names if (test := JSON_TYPES.get(name)) is not None]
-            if tests and len(tests) == len(names) and not any(test(value) for test in tests):
+            is_known = names and all(name in JSON_TYPES for name in names)
+            if is_known and not any(JSON_TYPES[name](value) for name in names):
                 self._add(path, f"expected {' or '.join(names)}, found {_type_name(value)}")
         allowed = schema.get("enum")
         if isinstance(allowed, list):
             self._spend(len(allowed) // _COMPARISONS_OF_A_STEP)
-            self._require(
-                _any(known_equality(value, option) for option in allowed),
-                path,
-                "not one of the allowed values",
-            )
+            is_allowed = any_fits(known_equality(value, option) for option in allowed)
+            self._require(is_allowed, path, "not one of the allowed values")
         if "const" in schema:
             self._require(known_equality(value, schema["const"]), path, "not the one allowed value")
 
     def _check_number(self, value: int | float, schema: JsonObject, path: str) -> None:
-        low, high = _limit(schema, "minimum"), _limit(schema, "maximum")
-        above, below = _limit(schema, "exclusiveMinimum"), _limit(schema, "exclusiveMaximum")
-        if schema.get("exclusiveMinimum") is True:  # draft 4
-            low, above = None, low
-        if schema.get("exclusiveMaximum") is True:
-            high, below = None, high
-        if low is not None and value < low:
-            self._add(path, f"less than {_shown(low)}")
-        if high is not None and value > high:
-            self._add(path, f"more than {_shown(high)}")
-        if above is not None and value <= above:
-            self._add(path, f"not more than {_shown(above)}")
-        if below is not None and value >= below:
-            self._add(path, f"not less than {_shown(below)}")
+        for inclusive, exclusive, is_beyond, side, other in _BOUNDS:
+            limit, open_limit = _limit(schema, inclusive), _limit(schema, exclusive)
+            if schema.get(exclusive) is True:  # draft 4
+                limit, open_limit = None, limit
+            if limit is not None and is_beyond(value, limit):
+                self._add(path, f"{side} than {_shown(limit)}")
+            if open_limit is not None and not is_beyond(open_limit, value):
+                self._add(path, f"not {other} than {_shown(open_limit)}")
         step = _limit(schema, "multipleOf")
         if step is not None and step > 0 and not _is_multiple(value, step):
             self._add(path, f"no multiple of {_shown(step)}")
@@ -156,75 +148,64 @@ class _Check:
             is_unique = False if len({*known}) < len(known) else None if len(known) < len(value) else True
             self._require(is_unique, path, "an entry is repeated")
         items = schema.get("items")
-        prefix = schema.get("prefixItems")
+        first = _list_in(schema, "prefixItems")
         if isinstance(items, list):  # before draft 2020-12
-            prefix, items = items, schema.get("additionalItems")
-        first = prefix if isinstance(prefix, list) else []
+            first, items = items, schema.get("additionalItems")
         for index, item in enumerate(value):
-            if index < len(first):
-                self.visit(item, first[index], f"{path}[{index}]", depth + 1)
-            elif items is not None:
-                self.visit(item, items, f"{path}[{index}]", depth + 1)
+            own = first[index] if index < len(first) else items
+            if own is not None or index < len(first):
+                self.visit(item, own, f"{path}[{index}]", depth + 1)
         contained = schema.get("contains")
         if contained is not None:
-            is_contained = _any(self._follows(item, contained, depth) for item in value)
+            is_contained = any_fits(self._follows(item, contained, depth) for item in value)
             self._require(is_contained, path, "no entry is of the kind that must be there")
 
     def _check_object(self, value: JsonObject, schema: JsonObject, path: str, depth: int) -> None:
         self._check_size(len(value), schema, "Properties", "members", path)
-        required = schema.get("required")
-        if isinstance(required, list):
-            self._spend(len(required) // _COMPARISONS_OF_A_STEP)
-        for name in required if isinstance(required, list) else ():
-            if isinstance(name, str) and name not in value:
-                self._require(None if has_masked_key(value) else False, _join(path, name), "missing")
-        self._check_dependencies(value, schema, path, depth)
-        properties = schema.get("properties")
-        patterns = schema.get("patternProperties")
-        named = properties if isinstance(properties, dict) else {}
-        by_pattern = patterns if isinstance(patterns, dict) else {}
+        required = _list_in(schema, "required")
+        self._spend(len(required) // _COMPARISONS_OF_A_STEP)
+        self._check_members(value, required, path, "missing")
+        for name, needed in _object_in(schema, "dependentRequired").items():
+            if name in value and isinstance(needed, list):
+                self._check_members(value, needed, path, f"missing, required with {name}")
+        for name, inner in _object_in(schema, "dependentSchemas").items():
+            if name in value:
+                self.visit(value, inner, path, depth + 1)
+        named, by_pattern = _object_in(schema, "properties"), _object_in(schema, "patternProperties")
         self._spend(len(by_pattern) * len(value))
         others = schema.get("additionalProperties")
         names = schema.get("propertyNames")
         for key, member in value.items():
-            inner = _join(path, key)
+            place = _join(path, key)
             known = key in named
             if known:
-                self.visit(member, named[key], inner, depth + 1)
+                self.visit(member, named[key], place, depth + 1)
             for written, by_name in by_pattern.items():
                 pattern = linear_pattern(written)
                 if pattern is None or pattern.search(key) is not None:
                     known = True
                     if pattern is not None:
-                        self.visit(member, by_name, inner, depth + 1)
+                        self.visit(member, by_name, place, depth + 1)
             if names is not None:
-                self._require(self._follows(key, names, depth), inner, "a name that is not allowed")
+                self._require(self._follows(key, names, depth), place, "a name that is not allowed")
             if not known and (others is False or has_mask(key)):
-                self._require(None if has_mask(key) else False, inner, "unknown")
+                self._require(None if has_mask(key) else False, place, "unknown")
             elif not known and isinstance(others, dict):
-                self.visit(member, others, inner, depth + 1)
+                self.visit(member, others, place, depth + 1)
 
-    def _check_dependencies(self, value: JsonObject, schema: JsonObject, path: str, depth: int) -> None:
-        dependent = schema.get("dependentRequired")
-        for name, needed in dependent.items() if isinstance(dependent, dict) else ():
-            if name in value and isinstance(needed, list):
-                for other in needed:
-                    if isinstance(other, str) and other not in value:
-                        is_there = None if has_masked_key(value) else False
-                        self._require(is_there, _join(path, other), f"missing, required with {name}")
-        schemas = schema.get("dependentSchemas")
-        for name, inner in schemas.items() if isinstance(schemas, dict) else ():
-            if name in value:
-                self.visit(value, inner, path, depth + 1)
+    def _check_members(self, value: JsonObject, names: list[JsonValue], path: str, message: str) -> None:
+        for name in names:
+            if isinstance(name, str) and name not in value:
+                self._require(None if has_masked_key(value) else False, _join(path, name), message)
 
     def _check_combinations(self, value: JsonValue, schema: JsonObject, path: str, depth: int) -> None:
-        for inner in _listed(schema, "allOf"):
+        for inner in _list_in(schema, "allOf"):
             self.visit(value, inner, path, depth + 1)
-        options = _listed(schema, "anyOf")
+        options = _list_in(schema, "anyOf")
         if options:
-            follows = _any(self._follows(value, option, depth) for option in options)
+            follows = any_fits(self._follows(value, option, depth) for option in options)
             self._require(follows, path, "follows none of the allowed schemas")
-        options = _listed(schema, "oneOf")
+        options = _list_in(schema, "oneOf")
         if options:
             followed = [self._follows(value, option, depth) for option in options]
             is_one = None if None in followed else followed.count(True) == 1
@@ -288,9 +269,14 @@ class _Check:
             self.violations.append(_at(path, message))
 
 
-def _listed(schema: JsonObject, key: str) -> list[JsonValue]:
-    options = schema.get(key)
-    return options if isinstance(options, list) else []
+def _list_in(schema: JsonObject, key: str) -> list[JsonValue]:
+    value = schema.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _object_in(schema: JsonObject, key: str) -> JsonObject:
+    value = schema.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _limit(schema: JsonObject, key: str) -> int | float | None:
@@ -334,6 +320,11 @@ JSON_TYPES: Mapping[str, Callable[[JsonValue], bool]] = {
 }
 """The types of JSON Schema; a whole number is an integer however it is written."""
 
+_BOUNDS = (
+    ("minimum", "exclusiveMinimum", operator.lt, "less", "more"),
+    ("maximum", "exclusiveMaximum", operator.gt, "more", "less"),
+)
+
 _MAX_PATTERN_LENGTH = 1000
 _SUBSCHEMAS = (
     "additionalProperties", "items", "contains", "propertyNames", "not", "if", "then", "else",
@@ -367,59 +358,53 @@ def schema_problems(schema: JsonValue, path: str = "") -> list[str]:
     limits of the wrong kind. Words that are not known are no mistake, as in JSON Schema itself, unless they
     look like a misspelt one, or hold objects where no word is known: arguments without `properties`.
     """
+    return list(_problems(schema, path))
+
+
+def _problems(schema: JsonValue, path: str) -> Iterator[str]:
     if isinstance(schema, bool):
-        return []
+        return
     if not isinstance(schema, dict):
-        return [_at(path, "expected a JSON schema: an object, true or false")]
-    problems = _misspelt(schema, path)
-    types = schema.get("type")
+        yield _at(path, "expected a JSON schema: an object, true or false")
+        return
+    yield from _misspelt(schema, path)
+    types = schema.get("type", [])
     for name in types if isinstance(types, list) else [] if types is None else [types]:
         if not isinstance(name, str) or name.lower() not in JSON_TYPES:
-            problems.append(_at(_join(path, "type"), f"expected one of {', '.join(JSON_TYPES)}"))
-    patterns = schema.get("patternProperties")
-    written = list(patterns) if isinstance(patterns, dict) else []
-    for pattern in [*written, schema.get("pattern")]:
+            yield _at(_join(path, "type"), f"expected one of {', '.join(JSON_TYPES)}")
+    for pattern in [*_object_in(schema, "patternProperties"), schema.get("pattern")]:
         if pattern is not None and (not isinstance(pattern, str) or linear_pattern(pattern) is None):
-            problems.append(_at(_join(path, "pattern"), "expected a regular expression in the syntax of RE2"))
+            yield _at(_join(path, "pattern"), "expected a regular expression in the syntax of RE2")
     for key in _NUMBERS:
         if key in schema and not JSON_TYPES["number"](schema[key]):
-            problems.append(_at(_join(path, key), "expected a number"))
+            yield _at(_join(path, key), "expected a number")
     required = schema.get("required")
-    if isinstance(required, bool):
-        required = None  # draft 3, and still written: it asserts nothing
-    if required is not None and not (
-        isinstance(required, list) and all(isinstance(name, str) for name in required)
-    ):
-        problems.append(_at(_join(path, "required"), "expected a list of texts"))
+    is_list_of_texts = isinstance(required, list) and all(isinstance(name, str) for name in required)
+    # A boolean is of draft 3, and still written: it asserts nothing.
+    if not (required is None or isinstance(required, bool) or is_list_of_texts):
+        yield _at(_join(path, "required"), "expected a list of texts")
     if "enum" in schema and not isinstance(schema["enum"], list):
-        problems.append(_at(_join(path, "enum"), "expected a list"))
+        yield _at(_join(path, "enum"), "expected a list")
     reference = schema.get("$ref")
     if reference is not None and not (isinstance(reference, str) and reference.startswith("#")):
-        problems.append(_at(_join(path, "$ref"), "expected a reference inside the schema: #/..."))
+        yield _at(_join(path, "$ref"), "expected a reference inside the schema: #/...")
     for inner_path, inner in _subschemas(schema, path):
-        problems += schema_problems(inner, inner_path)
-    return problems
+        yield from _problems(inner, inner_path)
 
 
-def _misspelt(schema: JsonObject, path: str) -> list[str]:
+def _misspelt(schema: JsonObject, path: str) -> Iterator[str]:
     unknown = [word for word in schema if word not in _KEYWORDS and not word.startswith(("x-", "$"))]
-    problems = []
-    for word in unknown:
-        near = get_close_matches(word[:_LONGEST_KEYWORD], _KEYWORDS, n=1, cutoff=_LIKE_A_KEYWORD)
-        if near:
-            problems.append(
-                _at(_join(path, word), f'expected a keyword of JSON Schema; did you mean "{near[0]}"?')
-            )
-    if (
-        not problems
-        and len(unknown) == len(schema)
-        and any(isinstance(schema[word], dict) for word in unknown)
-    ):
+    near = {
+        word: keywords[0]
+        for word in unknown
+        if (keywords := get_close_matches(word[:_LONGEST_KEYWORD], _KEYWORDS, n=1, cutoff=_LIKE_A_KEYWORD))
+    }
+    for word, keyword in near.items():
+        yield _at(_join(path, word), f'expected a keyword of JSON Schema; did you mean "{keyword}"?')
+    holds_objects = any(isinstance(schema[word], dict) for word in unknown)
+    if not near and len(unknown) == len(schema) and holds_objects:
         names = ", ".join(unknown[:3])
-        problems.append(
-            _at(path, f'expected keywords of JSON Schema, found {names}; did you mean "properties"?')
-        )
-    return problems
+        yield _at(path, f'expected keywords of JSON Schema, found {names}; did you mean "properties"?')
 
 
 @lru_cache(maxsize=1024)
@@ -435,38 +420,16 @@ def linear_pattern(written: str) -> "re2._Regexp | None":
         return None
 
 
-def _subschemas(schema: JsonObject, path: str) -> list[tuple[str, JsonValue]]:
-    subschemas: list[tuple[str, JsonValue]] = []
-    for key in _SUBSCHEMAS:
-        inner = schema.get(key)
-        if key == "items" and isinstance(inner, list):
-            subschemas += [(f"{path}.items[{index}]".lstrip("."), item) for index, item in enumerate(inner)]
+def _subschemas(schema: JsonObject, path: str) -> Iterator[tuple[str, JsonValue]]:
+    for key in (*_SUBSCHEMAS, *_SUBSCHEMA_LISTS, *_SUBSCHEMA_MAPS):
+        inner, place = schema.get(key), _join(path, key)
+        if isinstance(inner, list) and (key == "items" or key in _SUBSCHEMA_LISTS):
+            yield from ((f"{place}[{index}]", item) for index, item in enumerate(inner))
+        elif isinstance(inner, dict) and key in _SUBSCHEMA_MAPS:
+            yield from ((_join(place, name), item) for name, item in inner.items())
         elif inner is not None:
-            subschemas.append((_join(path, key), inner))
-    for key in _SUBSCHEMA_LISTS:
-        listed = schema.get(key)
-        if isinstance(listed, list):
-            subschemas += [(f"{_join(path, key)}[{index}]", item) for index, item in enumerate(listed)]
-        elif listed is not None:
-            subschemas.append((_join(path, key), listed))
-    for key in _SUBSCHEMA_MAPS:
-        named = schema.get(key)
-        if isinstance(named, dict):
-            subschemas += [(_join(_join(path, key), name), item) for name, item in named.items()]
-        elif named is not None:
-            subschemas.append((_join(path, key), named))
-    return subschemas
+            yield place, inner
 
 
 def _at(path: str, message: str) -> str:
     return f"{path}: {message}" if path else message
-
-
-def _any(verdicts: Iterable[bool | None]) -> bool | None:
-    """True where one of `verdicts` is, else None where one is not known, else False."""
-    known: bool | None = False
-    for verdict in verdicts:
-        if verdict:
-            return True
-        known = None if verdict is None else known
-    return known

@@ -1,6 +1,6 @@
 """When two JSON values are equal: by value, with booleans kept apart from numbers."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from processors.model import JsonValue, has_masked_key, may_equal
 
@@ -47,6 +47,26 @@ def _may_be_equal(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(_may_be_equal, left, right))
     return equal_values(left, right) or may_equal(left, right)
+
+
+def any_fits(verdicts: Iterable[bool | None]) -> bool | None:
+    """True where one of `verdicts` is, else None where one is not known, else False."""
+    known: bool | None = False
+    for verdict in verdicts:
+        if verdict:
+            return True
+        known = None if verdict is None else known
+    return known
+
+
+def all_fit(verdicts: Iterable[bool | None]) -> bool | None:
+    """False where one of `verdicts` is, else None where one is not known, else True."""
+    known: bool | None = True
+    for verdict in verdicts:
+        if verdict is False:
+            return False
+        known = known and verdict
+    return known
 
 
 def equality_key(value: JsonValue) -> Hashable:
