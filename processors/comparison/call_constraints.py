@@ -7,7 +7,7 @@ be another call. Calls that ran side by side stand at one place of the sequence.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -49,54 +49,37 @@ _MAX_EVENTS: Final = 10_000
 """Calls, once for each kind they are of, that one evaluation looks at. Each costs about two microseconds."""
 
 
-class _Demand(NamedTuple):
-    """Every call of the first kind needs one of the second within reach, after it.
+class _Relation(NamedTuple):
+    """Each call of one kind needs one of the other within reach.
 
-    `backward`: every call of the second needs one of the first before it. `negative`: it must not have one.
+    `sides` are the kinds whose calls need one: those of the first (0) after them, of the second (1) before
+    them. `negative`: they must not have one. Only a call of the sides in `applies_by`, mostly the same, makes
+    the constraint apply.
     """
 
     reach: _Reach
-    backward: bool = False
+    sides: tuple[int, ...]
+    applies_by: tuple[int, ...]
     negative: bool = False
 
 
-class _Template(NamedTuple):
-    demands: tuple[_Demand, ...]
-    applies_by: tuple[int, ...]
-    """The sides of which one call makes the constraint apply."""
+_FIRST, _SECOND, _BOTH = (0,), (1,), (0, 1)
 
-
-def _forward(reach: _Reach) -> _Template:
-    return _Template((_Demand(reach),), (0,))
-
-
-def _backward(reach: _Reach) -> _Template:
-    return _Template((_Demand(reach, backward=True),), (1,))
-
-
-def _both(reach: _Reach) -> _Template:
-    return _Template((_Demand(reach), _Demand(reach, backward=True)), (0, 1))
-
-
-def _never(reach: _Reach, applies_by: tuple[int, ...] = (0,)) -> _Template:
-    return _Template((_Demand(reach, negative=True),), applies_by)
-
-
-RELATIONS: Mapping[str, _Template] = MappingProxyType({
-    "responded_existence": _forward("any"),
-    "response": _forward("later"),
-    "precedence": _backward("later"),
-    "succession": _both("later"),
-    "alternate_response": _forward("alternate"),
-    "alternate_precedence": _backward("alternate"),
-    "alternate_succession": _both("alternate"),
-    "chain_response": _forward("next"),
-    "chain_precedence": _backward("next"),
-    "chain_succession": _both("next"),
-    "co_existence": _both("any"),
-    "not_co_existence": _never("any", applies_by=(0, 1)),
-    "not_response": _never("later"),
-    "not_chain_response": _never("next"),
+RELATIONS: Mapping[str, _Relation] = MappingProxyType({
+    "responded_existence": _Relation("any", _FIRST, _FIRST),
+    "response": _Relation("later", _FIRST, _FIRST),
+    "precedence": _Relation("later", _SECOND, _SECOND),
+    "succession": _Relation("later", _BOTH, _BOTH),
+    "alternate_response": _Relation("alternate", _FIRST, _FIRST),
+    "alternate_precedence": _Relation("alternate", _SECOND, _SECOND),
+    "alternate_succession": _Relation("alternate", _BOTH, _BOTH),
+    "chain_response": _Relation("next", _FIRST, _FIRST),
+    "chain_precedence": _Relation("next", _SECOND, _SECOND),
+    "chain_succession": _Relation("next", _BOTH, _BOTH),
+    "co_existence": _Relation("any", _BOTH, _BOTH),
+    "not_co_existence": _Relation("any", _FIRST, _BOTH, negative=True),
+    "not_response": _Relation("later", _FIRST, _FIRST, negative=True),
+    "not_chain_response": _Relation("next", _FIRST, _FIRST, negative=True),
 })  # fmt: skip
 """The templates that relate each call of one kind to calls of the other."""
 
@@ -134,11 +117,6 @@ class CallCondition:
         self.label = call_label(tool, arguments) if arguments else tool
         if status != "any":
             self.label += f" {status}"
-
-    @property
-    def is_by_name(self) -> bool:
-        """Whether neither arguments nor the outcome of a call matter."""
-        return not self.cost and self._status == "any"
 
     def status_fits(self, call: ToolCall, *, may_change: bool) -> bool | None:
         """Whether the call ended as required; None where `may_change` and that may still change."""
@@ -188,17 +166,14 @@ class Finding:
 
     `applies` and `holds` are None where arguments that are not known decide; `holds` means nothing where the
     constraint does not apply. `unmet` are the calls, by their place in `AgentRun.calls`, that break it;
-    `text` states how the first of them, or the run, does. `count` is the number of calls of the kind, where
-    the template counts them, and `of` that of all calls. The rest is what further calls could make of it.
+    `text` states how the first of them, or the run, does. The rest is what further calls could make of it.
     """
 
     constraint: CallConstraint
-    of: int
     applies: bool | None = True
     holds: bool | None = True
     unmet: list[int] = field(default_factory=list)
     text: str = ""
-    count: int = 0
     can_hold: bool = True
     can_fail: bool = True
     can_lapse: bool = False
@@ -254,11 +229,11 @@ class CallConstraints:
         """
         named, categories = self._named, self._categories
         seen = [at for at, call in enumerate(run.calls) if call.category in categories or call.name in named]
-        sequence = _Sequence([run.calls[at] for at in seen], seen, may_change)
+        sequence = _Sequence([run.calls[at] for at in seen], seen, may_change, self._beside)
         if sequence.length > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
         try:
-            return [self._finding(constraint, sequence) for constraint in self._constraints]
+            return [_finding(constraint, sequence) for constraint in self._constraints]
         except (SchemaTooComplexError, _OverLimitError):
             return NotEvaluated.over_limit("more calls or arguments than are compared in one evaluation")
 
@@ -290,97 +265,6 @@ class CallConstraints:
             return unknown_arguments(masked)
         raise AssertionError("a constraint is in doubt through a call whose arguments are not known")
 
-    def _finding(self, constraint: CallConstraint, sequence: "_Sequence") -> Finding:
-        if constraint.template in ENDS:
-            finding = _end(constraint, sequence)
-        elif constraint.template in COUNTS:
-            finding = _count(constraint, sequence)
-        elif constraint.template in CHOICES:
-            finding = _choice(constraint, sequence)
-        else:
-            finding = self._relation(constraint, sequence)
-        if constraint.with_calls and not sequence.length:
-            finding.applies, finding.can_lapse = False, True
-        return finding
-
-    def _relation(self, constraint: CallConstraint, sequence: "_Sequence") -> Finding:
-        template = RELATIONS[constraint.template]
-        sides = [
-            sequence.events(kind, tuple(paths[side] for paths in constraint.same))
-            for side, kind in enumerate(constraint.kinds)
-        ]
-        finding = Finding(constraint, sequence.length)
-        known = [any(event.sure for event in sides[side]) for side in (0, 1)]
-        finding.can_lapse = not any(known[side] for side in template.applies_by)
-        if finding.can_lapse:
-            finding.applies = None if any(sides[side] for side in template.applies_by) else False
-        is_possible = False
-        for demand in template.demands:
-            activations, targets = sides[demand.backward], sides[not demand.backward]
-            broken, may_break = self._broken(demand, activations, targets)
-            if demand.backward and demand.reach != "any" and any(event.held_back for event in targets):
-                # What waits or was refused guards nothing that was done, only what waits as well.
-                executed = [event for event in activations if not event.held_back]
-                done = [event for event in targets if not event.held_back]
-                unguarded, may_lack = self._broken(demand, executed, done)
-                broken = sorted({*broken, *unguarded}, key=lambda event: event.at)
-                may_break = may_break or may_lack
-            if broken and not finding.unmet:
-                finding.text = _relation_text(constraint, demand, broken[0])
-            finding.unmet += [event.at for event in broken]
-            is_possible = is_possible or may_break
-            if demand.negative:
-                finding.can_hold = finding.can_hold and not (broken and demand.reach != "next")
-            elif any(event.sure and event.key is _NONE for event in sides[demand.backward]):
-                finding.can_hold = False  # nothing can belong to a call without a value
-        finding.unmet = sorted(set(finding.unmet))
-        finding.holds = False if finding.unmet else None if is_possible else True
-        first = template.demands[0]
-        if first.reach == "any" and not (first.negative or constraint.same):
-            finding.can_fail = is_possible or not all(
-                known[not demand.backward] for demand in template.demands
-            )
-        return finding
-
-    def _broken(
-        self, demand: _Demand, activations: Sequence[_Event], targets: Sequence[_Event]
-    ) -> tuple[list[_Event], bool]:
-        """The activations that surely break the demand, and whether any may."""
-        direction, beside = -1 if demand.backward else 1, self._beside
-        known = [event for event in activations if event.key is not _UNKNOWN]
-        sure = [event for event in known if event.sure]
-        unread = [event._replace(key=()) for event in targets if event.key is _UNKNOWN]
-        possible = certain = _Targets([event for event in targets if event.key is not _UNKNOWN], direction)
-        if unread or not all(event.sure for event in targets):
-            certain = _Targets(
-                [event for event in targets if event.sure and event.key is not _UNKNOWN], direction
-            )
-        if demand.negative:
-            broken = [event for event in sure if certain.meets(demand, event, beside)]
-            may_break = (
-                bool(unread)
-                or len(known) < len(activations)
-                or any(possible.meets(demand, event, beside) for event in known)
-            )
-            return broken, may_break and bool(targets) and bool(activations)
-        blockers = sure_blockers = _Targets(sure, direction)
-        if len(sure) < len(known):
-            blockers = _Targets(known, direction)
-        broken = [event for event in sure if not possible.meets(demand, event, beside, sure_blockers)]
-        if certain is possible and len(sure) == len(activations):
-            return broken, bool(broken)  # mostly nothing is in doubt
-        if unread and broken:
-            anyone, no_blockers = _Targets(unread, direction), _Targets((), direction)
-            broken = [
-                event
-                for event in broken
-                if event.key is _NONE or not anyone.meets(demand, event._replace(key=()), beside, no_blockers)
-            ]
-        may_break = len(known) < len(activations) or not all(
-            certain.meets(demand, event, beside, blockers) for event in known
-        )
-        return broken, may_break
-
 
 def share_of(findings: Sequence[Finding]) -> float:
     """The share of the constraints that apply that hold; 1 where none applies."""
@@ -404,15 +288,17 @@ def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
 class _Sequence:
     """Calls with their places in the run, and their steps: those that ran side by side share one."""
 
-    def __init__(self, calls: Sequence[ToolCall], places: Sequence[int], may_change: bool) -> None:
+    def __init__(
+        self, calls: Sequence[ToolCall], places: Sequence[int], may_change: bool, beside: bool
+    ) -> None:
         self._calls = calls
         self._places = places
         self._may_change = may_change
         self.length = len(calls)
+        self.beside = beside
         self._attempts = MAX_ASSIGNMENT_ATTEMPTS
         self._budget = MAX_MATCHED_CHARACTERS
         self._events_left = _MAX_EVENTS
-        self._numbers: dict[int, int] = {}
         self._events: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
 
     @late
@@ -422,26 +308,9 @@ class _Sequence:
         return [(step, len(segment) == 1) for step, segment in enumerate(segments) for _ in segment]
 
     @late
-    def _names(self) -> Mapping[str, int]:
-        """How often each tool was called."""
-        names: dict[str, int] = {}
-        for call in self._calls:
-            names[call.name] = names.get(call.name, 0) + 1
-        return names
-
-    def number(self, kind: CallCondition) -> int:
-        """The number of calls of a kind by name."""
-        number = self._numbers.get(id(kind))
-        if number is None:
-            number = sum([count for name, count in self._names.items() if name in kind.tools])
-            self._numbers[id(kind)] = number
-        self._look_at(number)
-        return number
-
-    def places(self, kind: CallCondition) -> list[int]:
-        """The places of the calls of a kind by name."""
-        names = {name for name in self._names if name in kind.tools}
-        return [at for at, call in zip(self._places, self._calls, strict=True) if call.name in names]
+    def _names(self) -> frozenset[str]:
+        """The tools that were called."""
+        return frozenset(call.name for call in self._calls)
 
     def at_end(self, end: Literal["init", "last"]) -> list[tuple[int, str]]:
         """Place and tool of the calls of the first, or of the last, step."""
@@ -456,13 +325,17 @@ class _Sequence:
             return events
         events = self._events[id(kind), paths] = []
         names = {name for name in self._names if name in kind.tools}
+        if not names:
+            return events
         for at, call, (step, alone) in zip(self._places, self._calls, self._steps, strict=True):
             if call.name not in names:
                 continue
             status = kind.status_fits(call, may_change=self._may_change)
             if status is False:
                 continue
-            self._look_at(1)
+            self._events_left -= 1
+            if self._events_left < 0:
+                raise _OverLimitError
             sure, key = status is True, ()
             if kind.cost or paths:
                 arguments = readable_arguments(call)
@@ -476,11 +349,6 @@ class _Sequence:
                 key = _key(arguments, paths)
             events.append(_Event(at, step, alone, key, sure, call.is_held_back))
         return events
-
-    def _look_at(self, events: int) -> None:
-        self._events_left -= events
-        if self._events_left < 0:
-            raise _OverLimitError
 
     def _spend(self, characters: int) -> None:
         self._attempts -= 1
@@ -516,23 +384,25 @@ class _Targets:
             if event.alone:
                 self._alone_at.add((key, step))
 
-    def meets(self, demand: _Demand, event: _Event, beside: bool, blockers: "_Targets | None" = None) -> bool:
+    def meets(
+        self, relation: _Relation, event: _Event, beside: bool, blockers: "_Targets | None" = None
+    ) -> bool:
         """Whether one of these, other than the event itself, is within reach of `event`."""
         key = event.key
         own = (key, event.at) in self._own
-        if demand.reach == "any":
+        if relation.reach == "any":
             return self._count.get(key, 0) > own
         step = event.step * self._direction
-        if beside and not demand.negative and self._at.get((key, step), 0) > own:
+        if beside and not relation.negative and self._at.get((key, step), 0) > own:
             return True
-        if demand.reach == "next":
-            if beside and demand.negative:  # of several side by side another one may have stood between
+        if relation.reach == "next":
+            if beside and relation.negative:  # of several side by side another one may have stood between
                 return event.alone and (key, step + 1) in self._alone_at
             return (key, step + 1) in self._at
         steps = self._steps.get(key)
         if not steps:
             return False
-        if demand.reach == "later" or blockers is None:
+        if relation.reach == "later" or blockers is None:
             return steps[-1] > step
         nearest = bisect_right(steps, step)
         if nearest == len(steps):
@@ -544,8 +414,8 @@ class _Targets:
 
 def _end(constraint: CallConstraint, sequence: _Sequence) -> Finding:
     if not sequence.length:
-        return Finding(constraint, 0, applies=False, can_lapse=True)
-    finding = Finding(constraint, sequence.length)
+        return Finding(constraint, applies=False, can_lapse=True)
+    finding = Finding(constraint)
     init = constraint.template == "init"
     standing = sequence.at_end("init" if init else "last")
     events = {event.at: event.sure for event in sequence.events(constraint.kinds[0])}
@@ -560,14 +430,10 @@ def _end(constraint: CallConstraint, sequence: _Sequence) -> Finding:
 
 
 def _count(constraint: CallConstraint, sequence: _Sequence) -> Finding:
-    kind, times = constraint.kinds[0], constraint.times
-    events: list[_Event] = []
-    if kind.is_by_name:
-        most = fewest = sequence.number(kind)
-    else:
-        events = sequence.events(kind)
-        most, fewest = len(events), sum(event.sure for event in events)
-    finding = Finding(constraint, sequence.length, count=fewest)
+    times = constraint.times
+    events = sequence.events(constraint.kinds[0])
+    most, fewest = len(events), sum(event.sure for event in events)
+    finding = Finding(constraint)
     if constraint.template == "existence":
         sign = ">="
         finding.holds = True if fewest >= times else None if most >= times else False
@@ -582,16 +448,14 @@ def _count(constraint: CallConstraint, sequence: _Sequence) -> Finding:
         elif fewest < most and (most >= limit or (constraint.template == "exactly" and fewest < times)):
             finding.holds = None
     if finding.holds is False:
-        finding.unmet = (
-            sequence.places(kind) if kind.is_by_name else [event.at for event in events if event.sure]
-        )
+        finding.unmet = [event.at for event in events if event.sure]
         finding.text = f"Actual: {fewest}, Expected: {sign} {times}"
     return finding
 
 
 def _choice(constraint: CallConstraint, sequence: _Sequence) -> Finding:
     first, second = (sequence.events(kind) for kind in constraint.kinds)
-    finding = Finding(constraint, sequence.length)
+    finding = Finding(constraint)
     has_sure = any(event.sure for event in (*first, *second))
     finding.can_fail = not has_sure
     finding.holds = True if has_sure else None if first or second else False
@@ -614,22 +478,113 @@ def _pair(first: Sequence[_Event], second: Sequence[_Event]) -> tuple[int, int] 
     return next(pairs, None)
 
 
-def _relation_text(constraint: CallConstraint, demand: _Demand, event: _Event) -> str:
-    target, other = (constraint.kinds[side].label for side in (not demand.backward, demand.backward))
-    where = "before" if demand.backward else "after"
-    paths = [pair[demand.backward].text for pair in constraint.same]
+def _relation(constraint: CallConstraint, sequence: _Sequence) -> Finding:
+    relation = RELATIONS[constraint.template]
+    kinds = [
+        sequence.events(kind, tuple(paths[side] for paths in constraint.same))
+        for side, kind in enumerate(constraint.kinds)
+    ]
+    finding = Finding(constraint)
+    known = [any(event.sure for event in events) for events in kinds]
+    finding.can_lapse = not any(known[side] for side in relation.applies_by)
+    if finding.can_lapse:
+        finding.applies = None if any(kinds[side] for side in relation.applies_by) else False
+    is_possible = False
+    for side in relation.sides:
+        activations, targets = kinds[side], kinds[1 - side]
+        broken, may_break = _broken(relation, side, activations, targets, sequence.beside)
+        if side and relation.reach != "any" and any(event.held_back for event in targets):
+            # What waits or was refused guards nothing that was done, only what waits as well.
+            executed = [event for event in activations if not event.held_back]
+            done = [event for event in targets if not event.held_back]
+            unguarded, may_lack = _broken(relation, side, executed, done, sequence.beside)
+            broken = sorted({*broken, *unguarded}, key=lambda event: event.at)
+            may_break = may_break or may_lack
+        if broken and not finding.unmet:
+            finding.text = _relation_text(constraint, side, broken[0])
+        finding.unmet += [event.at for event in broken]
+        is_possible = is_possible or may_break
+        if relation.negative:
+            finding.can_hold = finding.can_hold and not (broken and relation.reach != "next")
+        elif any(event.sure and event.key is _NONE for event in activations):
+            finding.can_hold = False  # nothing can belong to a call without a value
+    finding.unmet = sorted(set(finding.unmet))
+    finding.holds = False if finding.unmet else None if is_possible else True
+    if relation.reach == "any" and not (relation.negative or constraint.same):
+        finding.can_fail = is_possible or not all(known[1 - side] for side in relation.sides)
+    return finding
+
+
+def _broken(
+    relation: _Relation, side: int, activations: Sequence[_Event], targets: Sequence[_Event], beside: bool
+) -> tuple[list[_Event], bool]:
+    """The activations, calls of one side, that surely break the relation, and whether any may."""
+    direction = -1 if side else 1
+    known = [event for event in activations if event.key is not _UNKNOWN]
+    sure = [event for event in known if event.sure]
+    unread = [event._replace(key=()) for event in targets if event.key is _UNKNOWN]
+    read = [event for event in targets if event.key is not _UNKNOWN]
+    possible = certain = _Targets(read, direction)
+    if unread or not all(event.sure for event in targets):
+        certain = _Targets([event for event in read if event.sure], direction)
+    if relation.negative:
+        broken = [event for event in sure if certain.meets(relation, event, beside)]
+        may_break = (
+            bool(unread)
+            or len(known) < len(activations)
+            or any(possible.meets(relation, event, beside) for event in known)
+        )
+        return broken, may_break and bool(targets) and bool(activations)
+    blockers = sure_blockers = _Targets(sure, direction)
+    if len(sure) < len(known):
+        blockers = _Targets(known, direction)
+    broken = [event for event in sure if not possible.meets(relation, event, beside, sure_blockers)]
+    if certain is possible and len(sure) == len(activations):
+        return broken, bool(broken)  # mostly nothing is in doubt
+    if unread and broken:
+        anyone, no_blockers = _Targets(unread, direction), _Targets((), direction)
+        broken = [
+            event
+            for event in broken
+            if event.key is _NONE or not anyone.meets(relation, event._replace(key=()), beside, no_blockers)
+        ]
+    may_break = len(known) < len(activations) or not all(
+        certain.meets(relation, event, beside, blockers) for event in known
+    )
+    return broken, may_break
+
+
+_CHECKS: Mapping[str, Callable[[CallConstraint, _Sequence], Finding]] = {
+    **dict.fromkeys(ENDS, _end),
+    **dict.fromkeys(COUNTS, _count),
+    **dict.fromkeys(CHOICES, _choice),
+    **dict.fromkeys(RELATIONS, _relation),
+}
+
+
+def _finding(constraint: CallConstraint, sequence: _Sequence) -> Finding:
+    finding = _CHECKS[constraint.template](constraint, sequence)
+    if constraint.with_calls and not sequence.length:
+        finding.applies, finding.can_lapse = False, True
+    return finding
+
+
+def _relation_text(constraint: CallConstraint, side: int, event: _Event) -> str:
+    """How `event`, a call of one side, breaks the constraint."""
+    relation = RELATIONS[constraint.template]
+    target, other = constraint.kinds[1 - side].label, constraint.kinds[side].label
+    where = "before" if side else "after"
+    paths = [pair[side].text for pair in constraint.same]
     if event.key is _NONE:
         return f"it has no {' and '.join(paths)}"
-    if demand.reach == "any":
-        place = "in the run"
-    elif demand.reach == "next":
-        place = f"right {where} it"
-    elif demand.reach == "later":
-        place = f"{where} it"
-    else:
-        place = f"{where} it, up to the {'last' if demand.backward else 'next'} {other}"
+    place = {
+        "any": "in the run",
+        "next": f"right {where} it",
+        "later": f"{where} it",
+        "alternate": f"{where} it, up to the {'last' if side else 'next'} {other}",
+    }[relation.reach]
     shared = f" with the same {' and '.join(paths)}" if paths else ""
-    return f"{target} {place}{shared}" if demand.negative else f"no {target} {place}{shared}"
+    return f"{target} {place}{shared}" if relation.negative else f"no {target} {place}{shared}"
 
 
 def _key(arguments: JsonObject | None, paths: tuple[JsonPath, ...]) -> Any:

@@ -267,7 +267,7 @@ def _orders(calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
         yield [call for part in choice for call in part]
 
 
-@pytest.mark.parametrize("name", [name for name, template in RELATIONS.items() if len(template.demands) == 1])
+@pytest.mark.parametrize("name", [name for name, template in RELATIONS.items() if len(template.sides) == 1])
 @settings(max_examples=60, deadline=None)
 @given(calls=_grouped())
 def test_calls_side_by_side_hold_where_each_does_in_some_order(name: str, calls: list[ToolCall]) -> None:
