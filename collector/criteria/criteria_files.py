@@ -58,12 +58,9 @@ def load_criteria(
     """All criteria in the files that `patterns` name; None means the built-in ones.
 
     A pattern is `builtin`, a file, a folder (its `.yaml`, `.yml` and `.json` files, not those of folders in
-    it) or a glob; relative ones are relative to the working directory. A file that several name counts once.
-    `evaluators` are those that criteria may name, by id; None: the built-in ones.
-
-    Raises:
-        ProblemsFound: with the problems of all files, of patterns that match nothing, and of evaluations
-            that two files give one agent under one name.
+    it) or a glob, relative to the working directory. A file that several name counts once. Raises
+    InvalidInput with the problems of all files, of patterns that match nothing, and of evaluations that two
+    files give one agent under one name.
     """
     return CriteriaStore(patterns, environment=environment, evaluators=evaluators).current
 
@@ -81,11 +78,7 @@ class CriteriaTexts:
     custom: Sequence[tuple[str, str, bool]]
 
     def read(self) -> CriteriaSet:
-        """The criteria that were in force, made from their texts.
-
-        Raises:
-            ProblemsFound: they cannot be read, which they could when they came into force.
-        """
+        """The criteria that were in force, made from their texts."""
         kinds = {
             name: evaluator_kind(name, version, reads_submission=reads_submission)
             for name, version, reads_submission in self.custom

@@ -69,7 +69,7 @@ def ordered_keys(
 
 
 def lasting_alignment(calls: Sequence[ToolCall], rows: Sequence[int], width: int) -> int:
-    """How many expected calls are aligned whatever further calls come, and wherever they stand.
+    """How many expected calls are aligned whatever further calls come.
 
     Only one call of a parallel group counts, since later spans may show its order.
     """
@@ -120,10 +120,7 @@ def common_subsequence_length(rows: Sequence[int], width: int) -> int:
 
 
 def parallel_segments(calls: Sequence[ToolCall]) -> list[range]:
-    """The positions of `calls`, cut into parallel groups and single calls.
-
-    A group is a run of neighbouring calls with one `parallel_group` number.
-    """
+    """The positions of `calls`, cut into groups of neighbours that ran side by side, and single calls."""
     segments: list[range] = []
     start = 0
     for group, members in groupby(calls, key=lambda call: call.parallel_group):
@@ -139,7 +136,7 @@ def parallel_segments(calls: Sequence[ToolCall]) -> list[range]:
 def best_fitting_order(rows: Sequence[int], segments: Sequence[range]) -> list[int] | None:
     """A permutation of the calls, inside their segments, with the longest common subsequence.
 
-    Returns None when the search would exceed `MAX_REORDERING_STEPS`.
+    None when the search would exceed `MAX_REORDERING_STEPS`.
     """
     budget = MAX_REORDERING_STEPS
     # reached[k]: the fewest leading keys among which k matches are possible. A trail has for each segment

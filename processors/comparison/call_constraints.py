@@ -92,12 +92,9 @@ ENDS: Final = ("init", "last")
 
 
 class CallCondition:
-    """A kind of calls: of a tool, with arguments among others that fit, and maybe only if they took effect.
+    """A kind of calls: of a tool, `*` and `?` allowed, maybe with arguments, maybe ended in one way.
 
-    In `tool`, the name of the tool, `*` and `?` are allowed.
-
-    Raises:
-        ValueError: a matcher in `arguments` cannot be used.
+    Raises ValueError when a matcher in `arguments`, which a call has among others, cannot be used.
     """
 
     __slots__ = ("_expected", "_status", "cost", "label", "tool", "tools")
@@ -127,11 +124,7 @@ class CallCondition:
         return took_effect(call) == (self._status == "succeeded")
 
     def arguments_fit(self, arguments: JsonObject) -> bool | None:
-        """Whether `arguments` hold the expected ones; None where masks in them leave that open.
-
-        Raises:
-            SchemaTooComplexError: a schema could not be checked within its bounds.
-        """
+        """Whether `arguments` hold the expected ones; None where masks in them leave that open."""
         if isinstance(self._expected, Mapping):
             return fits_members(self._expected, arguments, subset=True)
         return self._expected is None or fits(self._expected, arguments)
@@ -223,10 +216,7 @@ class CallConstraints:
         self._beside = not strict
 
     def check(self, run: AgentRun, *, may_change: bool = False) -> list[Finding] | NotEvaluated:
-        """A finding for each constraint; over the limits none.
-
-        `may_change`: further spans may show how a call ended.
-        """
+        """A finding for each constraint; over the limits none. `may_change`: how calls ended may change."""
         named, categories = self._named, self._categories
         seen = [at for at, call in enumerate(run.calls) if call.category in categories or call.name in named]
         sequence = _Sequence([run.calls[at] for at in seen], seen, may_change, self._beside)

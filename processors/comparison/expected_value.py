@@ -256,10 +256,9 @@ def is_matcher(written: JsonValue) -> TypeGuard[JsonObject]:
 
 
 def compile_expected(written: JsonValue) -> Expected:
-    """`written`, ready to be compared. A value without matchers is returned as the same object.
+    """`written`, ready to be compared: the same object where it has no matchers.
 
-    Raises:
-        ValueError: a matcher is unknown, or its argument is none that it takes.
+    Raises ValueError for a matcher that is unknown, or does not take its argument.
     """
     problems: list[tuple[Path, str]] = []
     compiled = _compiled(written, (), problems)
@@ -287,10 +286,8 @@ def input_path(argument: JsonValue) -> JsonPath:
 def fits(expected: Expected, actual: JsonValue) -> bool | None:
     """Whether `actual` is what is expected: equal where that is literal, else met by its matchers.
 
-    None where that depends on what a mask in `actual` hides.
-
-    Raises:
-        SchemaTooComplexError: a `$schema` could not be checked within its bounds.
+    None where that depends on what a mask in `actual` hides. Raises SchemaTooComplexError when a `$schema`
+    could not be checked within its bounds.
     """
     if isinstance(expected, Matcher):
         return _meets(expected, actual)

@@ -73,11 +73,7 @@ _NOT_CAPTURED = NotEvaluated.not_captured("answers of the agent: absent")
 
 
 class Extraction:
-    """A configured extractor.
-
-    Raises:
-        ValueError: a setting is missing, is not one of this extractor's, or cannot work; one line for people.
-    """
+    """A configured extractor; raises ValueError where a setting is missing, unused or cannot work."""
 
     __slots__ = ("_extract", "reads_calls")
 
@@ -99,8 +95,7 @@ class Extraction:
     def text(self, run: AgentRun, turn: int | None = None) -> str | NotEvaluated:
         """The text of `run`, of one turn alone if `turn` is given; empty where there is none.
 
-        Not evaluated where the text may exist but was not captured, and beyond the caps of
-        `processors.model.limits`.
+        Not evaluated where the text may exist but was not captured, and beyond caps.
         """
         return self._extract(run, turn)
 

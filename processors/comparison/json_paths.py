@@ -59,13 +59,10 @@ class JsonPath:
 
 
 def parse_json_path(text: str) -> JsonPath:
-    """The path that `text` writes.
+    """The path that `text` writes; raises JsonPathError where it is none.
 
     A leading `$` is optional. Names stand between dots, or in brackets and quotes where they hold dots or
     brackets themselves.
-
-    Raises:
-        JsonPathError: it is none.
     """
     rest = text[1:] if text == "$" or text.startswith(("$.", "$[")) else text
     steps: list[Step] = []

@@ -37,21 +37,12 @@ class UnresolvedReferenceError(Exception):
 def schema_violations(value: JsonValue, schema: JsonValue, *, resolve: bool = False) -> list[str] | None:
     """The places where `value` does not follow `schema`, in the order of the value; at most 20.
 
-    None: there is none, but something that redaction masked may be one.
+    Each is `a.b[0]: what was expected`, and never quotes the value. None: there is none, but something that
+    redaction masked may be one.
 
-    Each is `a.b[0]: what was expected`, without a path for the value itself, and never quotes the value.
-
-    `$ref` is followed inside `schema` only, by JSON pointers. A reference that leads nowhere and a regular
-    expression that cannot run in linear time assert nothing: schemas arrive with the traces.
-
-    Args:
-        value: What is checked.
-        schema: What it is to follow.
-        resolve: Whether a reference that leads nowhere is an error instead.
-
-    Raises:
-        SchemaTooComplexError: the check was given up.
-        UnresolvedReferenceError: with `resolve`; the message is the reference.
+    `$ref` is followed inside `schema` only. A reference that leads nowhere (with `resolve` an
+    UnresolvedReferenceError) and a regular expression that cannot run in linear time assert nothing: schemas
+    arrive with the traces. Raises SchemaTooComplexError beyond the bounds.
     """
     check = _Check(schema, resolve)
     check.visit(value, schema, "", 0)

@@ -116,11 +116,8 @@ class OutputNumberError(EvaluationError):
 def with_floats(value: JsonValue) -> JsonValue:
     """`value` with every integer as a float, at every depth; booleans stay booleans.
 
-    So 5 and 5.0 are the same number and the same text (`5.0`). Integers that differ by less than the
-    precision of floats become equal.
-
-    Raises:
-        OutputNumberError: an integer is beyond the range of floats.
+    So 5 and 5.0 are the same number and the same text (`5.0`). Raises OutputNumberError for an integer beyond
+    the range of floats.
     """
     if isinstance(value, dict):
         return {key: with_floats(member) for key, member in value.items()}
@@ -250,8 +247,7 @@ class OutputTarget:
     def in_expected(self, expected: str | JsonObject) -> JsonValue:
         """The value in an expected output, as written; a text is read as JSON where a path leads into it.
 
-        Raises:
-            ValueError: it is not there, or is too large to be compared.
+        Raises ValueError where it is not there, or is too large to be compared.
         """
         value: JsonValue = expected
         if isinstance(expected, str) and not (self.path and self.path.is_whole):

@@ -81,9 +81,8 @@ class CriteriaDocument:
     """What a criteria file holds: its criteria in their order, and the tests of them.
 
     With `problems` the file must not be used: `agents` and `cases` then lack what has mistakes, so that the
-    rest can be checked as well. `broken` are the names of the evaluations that are missing for it, empty
-    where they are not known. `warnings`
-    are no reason to refuse the file.
+    rest can be checked as well, and `broken` has the names of the evaluations that are missing, empty where
+    unknown.
     """
 
     agents: Sequence[AgentCriteria] = ()
@@ -101,17 +100,11 @@ def read_criteria(
     *,
     strict: bool = True,
 ) -> CriteriaDocument:
-    """The criteria and tests in `text`.
+    """The criteria and tests in `text`; `file` is the name that messages use.
 
-    Args:
-        text: The content of the file.
-        file: The name that messages use.
-        environment: The variables that the text may refer to.
-        evaluators: The known evaluators by id; None: all there are.
-        strict: Whether problems raise; else the document contains them.
-
-    Raises:
-        ProblemsFound: with all problems of the file, in its order.
+    The text may refer to variables of `environment`. `evaluators` are the known ones by id; None: all there
+    are. With `strict`, mistakes raise InvalidInput with all problems, in the order of the file; else the
+    document contains them.
     """
     try:
         source = read_yaml(text, file, partial(expand, environment=environment, dollars="criteria"))
@@ -356,10 +349,7 @@ class _Reader:
 
 
 def is_schema(content: bytes) -> bool:
-    """Whether the file with `content` is a JSON schema, such as may lie next to criteria for editors.
-
-    A criteria file may name its schema with the key that makes a schema one.
-    """
+    """Whether the file with `content` is a JSON schema, such as may lie next to criteria for editors."""
     if _SCHEMA_SITE not in content:
         return False
     try:

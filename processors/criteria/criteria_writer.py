@@ -30,12 +30,9 @@ def write_criteria_file(
 ) -> str:
     """A criteria file with the evaluations of each agent, and with tests of them.
 
-    An entry that is a text becomes a comment; `heading` are the comments at the top. The file reads back
-    (`processors.criteria.criteria_file`) as exactly these values, whatever dollar signs are in them.
-
-    Raises:
-        ValueError: a text holds an even number of dollar signs before `{`, or a number is not finite: no
-            criteria file can express that.
+    An entry that is a text becomes a comment; `heading` are the comments at the top. The file reads back as
+    exactly these values. Raises ValueError for what no criteria file can express: an even number of dollar
+    signs before `{`, a number that is not finite.
     """
     lines = [line for text in heading for line in _comment(text, 0)]
     lines += [f"tenant: {_scalar(tenant)}"] if tenant else []

@@ -17,11 +17,7 @@ _CONTRACT = ("id", "version", "Config", "Criteria", "evaluate", "attainable")
 
 @cache
 def evaluator_types() -> Mapping[str, type[Evaluator]]:
-    """All evaluator classes by short id, in the order of their ids.
-
-    Raises:
-        TypeError: a module holds no public evaluator class, or two classes have one id.
-    """
+    """All evaluator classes by id, in order; raises TypeError for a module without, or an id of two."""
     folder = processors.evaluators
     names = sorted(module.name for module in pkgutil.iter_modules(folder.__path__))
     return evaluators_in(importlib.import_module(f"{folder.__name__}.{name}") for name in names)

@@ -133,9 +133,8 @@ def _conditions(key: str, value: JsonValue) -> Iterator[tuple[Path, JsonValue]]:
 def is_sampled(trace_id: bytes, rate: float) -> bool:
     """Whether a share of `rate` of all traces, from 0 to 1, holds this one.
 
-    Decided by the trace id alone: every evaluation, process and replay draws the same traces for one rate,
-    and a higher rate draws those of a lower one and more. Ids need not be random: their hash is what is
-    compared.
+    Decided by a hash of the trace id alone: every evaluation, process and replay draws the same traces for
+    one rate, and a higher rate draws those of a lower one and more.
     """
     return int.from_bytes(blake2b(trace_id, digest_size=8).digest()) < rate * (1 << 64)
 

@@ -175,9 +175,8 @@ class Expansion:
 def expand(text: str, environment: Mapping[str, str], dollars: Dollars) -> Expansion:
     """Replace every reference in `text` to a variable of `environment`.
 
-    Raises:
-        ValueError: a variable is not set and has no default, its value is not UTF-8, or the reference
-            cannot be read. The message names the variable, never a value.
+    Raises ValueError for a variable that is not set and has no default or is not UTF-8, and for a reference
+    that cannot be read. The message names the variable, never a value.
     """
     matches = list(_REFERENCE.finditer(text))
     expanded = shown = ""
@@ -222,12 +221,9 @@ def _variable(result: str, inner: str, environment: Mapping[str, str]) -> tuple[
 def plain_scalar(text: str) -> str | int | float | bool | None:
     """What the unquoted scalar `text` means: null, a boolean, a number, or the text as it stands.
 
-    YAML 1.1 as most readers take it, and every JSON number. It departs from YAML 1.1 where that would
-    change what people mean: dates, times and other things with colons stay texts.
-
-    Raises:
-        ValueError: the number is not finite, too long, or has a leading zero (octal in one YAML, decimal in
-            the other).
+    YAML 1.1 as most readers take it, and every JSON number; but dates, times and other things with colons
+    stay texts. Raises ValueError for a number that is not finite, too long, or has a leading zero (octal in
+    one YAML, decimal in the other).
     """
     if text in _NULL:
         return None
@@ -255,11 +251,9 @@ def plain_scalar(text: str) -> str | int | float | bool | None:
 def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = None) -> LocatedYaml:
     """Read one YAML or JSON document; an empty one is None.
 
-    `expand` is applied to every scalar and key and raises ValueError for what it cannot expand; a value
-    that is one unquoted reference is read as YAML afterwards, everything else stays a text.
-
-    Raises:
-        ProblemsFound: the text cannot be read at all. Lesser mistakes are in `problems` of what is returned.
+    `expand` is applied to every scalar and key; a value that is one unquoted reference is read as YAML
+    afterwards, everything else stays a text. Raises InvalidInput where the text cannot be read at all; lesser
+    mistakes are in `problems`.
     """
     try:
         text.encode()

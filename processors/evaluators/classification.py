@@ -258,8 +258,7 @@ class PrecisionRecallFscore(Evaluator):
     def _metrics(self, labels: list[str | int | float]) -> ClassMetrics:
         """The metrics of one label, or over all that occur.
 
-        `macro` is the mean over labels and `weighted` the mean weighted by how often a label is expected,
-        also of the F-score; `micro` takes all labels together.
+        For `macro` and `weighted` the F-score too is a mean over labels.
         """
         expected, config = self._expected, self._config
         if len(labels) != len(expected):

@@ -111,10 +111,7 @@ class _Grading(Evaluator):
         self.needs_calls = grading.reads_calls
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; raises EvaluationError when its output lacks what is compared.
-
-        `content_not_captured` where the text may exist but is not known.
-        """
+        """Grade `run`; raises EvaluationError when its output lacks what is compared."""
         return self._grade(run)
 
 
@@ -449,14 +446,9 @@ def _known_text(run: AgentRun) -> str | NotEvaluated:
 class _ExtractedText:
     """Grades the text that an extractor takes from a run: 1 when it passes, else 0.
 
-    `judge` makes the test for a ground truth: trimmed, the text equals it (`exact-match`); contains it
-    regardless of case (`contains`); or the expression is found in it (`regex-match`). An empty text, such as
-    that of a tool that was never called, fails. With a list of truths, turn i alone is graded against truth i
-    and the score is the mean; a turn that is missing fails.
-
-    Raises:
-        ValueError: the truth is empty, does not compile, or is a list where the extractor reads tool calls,
-            which belong to no turn; one line for people.
+    `judge` makes the test for a ground truth, and raises ValueError for one that cannot be used. An empty
+    text, such as that of a tool that was never called, fails. With a list of truths, turn i alone is graded
+    against truth i and the score is the mean; a turn that is missing fails.
     """
 
     def __init__(
@@ -550,16 +542,11 @@ def _is_printable(submission: str) -> tuple[bool, str] | NotEvaluated:
 class _OutputComparison:
     """Grades runs by what their output contains at the configured place.
 
-    `begin` gives the comparison for one run, so that a comparison may count its work. `expected` is the
-    value to expect, ready to be compared, and `expected_label` what the explanation calls it.
+    `begin` gives the comparison for one run, so that it may count its work.
 
-    Line by line: both sides become texts, are split, and lines of nothing but white space are dropped.
-    Line i of one side is compared with line i of the other, a missing one counting as empty; the score is
-    the mean, 0 where neither side has a line. A path that is more than one plain key means nothing in a
-    line, so each line scores 0 then.
-
-    Raises:
-        ValueError: lines are to be compared without a delimiter between them.
+    Line by line, line i of one side is compared with line i of the other, blank ones left out and a missing
+    one counting as empty; the score is the mean, 0 without lines. A path that is more than one plain key
+    means nothing in a line, so each line scores 0 then.
     """
 
     def __init__(

@@ -791,10 +791,9 @@ def _over_limit(noun: str) -> NotEvaluated:
 
 
 def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], bool]:
-    """The test of arguments where no matcher is expected: as Python finds members of a dict.
+    """The test of arguments where no matcher is expected: as Python compares dicts.
 
-    Values are then equal (`processors.comparison.value_equality`) exactly where Python finds them equal, but
-    for booleans, which Python takes for 0 and 1.
+    That is `equal_values`, but for booleans, which Python takes for 0 and 1.
     """
     if subset and not expected:
         return _anything
@@ -810,10 +809,7 @@ def _literal_test(expected: JsonObject, subset: bool) -> Callable[[JsonObject], 
 
 
 def _boolean_test(expected: JsonValue) -> Callable[[Any], bool] | None:
-    """Whether a value that Python takes for equal has its booleans where `expected` has them.
-
-    None: it always has.
-    """
+    """Whether a value equal for Python has its booleans where `expected` has them; None: always."""
     if isinstance(expected, dict):
         tests = [(name, test) for name, value in expected.items() if (test := _boolean_test(value))]
 

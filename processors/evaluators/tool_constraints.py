@@ -181,11 +181,7 @@ class ToolConstraint(EvaluatorModel):
         return self
 
     def compiled(self) -> CallConstraint:
-        """The constraint as it is checked on runs.
-
-        Raises:
-            ValueError: a path is none, or a matcher cannot be used.
-        """
+        """The constraint as it is checked on runs; raises ValueError for a path or matcher that is none."""
         template = next(name for name in _TEMPLATES if getattr(self, name) is not None)
         written: Any = getattr(self, template)
         kinds = written if isinstance(written, tuple) else (written,)

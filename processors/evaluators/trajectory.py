@@ -169,11 +169,7 @@ class _Alignment(NamedTuple):
 
 
 class _Trajectory(Evaluator):
-    """What the evaluators share.
-
-    Raises:
-        ValueError: a matcher in the expected arguments cannot be used.
-    """
+    """What the evaluators share; raises ValueError for a matcher that cannot be used."""
 
     over_calls = True
     Config = TrajectoryConfig
@@ -263,10 +259,7 @@ class _Trajectory(Evaluator):
         return self._value(lasting, len(calls), width), 1.0
 
     def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment | None:
-        """How well `calls` with their `rows` do, of which there is at least one, as of expected calls.
-
-        None: the search for the best order was given up. Rows with more bits never do worse.
-        """
+        """The score of `calls`, at least one, with their `rows`; None when the search was given up."""
         assigned = self._aligned(calls, rows) if self.in_order else maximum_matching(rows, self._width)
         if assigned is None:
             return None
@@ -274,10 +267,7 @@ class _Trajectory(Evaluator):
         return _Alignment(self._value(matched, len(calls), self._width), assigned)
 
     def _aligned(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> list[int] | None:
-        """For each expected call the position of the call that stands for it in order, or -1.
-
-        As many as possible are aligned; None when the search for the order that fits best was given up.
-        """
+        """For each expected call the position of its call in order, or -1; None: the search was given up."""
         fitting = ordered_keys(calls, rows, self._width, self._is_reorderable)
         if fitting is None:
             return None
@@ -507,12 +497,8 @@ class TrajectoryOrderF1(_Trajectory):
 class _ArgumentMatch:
     """The arguments of one expected call, ready to be compared; values may contain matchers.
 
-    Arguments whose name matches one of the globs in `ignored` are removed from both sides. Arguments of the
-    call that equal their value in `defaults` are removed from the call where they are not expected. Without
-    expected arguments every call fits.
-
-    Raises:
-        ValueError: a matcher in them cannot be used.
+    Arguments that one of the globs in `ignored` matches are removed from both sides, and those that equal
+    their value in `defaults` from the call where they are not expected.
     """
 
     __slots__ = ("_defaults", "_expected", "_ignored", "_mode", "accepts_anything", "cost")
@@ -541,11 +527,7 @@ class _ArgumentMatch:
         """What a character of the arguments costs at most to compare (`matching_cost`)."""
 
     def accepts(self, arguments: JsonObject) -> bool | None:
-        """Whether `arguments` satisfy the expected ones; None where masks in them leave that open.
-
-        Raises:
-            SchemaTooComplexError: a schema could not be checked within its bounds.
-        """
+        """Whether `arguments` satisfy the expected ones; None where masks in them leave that open."""
         if self.accepts_anything:
             return True
         expected = self._expected

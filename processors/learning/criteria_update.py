@@ -27,11 +27,9 @@ class _Edit(NamedTuple):
 def updated_file(text: str, file: str, learned: Mapping[str, LearnedText]) -> str:
     """The criteria file `text` with what was `learned` of each agent.
 
-    Evaluations with learned names, and tests with learned names, of these agents are replaced where they
-    are; agents and tests that are new come last. Every other line stays as it is, comments included.
-
-    Raises:
-        ProblemsFound: the text cannot be read, or is not written in blocks where something has to change.
+    Evaluations and tests of these agents with learned names are replaced where they are; what is new comes
+    last. Every other line stays as it is. Raises InvalidInput where the text cannot be read, or is not
+    written in blocks where something has to change.
     """
     document = read_yaml(text, file)
     if document.problems:

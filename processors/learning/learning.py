@@ -109,16 +109,13 @@ def learn(
 ) -> Learned:
     """The criteria that good runs of one agent have in common.
 
-    Rules are mined from three quarters of the runs. Which of them are proposed is decided by cross-validation
-    over these: rules are given up until the upper bound of the set's false alarm rate (`CONFIDENCE`) is at
-    most `max_false_alarms`, or, where there are too few runs to show that, until there is no false alarm. The
-    last quarter takes no part in that; false alarms and broken runs are counted on it. Runs are divided by
-    their ids, so that the answer does not depend on their order. Incomplete runs are left out.
+    Rules are mined from three quarters of the runs, and given up by cross-validation over these until the
+    upper bound of the false alarm rate (`CONFIDENCE`) is at most `max_false_alarms`, or, where there are too
+    few runs to show that, until there is no false alarm. On the last quarter false alarms and broken runs are
+    counted. Runs are divided by their ids, not by their order. Incomplete ones are left out.
 
-    `advance` is called `STEPS` times for each run, once for an incomplete one.
-
-    Raises:
-        TooFewRunsError: there are fewer than `MIN_LEARNED_FROM` complete runs.
+    `advance` is called `STEPS` times for each run, once for an incomplete one. Raises TooFewRunsError where
+    fewer than `MIN_LEARNED_FROM` are complete.
     """
     ground = _ReadyCriteria([_GROUNDING]).others
     observed: list[ObservedRun] = []

@@ -38,13 +38,8 @@ def broken_runs(
 ) -> Iterator[BrokenRun]:
     """One broken run of each kind that `run` allows; the same ones for the same run.
 
-    A run whose calls are, in order and outcome, those of some good run (`known`) is not broken by calls that
-    are missing, doubled, swapped or exchanged, and left out.
-
-    Args:
-        run: The good run.
-        tools: The tools of the agent as they are written.
-        known: The signatures of all good runs.
+    `tools` are those of the agent as written, `known` the signatures of all good runs: a run that has one of
+    these is not broken by calls that are missing, doubled, swapped or exchanged, and left out.
     """
     calls = list(run.run.tool_calls)
     if not calls:
