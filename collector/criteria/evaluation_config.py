@@ -20,16 +20,14 @@ _Price: TypeAlias = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=Fal
 class ModelPriceConfig(StrictModel):
     """What a million tokens cost, in a currency of your choice: one for all models."""
 
-    input: _Price = Field(description="Per million input tokens.")
-    output: _Price = Field(description="Per million output tokens, reasoning included.")
-    cached_input: _Price | None = Field(
-        default=None,
-        description="Per million input tokens read from a cache. Default: the price of other input.",
-    )
-    cache_write: _Price | None = Field(
-        default=None,
-        description="Per million input tokens written to a cache. Default: the price of other input.",
-    )
+    input: _Price
+    """Per million input tokens."""
+    output: _Price
+    """Per million output tokens, reasoning included."""
+    cached_input: _Price | None = None
+    """Per million input tokens read from a cache. Default: the price of other input."""
+    cache_write: _Price | None = None
+    """Per million input tokens written to a cache. Default: the price of other input."""
 
 
 ModelPricesConfig: TypeAlias = Mapping[
@@ -41,28 +39,19 @@ ModelPricesConfig: TypeAlias = Mapping[
 class EvaluationConfig(WorkersConfig):
     """How agents are graded."""
 
-    criteria: CriteriaSources = Field(
-        default=(BUILTIN,),
-        description="Criteria files, folders of them or globs, and builtin: the checks that need no "
-        "reference, for every agent. Files can change and switch off each of them.",
-        examples=[[BUILTIN, "criteria/*.yaml"]],
-    )
-    processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = Field(
-        default=0,
-        description="Number of processes that grade finished traces. 0: the receiving process grades; "
-        "auto: one fewer than the cores that it may use, CPU limits included. See docs/deployment.md.",
-    )
-    dialects: tuple[DialectMapping, ...] = Field(
-        default=(),
-        description="Telemetry conventions of your own. All known frameworks are read without any of these.",
-    )
+    criteria: CriteriaSources = Field(default=(BUILTIN,), examples=[[BUILTIN, "criteria/*.yaml"]])
+    """Criteria files, folders of them or globs, and builtin: the checks that need no reference, for every
+    agent. Files can change and switch off each of them."""
+    processes: Annotated[int, Field(ge=0, le=64)] | Literal["auto"] = 0
+    """Number of processes that grade finished traces. 0: the receiving process grades; auto: one fewer than
+    the cores that it may use, CPU limits included. See docs/deployment.md."""
+    dialects: tuple[DialectMapping, ...] = ()
+    """Telemetry conventions of your own. All known frameworks are read without any of these."""
     model_prices: ModelPricesConfig = Field(
-        default_factory=dict,
-        description="Prices per million tokens by model name (`*` and `?` allowed). An exact name "
-        "takes precedence, then the pattern with more characters, then the later one. Without prices no "
-        "run has a cost. Read at startup.",
-        examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}],
+        default_factory=dict, examples=[{"small-model*": {"input": 0.5, "output": 1.5, "cached_input": 0.25}}]
     )
+    """Prices per million tokens by model name (`*` and `?` allowed). An exact name takes precedence, then the
+    pattern with more characters, then the later one. Without prices no run has a cost. Read at startup."""
     conversations: Section[ConversationsConfig] = ConversationsConfig()
 
     def own_dialects(self) -> list[Dialect]:

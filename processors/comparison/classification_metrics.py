@@ -40,17 +40,18 @@ class AveragedAggregator(EvaluatorModel):
     """Precision or recall over all classes."""
 
     type: Literal["precision", "recall"]
-    averaging: Literal["macro", "micro"] = Field(description="How the metrics of the classes become one.")
+    averaging: Literal["macro", "micro"]
+    """How the metrics of the classes become one."""
 
 
 class FScoreAggregator(EvaluatorModel):
     """F-score over all classes."""
 
     type: Literal["fscore"]
-    averaging: Literal["macro", "micro"] = Field(description="How the metrics of the classes become one.")
-    f_value: float = Field(
-        default=1.0, gt=0, le=1000, description="Beta: above 1 recall weighs more, below 1 precision."
-    )
+    averaging: Literal["macro", "micro"]
+    """How the metrics of the classes become one."""
+    f_value: float = Field(default=1.0, gt=0, le=1000)
+    """Beta: above 1 recall weighs more, below 1 precision."""
 
 
 class ConfusionMatrixAggregator(EvaluatorModel):

@@ -39,32 +39,21 @@ Extract: TypeAlias = Callable[[AgentRun, int | None], str | NotEvaluated]
 class ExtractorConfig(EvaluatorModel):
     """Settings of an extractor; each takes only its own."""
 
-    separator: str = Field(
-        default="\n",
-        description="all_assistant, last_turn: what stands between two messages.",
-    )
-    pattern: str | None = Field(
-        default=None,
-        description="pattern: the regular expression, in Python's language without look-around.",
-        examples=[r"ANSWER:\s+(\d+)"],
-    )
-    group: int | str = Field(
-        default=0,
-        description="pattern: number or name of the group to take, 0 for the whole match; with `search_all` "
-        "and two or more groups, 0 for the first of them.",
-    )
-    search_all: bool = Field(
-        default=False, description="pattern: all matches in the message, joined with spaces."
-    )
-    tool_name: str | None = Field(
-        default=None, description="tool_arguments, tool_output: exact name of the tool.", examples=["search"]
-    )
-    marker: str | None = Field(
-        default=None, description="after_marker: the text is what follows.", examples=["ANSWER:"]
-    )
-    include_marker: bool = Field(
-        default=False, description="after_marker: whether the text begins with the marker."
-    )
+    separator: str = "\n"
+    """all_assistant, last_turn: what stands between two messages."""
+    pattern: str | None = Field(default=None, examples=[r"ANSWER:\s+(\d+)"])
+    """pattern: the regular expression, in Python's language without look-around."""
+    group: int | str = 0
+    """pattern: number or name of the group to take, 0 for the whole match; with `search_all` and two or more
+    groups, 0 for the first of them."""
+    search_all: bool = False
+    """pattern: all matches in the message, joined with spaces."""
+    tool_name: str | None = Field(default=None, examples=["search"])
+    """tool_arguments, tool_output: exact name of the tool."""
+    marker: str | None = Field(default=None, examples=["ANSWER:"])
+    """after_marker: the text is what follows."""
+    include_marker: bool = False
+    """after_marker: whether the text begins with the marker."""
 
 
 _REQUIRED = ("pattern", "tool_name", "marker")
@@ -103,13 +92,10 @@ class Extraction:
 class ExtractorSettings(EvaluatorModel):
     """Which text of the run is graded."""
 
-    extractor: ExtractorName = Field(
-        default="last_assistant",
-        description="Where the graded text comes from: an answer of the agent, or one of its tool calls.",
-    )
-    extractor_config: ExtractorConfig = Field(
-        default_factory=ExtractorConfig, description="Settings of the extractor."
-    )
+    extractor: ExtractorName = "last_assistant"
+    """Where the graded text comes from: an answer of the agent, or one of its tool calls."""
+    extractor_config: ExtractorConfig = Field(default_factory=ExtractorConfig)
+    """Settings of the extractor."""
 
     @model_validator(mode="after")
     def _settings_fit_the_extractor(self) -> "ExtractorSettings":

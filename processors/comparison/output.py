@@ -213,17 +213,13 @@ OutputKey: TypeAlias = Annotated[str | tuple[str, ...], AfterValidator(_valid_pa
 class OutputConfig(EvaluatorModel):
     """What of an output is compared."""
 
-    target_output_key: OutputKey = Field(
-        default=WHOLE_OUTPUT,
-        description="What to compare: `*` is all of the output, `answer.city` or `items[0].name` a value in "
-        "it, a list of such paths an object of these values.",
-        examples=["answer", ["city", "temperature"]],
-    )
-    line_by_line_evaluator: bool = Field(
-        default=False,
-        description="Grade each line and take the mean; without effect where several paths are compared.",
-    )
-    line_delimiter: str = Field(default="\n", description="What stands between two lines.")
+    target_output_key: OutputKey = Field(default=WHOLE_OUTPUT, examples=["answer", ["city", "temperature"]])
+    """What to compare: `*` is all of the output, `answer.city` or `items[0].name` a value in it, a list of
+    such paths an object of these values."""
+    line_by_line_evaluator: bool = False
+    """Grade each line and take the mean; without effect where several paths are compared."""
+    line_delimiter: str = "\n"
+    """What stands between two lines."""
 
 
 class OutputTarget:

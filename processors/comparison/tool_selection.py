@@ -15,10 +15,8 @@ from processors.model import EVALUATED_CATEGORIES, AgentRun, CallCategory, ToolC
 class ToolSelectionConfig(EvaluatorModel):
     """Which calls an evaluator sees."""
 
-    include_categories: tuple[Literal["handoff", "final_answer"], ...] = Field(
-        default=(),
-        description="Categories of calls to see in addition to ordinary ones, named by criteria or not.",
-    )
+    include_categories: tuple[Literal["handoff", "final_answer"], ...] = ()
+    """Categories of calls to see in addition to ordinary ones, named by criteria or not."""
 
     def categories(self) -> frozenset[CallCategory]:
         """All categories that are seen without being named."""
@@ -41,9 +39,8 @@ ExpectedId: TypeAlias = Annotated[
 class ToolCallConfig(ToolSelectionConfig):
     """Settings of the evaluators that hold calls against expectations."""
 
-    strict: bool = Field(
-        default=False, description="All or nothing: 1 when every expectation is met, else 0."
-    )
+    strict: bool = False
+    """All or nothing: 1 when every expectation is met, else 0."""
 
 
 def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> Sequence[ToolCall]:

@@ -45,79 +45,54 @@ Time: TypeAlias = Annotated[
 class MuteEntry(EvaluatorModel):
     """Failures are known for now: until a date they are recorded, but neither alert nor gate anything."""
 
-    until: Time = Field(
-        description="When the mute ends: a date (its beginning in UTC) or a time with its offset.",
-        examples=["2026-01-31"],
-    )
-    reason: Text = Field(description="Why failures are muted.")
-    by: Text = Field(description="Who muted it.", examples=["jane@example.com"])
+    until: Time = Field(examples=["2026-01-31"])
+    """When the mute ends: a date (its beginning in UTC) or a time with its offset."""
+    reason: Text
+    """Why failures are muted."""
+    by: Text = Field(examples=["jane@example.com"])
+    """Who muted it."""
 
 
 class EvaluationEntry(EvaluatorModel):
     """One evaluation of an agent."""
 
-    evaluator: Text = Field(description="Id of the evaluator, such as `tool-call-order`.")
-    name: Text | None = Field(
-        default=None,
-        description="Name of the evaluation in results and metrics, unique for the agent; the evaluator's "
-        "id if left out.",
-        examples=["forecast-order"],
-    )
-    config: dict[str, JsonValue] | None = Field(default=None, description="How the evaluator grades.")
-    criteria: dict[str, JsonValue] | None = Field(
-        default=None,
-        description="What the evaluator expects; left out, `config.default_evaluation_criteria` counts. An "
-        "expected value is literal unless it is an object with one `$` key: $regex, $glob, $in, $range, "
-        "$approx, $type, $schema, $present, $absent, $any, $input (the value at a path of the run's input), "
-        "$literal.",
-    )
-    when: WhenEntry | None = Field(
-        default=None,
-        description="Which runs this applies to; left out, all runs of the agent.",
-        examples=[{"input": {"action": "get_forecast"}}],
-    )
-    sample: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="The share of traces that are graded, drawn by trace id: every evaluation with this "
-        "share, in every process, grades the same ones.",
-        examples=[0.1],
-    )
-    pass_threshold: float = Field(
-        default=1.0,
-        ge=0,
-        le=1,
-        description="The score from which on the evaluation passes.",
-    )
-    severity: Severity = Field(
-        default=Severity.TICKET,
-        description="What a failure requires of people: wake someone, file a ticket, or only watch the rate.",
-    )
-    stage: Stage = Field(
-        default=Stage.LIVE,
-        description="`shadow` tries an evaluation out: its results have series of their own, and neither "
-        "alert anyone nor decide an exit code.",
-    )
-    scope: Scope = Field(
-        default=Scope.RUN,
-        description="`conversation` shows the evaluator the calls of all runs so far with the same "
-        "conversation (`gen_ai.conversation.id`), in order of start, as if one run had made them; for "
-        "evaluators that look at calls alone. The verdict is on the run that is graded.",
-    )
-    mute: MuteEntry | None = Field(
-        default=None, description="Keeps known failures from alerting and from deciding an exit code."
-    )
-    enabled: bool = Field(
-        default=True,
-        description="False switches off the evaluation of this name that a less specific pattern gives.",
-    )
+    evaluator: Text
+    """Id of the evaluator, such as `tool-call-order`."""
+    name: Text | None = Field(default=None, examples=["forecast-order"])
+    """Name of the evaluation in results and metrics, unique for the agent; the evaluator's id if left out."""
+    config: dict[str, JsonValue] | None = None
+    """How the evaluator grades."""
+    criteria: dict[str, JsonValue] | None = None
+    """What the evaluator expects; left out, `config.default_evaluation_criteria` counts. An expected value is
+    literal unless it is an object with one `$` key: $regex, $glob, $in, $range, $approx, $type, $schema,
+    $present, $absent, $any, $input (the value at a path of the run's input), $literal."""
+    when: WhenEntry | None = Field(default=None, examples=[{"input": {"action": "get_forecast"}}])
+    """Which runs this applies to; left out, all runs of the agent."""
+    sample: float = Field(default=1.0, gt=0, le=1, examples=[0.1])
+    """The share of traces that are graded, drawn by trace id: every evaluation with this share, in every
+    process, grades the same ones."""
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
+    """The score from which on the evaluation passes."""
+    severity: Severity = Severity.TICKET
+    """What a failure requires of people: wake someone, file a ticket, or only watch the rate."""
+    stage: Stage = Stage.LIVE
+    """`shadow` tries an evaluation out: its results have series of their own, and neither alert anyone nor
+    decide an exit code."""
+    scope: Scope = Scope.RUN
+    """`conversation` shows the evaluator the calls of all runs so far with the same conversation
+    (`gen_ai.conversation.id`), in order of start, as if one run had made them; for evaluators that look at
+    calls alone. The verdict is on the run that is graded."""
+    mute: MuteEntry | None = None
+    """Keeps known failures from alerting and from deciding an exit code."""
+    enabled: bool = True
+    """False switches off the evaluation of this name that a less specific pattern gives."""
 
 
 class AgentEntry(StrictModel):
     """The criteria of one agent or pattern."""
 
-    evaluations: list[EvaluationEntry] = Field(description="What to evaluate in every run of the agent.")
+    evaluations: list[EvaluationEntry]
+    """What to evaluate in every run of the agent."""
 
 
 ExpectedOutcome: TypeAlias = Literal["pass", "fail", "error", "not_evaluated", "skipped"]
@@ -126,15 +101,14 @@ ExpectedOutcome: TypeAlias = Literal["pass", "fail", "error", "not_evaluated", "
 class ExpectedResultEntry(EvaluatorModel):
     """The result that a test expects of one evaluation."""
 
-    outcome: ExpectedOutcome = Field(
-        description="How the evaluation ends; `skipped` where it does not apply to the run."
-    )
-    score: float | None = Field(default=None, ge=0, le=1, description="The score, to nine digits.")
+    outcome: ExpectedOutcome
+    """How the evaluation ends; `skipped` where it does not apply to the run."""
+    score: float | None = Field(default=None, ge=0, le=1)
+    """The score, to nine digits."""
     reason: str | None = Field(
-        default=None,
-        description="Why it was not evaluated.",
-        examples=["content_not_captured", "incomplete_trace", "not_applicable"],
+        default=None, examples=["content_not_captured", "incomplete_trace", "not_applicable"]
     )
+    """Why it was not evaluated."""
 
 
 def _as_result(written: "ExpectedOutcome | ExpectedResultEntry") -> ExpectedResultEntry:
@@ -144,32 +118,28 @@ def _as_result(written: "ExpectedOutcome | ExpectedResultEntry") -> ExpectedResu
 class CriteriaTestEntry(EvaluatorModel):
     """A test of criteria: a run, and how its evaluations are to end. `tracegrade validate` runs it."""
 
-    name: Text = Field(description="What is tested.", examples=["a refund without a look-up fails"])
+    name: Text = Field(examples=["a refund without a look-up fails"])
+    """What is tested."""
     run: dict[str, JsonValue] | None = Field(
         default=None,
-        description="An agent run in the form of a line of a `*.runs.jsonl` file.",
         examples=[{"agent": {"name": "weather_agent"}, "tool_calls": [{"name": "get_forecast"}]}],
     )
+    """An agent run in the form of a line of a `*.runs.jsonl` file."""
     earlier: list[dict[str, JsonValue]] | None = Field(
         default=None,
-        description="Other runs that are known when `run` is graded, oldest first, in the same form. Those "
-        "that name no `session` are in one conversation with a `run` that names none.",
         examples=[[{"agent": {"name": "weather_agent"}, "tool_calls": [{"name": "get_forecast"}]}]],
     )
-    trace: Text | None = Field(
-        default=None,
-        description="A file or folder of recorded traffic, as `tracegrade replay` reads it; relative to this "
-        "file.",
-        examples=["traces/refund.otlp.json"],
-    )
-    agent: Text | None = Field(
-        default=None, description="Whose runs of the trace are looked at; left out, all of them."
-    )
+    """Other runs that are known when `run` is graded, oldest first, in the same form. Those that name no
+    `session` are in one conversation with a `run` that names none."""
+    trace: Text | None = Field(default=None, examples=["traces/refund.otlp.json"])
+    """A file or folder of recorded traffic, as `tracegrade replay` reads it; relative to this file."""
+    agent: Text | None = None
+    """Whose runs of the trace are looked at; left out, all of them."""
     expect: dict[Text, Annotated[ExpectedOutcome | ExpectedResultEntry, AfterValidator(_as_result)]] = Field(
         min_length=1,
-        description="For each evaluation, by name, its outcome, or its outcome with score or reason.",
         examples=[{"forecast-order": "pass", "forecast-args": {"outcome": "fail", "score": 0.5}}],
     )
+    """For each evaluation, by name, its outcome, or its outcome with score or reason."""
 
 
 class CriteriaFile(StrictModel):
@@ -177,22 +147,16 @@ class CriteriaFile(StrictModel):
 
     model_config = ConfigDict(title="tracegrade criteria")
 
-    agents: dict[Text, AgentEntry] = Field(
-        description="By the agent's name, or a pattern with `*`, `?` and `[abc]`; `*` alone is every agent. "
-        "All patterns that match apply; the most specific one wins where evaluations share a name.",
-    )
-    tenant: str = Field(
-        default="", max_length=200, description="Whose agents these are; empty: agents without a tenant."
-    )
-    owner: Text | None = Field(
-        default=None, description="Who answers for these criteria.", examples=["team-weather"]
-    )
-    contact: Text | None = Field(
-        default=None,
-        description="Where to reach the owner.",
-        examples=["#team-weather", "oncall@example.com"],
-    )
-    tests: list[CriteriaTestEntry] = Field(
-        default_factory=list, description="Tests of these criteria; `tracegrade validate` runs them."
-    )
-    version: Literal[1] = Field(default=1, description="Version of this file format.")
+    agents: dict[Text, AgentEntry]
+    """By the agent's name, or a pattern with `*`, `?` and `[abc]`; `*` alone is every agent. All patterns
+    that match apply; the most specific one wins where evaluations share a name."""
+    tenant: str = Field(default="", max_length=200)
+    """Whose agents these are; empty: agents without a tenant."""
+    owner: Text | None = Field(default=None, examples=["team-weather"])
+    """Who answers for these criteria."""
+    contact: Text | None = Field(default=None, examples=["#team-weather", "oncall@example.com"])
+    """Where to reach the owner."""
+    tests: list[CriteriaTestEntry] = Field(default_factory=list)
+    """Tests of these criteria; `tracegrade validate` runs them."""
+    version: Literal[1] = 1
+    """Version of this file format."""

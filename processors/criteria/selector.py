@@ -81,24 +81,16 @@ class WhenEntry(EvaluatorModel):
     Runs that are not selected give no result.
     """
 
-    input: Condition = Field(
-        default=None,
-        description="The run's input: of an object the members that have to be there, else all of it.",
-        examples=[{"action": "get_forecast"}, {"$regex": "(?i)forecast"}],
-    )
-    session: Condition = Field(
-        default=None, description="The run's session (conversation).", examples=[{"$glob": "load-test-*"}]
-    )
+    input: Condition = Field(default=None, examples=[{"action": "get_forecast"}, {"$regex": "(?i)forecast"}])
+    """The run's input: of an object the members that have to be there, else all of it."""
+    session: Condition = Field(default=None, examples=[{"$glob": "load-test-*"}])
+    """The run's session (conversation)."""
     resource_attributes: dict[str, Condition] = Field(
-        default_factory=dict,
-        description="Resource attributes that have to be there, by name.",
-        examples=[{"deployment.environment.name": {"$in": ["staging", "production"]}}],
+        default_factory=dict, examples=[{"deployment.environment.name": {"$in": ["staging", "production"]}}]
     )
-    span_attributes: dict[str, Condition] = Field(
-        default_factory=dict,
-        description="Attributes of the agent's own span that have to be there, by name.",
-        examples=[{"user.tier": "gold"}],
-    )
+    """Resource attributes that have to be there, by name."""
+    span_attributes: dict[str, Condition] = Field(default_factory=dict, examples=[{"user.tier": "gold"}])
+    """Attributes of the agent's own span that have to be there, by name."""
 
 
 def when_problems(written: JsonObject) -> Iterator[tuple[Path, str]]:

@@ -4,22 +4,29 @@ Paths hold what stands in the file: keys as they are spelled there, list positio
 steps that Pydantic adds for variants. Values are quoted only where they are short and no secrets.
 """
 
+import ast
+import inspect
 import re
+import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    GetJsonSchemaHandler,
     JsonValue,
     SecretStr,
     ValidationError,
     ValidationInfo,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import ErrorDetails
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, ErrorDetails
 from typing_extensions import TypeAliasType
 
 from processors.documents.problems import Path, Problem, did_you_mean
@@ -65,9 +72,45 @@ _EXPECTED = {
 
 
 class StrictModel(BaseModel):
-    """Part of a file: unknown keys are refused, and values are fixed once validated."""
+    """Part of a file: unknown keys are refused, and values are fixed once validated.
+
+    The docstring below a field is its description. It is read where a JSON schema is generated, and not, as
+    by `use_attribute_docstrings` of Pydantic, whenever the class is imported.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        schema = handler(core_schema)
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for kind in cls.__mro__[: -len(BaseModel.__mro__)]:
+            for name, text in _field_docstrings(kind.__module__).get(kind.__qualname__, {}).items():
+                field = cls.model_fields.get(name)
+                for key in (name, field.alias) if field else ():
+                    if key in properties:
+                        properties[key].setdefault("description", text)
+        return schema
+
+
+@cache
+def _field_docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
+    """The docstrings below the fields of the classes at the top of `module`, by class and field."""
+    return {
+        node.name: {
+            field.target.id: " ".join(text.value.value.split())
+            for field, text in pairwise(node.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(text, ast.Expr)
+            and isinstance(text.value, ast.Constant)
+            and isinstance(text.value.value, str)
+        }
+        for node in ast.parse(inspect.getsource(sys.modules[module])).body
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 class EvaluatorModel(StrictModel):

@@ -47,17 +47,15 @@ _LISTED_CLASSES = 20
 class ClassificationConfig(OutputConfig):
     """What evaluators of classifications share; the metric is one over many results."""
 
-    f_value: float = Field(
-        default=1.0,
-        allow_inf_nan=False,
-        description="Beta of the F-score: above 1 recall weighs more, below 1 precision.",
-    )
+    f_value: float = Field(default=1.0, allow_inf_nan=False)
+    """Beta of the F-score: above 1 recall weighs more, below 1 precision."""
 
 
 class ClassificationCriteria(EvaluatorModel):
     """The class to expect."""
 
-    expected_class: str = Field(description="The class to expect; case does not count.", examples=["refund"])
+    expected_class: str = Field(examples=["refund"])
+    """The class to expect; case does not count."""
 
 
 class UnknownClassError(EvaluationError):
@@ -108,12 +106,10 @@ class _Classification(Evaluator):
 class BinaryClassificationConfig(ClassificationConfig):
     """Settings of `binary-classification`."""
 
-    positive_class: str = Field(
-        min_length=1, description="The class whose precision and recall count.", examples=["spam"]
-    )
-    metric_type: Literal["precision", "recall", "f-score"] = Field(
-        default="precision", description="The metric over many results."
-    )
+    positive_class: str = Field(min_length=1, examples=["spam"])
+    """The class whose precision and recall count."""
+    metric_type: Literal["precision", "recall", "f-score"] = "precision"
+    """The metric over many results."""
 
 
 class BinaryClassification(_Classification):
@@ -130,15 +126,12 @@ class BinaryClassification(_Classification):
 class MulticlassClassificationConfig(ClassificationConfig):
     """Settings of `multiclass-classification`."""
 
-    classes: tuple[str, ...] = Field(
-        description="All classes; case does not count.", examples=[["refund", "order status", "complaint"]]
-    )
-    metric_type: Literal["precision", "recall", "f-score"] = Field(
-        default="f-score", description="The metric over many results."
-    )
-    averaging: Literal["micro", "macro"] = Field(
-        default="macro", description="How the metrics of the classes become one."
-    )
+    classes: tuple[str, ...] = Field(examples=[["refund", "order status", "complaint"]])
+    """All classes; case does not count."""
+    metric_type: Literal["precision", "recall", "f-score"] = "f-score"
+    """The metric over many results."""
+    averaging: Literal["micro", "macro"] = "macro"
+    """How the metrics of the classes become one."""
 
 
 class MulticlassClassification(_Classification):
@@ -175,46 +168,27 @@ class LabelsError(EvaluationError):
 class PrecisionRecallFscoreConfig(EvaluatorModel):
     """Settings of `precision-recall-fscore`."""
 
-    metric_type: Literal["precision", "recall", "f-score"] = Field(
-        default="f-score", description="Which of the three is the score."
-    )
-    beta: float = Field(
-        default=1.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="Above 1 recall weighs more in the F-score, below 1 precision.",
-    )
-    average: Literal["macro", "micro", "weighted"] = Field(
-        default="macro",
-        description="Over several labels: macro, their mean; weighted, by how often each is expected; "
-        "micro, all taken together.",
-    )
-    positive_label: Label | None = Field(
-        default=None,
-        description="The one label that counts. Left out, it is 1 where all labels are 0 or 1 and the "
-        "average is macro; else all labels count.",
-    )
-    zero_division: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="Precision of a label that was never given, and recall of one that was never expected.",
-    )
-    target_output_key: str = Field(
-        default=WHOLE_OUTPUT,
-        description="Where in the output the list of labels is, such as `labels` or `result.labels`.",
-        examples=["labels"],
-    )
+    metric_type: Literal["precision", "recall", "f-score"] = "f-score"
+    """Which of the three is the score."""
+    beta: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """Above 1 recall weighs more in the F-score, below 1 precision."""
+    average: Literal["macro", "micro", "weighted"] = "macro"
+    """Over several labels: macro, their mean; weighted, by how often each is expected; micro, all taken
+    together."""
+    positive_label: Label | None = None
+    """The one label that counts. Left out, it is 1 where all labels are 0 or 1 and the average is macro; else
+    all labels count."""
+    zero_division: float = Field(default=0.0, ge=0, le=1)
+    """Precision of a label that was never given, and recall of one that was never expected."""
+    target_output_key: str = Field(default=WHOLE_OUTPUT, examples=["labels"])
+    """Where in the output the list of labels is, such as `labels` or `result.labels`."""
 
 
 class PrecisionRecallFscoreCriteria(EvaluatorModel):
     """The labels to expect."""
 
-    expected: list[Label] = Field(
-        min_length=1,
-        description="The labels to expect, texts or numbers, in the order of the output's.",
-        examples=[["spam", "ham", "spam"]],
-    )
+    expected: list[Label] = Field(min_length=1, examples=[["spam", "ham", "spam"]])
+    """The labels to expect, texts or numbers, in the order of the output's."""
 
 
 class PrecisionRecallFscore(Evaluator):

@@ -83,8 +83,10 @@ _EXTRACTOR_SETTINGS = frozenset(ExtractorSettings.model_fields)
 class TextConfig(OutputConfig, ExtractorSettings):
     """Settings of evaluators that compare texts."""
 
-    case_sensitive: bool = Field(default=False, description="Whether case counts.")
-    negated: bool = Field(default=False, description="Whether the opposite is expected.")
+    case_sensitive: bool = False
+    """Whether case counts."""
+    negated: bool = False
+    """Whether the opposite is expected."""
 
     def refuse_unused(self, key: str, used: Collection[str]) -> None:
         """Raises ValueError when a setting was changed that is not among `used`, those that `key` reads."""
@@ -118,14 +120,12 @@ class _Grading(Evaluator):
 class ExactMatchConfig(TextConfig):
     """Settings of `exact-match`."""
 
-    classes: tuple[str, ...] | None = Field(
-        default=None, description="All classes for aggregators; case does not count."
-    )
+    classes: tuple[str, ...] | None = None
+    """All classes for aggregators; case does not count."""
     aggregators: tuple[Aggregator, ...] | None = Field(
-        default=None,
-        description="Metrics over many results, where outputs name classes. They do not change the score.",
-        examples=[[{"type": "fscore", "averaging": "macro"}]],
+        default=None, examples=[[{"type": "fscore", "averaging": "macro"}]]
     )
+    """Metrics over many results, where outputs name classes. They do not change the score."""
 
     @model_validator(mode="after")
     def _aggregators_can_be_computed(self) -> Self:
@@ -141,20 +141,15 @@ class ExactMatchCriteria(OneKeyCriteria):
     """What to expect; exactly one of the keys."""
 
     expected_output: ExpectedObject | str | None = Field(
-        default=None,
-        description="The final output to expect: a text, or an object, matchers such as {$range: [0, 30]} "
-        "among its values.",
-        examples=[{"city": "Oslo", "temperature": 21.5}],
+        default=None, examples=[{"city": "Oslo", "temperature": 21.5}]
     )
-    ground_truth: str | list[str] | None = Field(
-        default=None,
-        description="The text that `config.extractor` should find, surrounding white space ignored; a list: "
-        "one for each turn.",
-        examples=["4"],
-    )
-    expected: str | None = Field(
-        default=None, description="The final output to expect, a text that is compared as it stands."
-    )
+    """The final output to expect: a text, or an object, matchers such as {$range: [0, 30]} among its
+    values."""
+    ground_truth: str | list[str] | None = Field(default=None, examples=["4"])
+    """The text that `config.extractor` should find, surrounding white space ignored; a list: one for each
+    turn."""
+    expected: str | None = None
+    """The final output to expect, a text that is compared as it stands."""
 
 
 class ExactMatch(_Grading):
@@ -243,15 +238,10 @@ def _compare_text(expected: str, run: AgentRun) -> Score | NotEvaluated:
 class ContainsCriteria(OneKeyCriteria):
     """What to look for; exactly one of the keys."""
 
-    search_text: str | None = Field(
-        default=None, description="The text to look for in the final output.", examples=["21.5 degrees"]
-    )
-    ground_truth: str | list[str] | None = Field(
-        default=None,
-        description="The text to look for in what `config.extractor` finds, case ignored; a list: one for "
-        "each turn.",
-        examples=["New York"],
-    )
+    search_text: str | None = Field(default=None, examples=["21.5 degrees"])
+    """The text to look for in the final output."""
+    ground_truth: str | list[str] | None = Field(default=None, examples=["New York"])
+    """The text to look for in what `config.extractor` finds, case ignored; a list: one for each turn."""
 
 
 class Contains(_Grading):
@@ -296,16 +286,10 @@ class RegexMatchConfig(ExtractorSettings):
 class RegexMatchCriteria(OneKeyCriteria):
     """What to find: exactly one of the two."""
 
-    ground_truth: str | list[str] | None = Field(
-        default=None,
-        description="Regular expression to find in the extracted text; a list: one for each turn.",
-        examples=[r"ORD-\d{6}"],
-    )
-    pattern: str | None = Field(
-        default=None,
-        description="Regular expression to find in the final output, which has to be a text.",
-        examples=[r"^\d+$"],
-    )
+    ground_truth: str | list[str] | None = Field(default=None, examples=[r"ORD-\d{6}"])
+    """Regular expression to find in the extracted text; a list: one for each turn."""
+    pattern: str | None = Field(default=None, examples=[r"^\d+$"])
+    """Regular expression to find in the final output, which has to be a text."""
 
 
 class RegexMatch(_Grading):
@@ -373,20 +357,15 @@ class AsciiPrintableOnly(_Grading):
 class JsonSimilarityConfig(OutputConfig):
     """Settings of `json-similarity`."""
 
-    max_text_length: int = Field(
-        default=10_000,
-        ge=0,
-        description="Texts with more characters are similar only if they are equal.",
-    )
+    max_text_length: int = Field(default=10_000, ge=0)
+    """Texts with more characters are similar only if they are equal."""
 
 
 class JsonSimilarityCriteria(EvaluatorModel):
     """The output to expect."""
 
-    expected_output: dict[str, AnyJson] | str = Field(
-        description="The output to expect, an object or a text.",
-        examples=[{"city": "Oslo", "temperature": 21.5}],
-    )
+    expected_output: dict[str, AnyJson] | str = Field(examples=[{"city": "Oslo", "temperature": 21.5}])
+    """The output to expect, an object or a text."""
 
 
 class JsonSimilarity(_Grading):

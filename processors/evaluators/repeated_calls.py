@@ -46,11 +46,8 @@ _SHOWN_TOOLS = 20
 class ToolRepetitionConfig(ToolSelectionConfig):
     """Settings of `tool-repetition`."""
 
-    threshold: int = Field(
-        default=3,
-        ge=2,
-        description="Identical calls from which the score is 0.5; from twice as many it is 0.",
-    )
+    threshold: int = Field(default=3, ge=2)
+    """Identical calls from which the score is 0.5; from twice as many it is 0."""
 
 
 class ToolRepetition(Evaluator):
@@ -124,17 +121,14 @@ class ToolErrorRecoveryConfig(ToolSelectionConfig):
     """Settings of `tool-error-recovery`."""
 
     fallbacks: dict[str, tuple[str, ...]] = Field(
-        default_factory=dict,
-        description="For each tool the tools that may stand in for it after a failed call.",
-        examples=[{"search_web": ["search_archive"]}],
+        default_factory=dict, examples=[{"search_web": ["search_archive"]}]
     )
+    """For each tool the tools that may stand in for it after a failed call."""
     errors: tuple[ErrorClass, ...] = Field(
-        default=tuple(ErrorClass),
-        min_length=1,
-        description="The classes of errors after which a call is to be followed, by the words in the error. "
-        "A permanent error, or a refusal in other words (unknown), mostly is to be reported instead.",
-        examples=[["retryable"], ["retryable", "argument"]],
+        default=tuple(ErrorClass), min_length=1, examples=[["retryable"], ["retryable", "argument"]]
     )
+    """The classes of errors after which a call is to be followed, by the words in the error. A permanent
+    error, or a refusal in other words (unknown), mostly is to be reported instead."""
 
 
 class ToolErrorRecovery(Evaluator):
@@ -206,31 +200,21 @@ class ToolErrorRecovery(Evaluator):
 class DuplicateSideEffectConfig(EvaluatorModel):
     """Settings of `duplicate-side-effect`."""
 
-    ignore_args: tuple[str, ...] = Field(
-        default=(),
-        description="Names of arguments, as globs, that do not make a call another one.",
-        examples=[["request_id", "idempotency_key"]],
-    )
-    after_unclear_failure: Literal["advisory", "fail", "ignore"] = Field(
-        default="advisory",
-        description="What a repetition is after a time-out or a status of 5xx, which may have taken effect: "
-        "advisory, shown in details and explanation; fail, as after a success; ignore, a retry.",
-    )
-    idempotency_keys: tuple[str, ...] = Field(
-        default=("idempotency_key", "idempotencyKey"),
-        description="Names of arguments, as globs, by which the tool takes a repetition for the same call: "
-        "where their values are equal, a repetition after an unclear failure is a retry.",
-    )
+    ignore_args: tuple[str, ...] = Field(default=(), examples=[["request_id", "idempotency_key"]])
+    """Names of arguments, as globs, that do not make a call another one."""
+    after_unclear_failure: Literal["advisory", "fail", "ignore"] = "advisory"
+    """What a repetition is after a time-out or a status of 5xx, which may have taken effect: advisory, shown
+    in details and explanation; fail, as after a success; ignore, a retry."""
+    idempotency_keys: tuple[str, ...] = ("idempotency_key", "idempotencyKey")
+    """Names of arguments, as globs, by which the tool takes a repetition for the same call: where their
+    values are equal, a repetition after an unclear failure is a retry."""
 
 
 class DuplicateSideEffectCriteria(EvaluatorModel):
     """The tools that change something."""
 
-    tools: list[str] = Field(
-        min_length=1,
-        description="Tools whose call must not be repeated once it succeeded, `*` and `?` allowed.",
-        examples=[["send_*", "transfer_money"]],
-    )
+    tools: list[str] = Field(min_length=1, examples=[["send_*", "transfer_money"]])
+    """Tools whose call must not be repeated once it succeeded, `*` and `?` allowed."""
 
 
 class DuplicateSideEffect(Evaluator):

@@ -38,15 +38,11 @@ class NoSettings(EvaluatorModel):
 class RunDurationCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
-    max_seconds: _Seconds | None = Field(
-        default=None, description="The longest that a run may take, in seconds.", examples=[30]
-    )
-    max_time_to_first_output_seconds: _Seconds | None = Field(
-        default=None,
-        description="The longest that it may take until a model gives its first output, in seconds. Only "
-        "telemetry of streamed answers contains it.",
-        examples=[2.5],
-    )
+    max_seconds: _Seconds | None = Field(default=None, examples=[30])
+    """The longest that a run may take, in seconds."""
+    max_time_to_first_output_seconds: _Seconds | None = Field(default=None, examples=[2.5])
+    """The longest that it may take until a model gives its first output, in seconds. Only telemetry of
+    streamed answers contains it."""
 
 
 class RunDuration(Evaluator):
@@ -99,15 +95,11 @@ class RunDuration(Evaluator):
 class ToolDurationCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
-    max_seconds: _Seconds | None = Field(
-        default=None, description="The longest that any call may take, in seconds.", examples=[5]
-    )
-    tools: dict[str, _Seconds] = Field(
-        default_factory=dict,
-        description="The longest that a call of a tool may take, in seconds, instead of `max_seconds`; `*` "
-        "and `?` allowed. Of several names that fit, the first counts.",
-        examples=[{"search_*": 2, "book_flight": 30}],
-    )
+    max_seconds: _Seconds | None = Field(default=None, examples=[5])
+    """The longest that any call may take, in seconds."""
+    tools: dict[str, _Seconds] = Field(default_factory=dict, examples=[{"search_*": 2, "book_flight": 30}])
+    """The longest that a call of a tool may take, in seconds, instead of `max_seconds`; `*` and `?` allowed.
+    Of several names that fit, the first counts."""
 
 
 class ToolDuration(Evaluator):
@@ -171,15 +163,12 @@ class ToolDuration(Evaluator):
 class TokenBudgetCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
-    max_total_tokens: _Tokens | None = Field(
-        default=None, description="The most tokens of input and output together.", examples=[50000]
-    )
-    max_input_tokens: _Tokens | None = Field(
-        default=None, description="The most tokens of input, cached ones included."
-    )
-    max_output_tokens: _Tokens | None = Field(
-        default=None, description="The most tokens of output, reasoning included."
-    )
+    max_total_tokens: _Tokens | None = Field(default=None, examples=[50000])
+    """The most tokens of input and output together."""
+    max_input_tokens: _Tokens | None = None
+    """The most tokens of input, cached ones included."""
+    max_output_tokens: _Tokens | None = None
+    """The most tokens of output, reasoning included."""
 
 
 class TokenBudget(Evaluator):
@@ -235,9 +224,8 @@ class TokenBudget(Evaluator):
 class CostBudgetCriteria(EvaluatorModel):
     """The limit."""
 
-    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(
-        description="The most that a run may cost, in the currency of the configured prices.", examples=[0.05]
-    )
+    max_cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = Field(examples=[0.05])
+    """The most that a run may cost, in the currency of the configured prices."""
 
 
 class CostBudget(Evaluator):
@@ -279,16 +267,10 @@ class CostBudget(Evaluator):
 class ModelAllowedCriteria(AnyKeyCriteria):
     """Which models may and may not be requested; at least one of the two."""
 
-    allow: list[str] | None = Field(
-        default=None,
-        description="Models that may be requested, `*` and `?` allowed; left out, all that are not denied.",
-        examples=[["small-model*"]],
-    )
-    deny: list[str] = Field(
-        default_factory=list,
-        description="Models that must not be requested, `*` and `?` allowed; takes precedence over `allow`.",
-        examples=[["*-preview"]],
-    )
+    allow: list[str] | None = Field(default=None, examples=[["small-model*"]])
+    """Models that may be requested, `*` and `?` allowed; left out, all that are not denied."""
+    deny: list[str] = Field(default_factory=list, examples=[["*-preview"]])
+    """Models that must not be requested, `*` and `?` allowed; takes precedence over `allow`."""
 
 
 class ModelAllowed(Evaluator):

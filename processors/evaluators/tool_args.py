@@ -63,11 +63,9 @@ _PathsByTool = list[tuple[ToolPatterns, list[JsonPath]]]
 class ToolArgsSchemaConfig(ToolSelectionConfig):
     """Settings of `tool-args-schema`."""
 
-    telemetry_schemas: bool = Field(
-        default=False,
-        description="With schemas in the criteria: whether calls of other tools are checked by the schemas "
-        "that telemetry lists. Without any in the criteria they always are.",
-    )
+    telemetry_schemas: bool = False
+    """With schemas in the criteria: whether calls of other tools are checked by the schemas that telemetry
+    lists. Without any in the criteria they always are."""
     include_failed: IncludeFailed = True
 
 
@@ -75,11 +73,10 @@ class ToolArgsSchemaCriteria(EvaluatorModel):
     """Schemas for the tools that the evaluation is about."""
 
     schemas: dict[str, dict[str, AnyJson]] = Field(
-        default_factory=dict,
-        description="For each tool the JSON Schema of its arguments, which overrides the one in the trace. "
-        "Calls of other tools are then not checked, unless `telemetry_schemas` is set.",
-        examples=[{"get_weather": {"type": "object", "required": ["city"]}}],
+        default_factory=dict, examples=[{"get_weather": {"type": "object", "required": ["city"]}}]
     )
+    """For each tool the JSON Schema of its arguments, which overrides the one in the trace. Calls of other
+    tools are then not checked, unless `telemetry_schemas` is set."""
 
 
 class ToolArgsSchema(Evaluator):
@@ -178,27 +175,23 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
 class ToolArgsFlowConfig(EvaluatorModel):
     """Settings of `tool-args-flow`."""
 
-    comparison: Literal["value", "text"] = Field(
-        default="value",
-        description='How values are compared: value, where 42 and "42" differ; text, where they are equal.',
-    )
+    comparison: Literal["value", "text"] = "value"
+    """How values are compared: value, where 42 and "42" differ; text, where they are equal."""
 
 
 class ArgumentFlow(EvaluatorModel):
     """One argument and where its value has to originate."""
 
-    tool: str = Field(description="The tool whose calls are checked, `*` and `?` allowed.")
-    argument: str = Field(
-        description="Path of the argument; of a path with `[*]` every value is checked.",
-        examples=["flight_id", "passengers[*].id"],
-    )
-    from_tool: str = Field(description="The tool that must have returned the value, `*` and `?` allowed.")
-    from_path: str = Field(
-        default="",
-        description="Path of the value in the result; left out, the whole result.",
-        examples=["flights[*].id"],
-    )
-    required: bool = Field(default=True, description="Whether a call without the argument is a violation.")
+    tool: str
+    """The tool whose calls are checked, `*` and `?` allowed."""
+    argument: str = Field(examples=["flight_id", "passengers[*].id"])
+    """Path of the argument; of a path with `[*]` every value is checked."""
+    from_tool: str
+    """The tool that must have returned the value, `*` and `?` allowed."""
+    from_path: str = Field(default="", examples=["flights[*].id"])
+    """Path of the value in the result; left out, the whole result."""
+    required: bool = True
+    """Whether a call without the argument is a violation."""
 
 
 class ToolArgsFlowCriteria(EvaluatorModel):
@@ -206,11 +199,11 @@ class ToolArgsFlowCriteria(EvaluatorModel):
 
     flows: list[ArgumentFlow] = Field(
         min_length=1,
-        description="Arguments with the results from which their values have to originate.",
         examples=[
             [{"tool": "book", "argument": "flight_id", "from_tool": "search", "from_path": "flights[*].id"}]
         ],
     )
+    """Arguments with the results from which their values have to originate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,24 +339,17 @@ class ToolArgsGroundedConfig(ToolSelectionConfig):
     """Settings of `tool-args-grounded`."""
 
     only: dict[str, list[str]] | None = Field(
-        default=None,
-        description="For each tool (`*` and `?` allowed) the paths of the arguments to check; left out, all.",
-        examples=[{"book_*": ["flight_id", "passengers[*].id"]}],
+        default=None, examples=[{"book_*": ["flight_id", "passengers[*].id"]}]
     )
+    """For each tool (`*` and `?` allowed) the paths of the arguments to check; left out, all."""
     ignore: dict[str, list[str]] = Field(
-        default_factory=dict,
-        description="For each tool (`*` and `?` allowed) the paths of arguments that the agent may make up.",
-        examples=[{"*": ["request_id"], "send_mail": ["body"]}],
+        default_factory=dict, examples=[{"*": ["request_id"], "send_mail": ["body"]}]
     )
-    constants: list[AnyJson] = Field(
-        default_factory=list,
-        description="Values that may be used without having been given.",
-        examples=[["celsius", "EUR"]],
-    )
-    text: Literal["words", "whole"] = Field(
-        default="words",
-        description="How a text is looked up: words, as a whole or word by word; whole, only as a whole.",
-    )
+    """For each tool (`*` and `?` allowed) the paths of arguments that the agent may make up."""
+    constants: list[AnyJson] = Field(default_factory=list, examples=[["celsius", "EUR"]])
+    """Values that may be used without having been given."""
+    text: Literal["words", "whole"] = "words"
+    """How a text is looked up: words, as a whole or word by word; whole, only as a whole."""
 
 
 class ToolArgsGrounded(Evaluator):

@@ -90,9 +90,9 @@ class ToolCallCountCriteria(EvaluatorModel):
     """Numbers of calls to expect."""
 
     tool_calls_count: dict[str, tuple[Operator, Annotated[int, Field(ge=0)]]] = Field(
-        description="For each tool name (or call id) an operator and a number of calls.",
-        examples=[{"get_weather": ["=", 1], "delete_account": ["=", 0]}],
+        examples=[{"get_weather": ["=", 1], "delete_account": ["=", 0]}]
     )
+    """For each tool name (or call id) an operator and a number of calls."""
 
 
 class ToolCallCount(Evaluator):
@@ -221,10 +221,8 @@ def _empty_text(is_any: bool, what: str) -> str:
 class ToolCallOrderCriteria(EvaluatorModel):
     """The order to expect."""
 
-    tool_calls_order: list[str] = Field(
-        description="Tool names (or call ids) in the expected order.",
-        examples=[["get_temperature", "get_humidity", "get_forecast"]],
-    )
+    tool_calls_order: list[str] = Field(examples=[["get_temperature", "get_humidity", "get_forecast"]])
+    """Tool names (or call ids) in the expected order."""
 
 
 class ToolCallOrder(Evaluator):
@@ -325,25 +323,19 @@ def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
 class ToolCallArgsConfig(ToolCallConfig):
     """Settings of `tool-call-args`."""
 
-    subset: bool = Field(
-        default=True,
-        description="Whether a call may have further arguments; false: the expected ones and no other.",
-    )
-    calls: Literal["any", "every", "first", "last"] = Field(
-        default="any",
-        description="Which calls of an expected tool have to fit: any, one that no other expectation took; "
-        "every, all of them; first; last.",
-    )
+    subset: bool = True
+    """Whether a call may have further arguments; false: the expected ones and no other."""
+    calls: Literal["any", "every", "first", "last"] = "any"
+    """Which calls of an expected tool have to fit: any, one that no other expectation took; every, all of
+    them; first; last."""
 
 
 class ExpectedToolCall(EvaluatorModel):
     """One call to expect."""
 
     name: ToolOrCallId
-    args: ExpectedObject = Field(
-        description="Expected arguments with their values, matchers such as {$glob: Lon*} among them.",
-        examples=[{"city": "London", "days": {"$range": [1, 7]}}],
-    )
+    args: ExpectedObject = Field(examples=[{"city": "London", "days": {"$range": [1, 7]}}])
+    """Expected arguments with their values, matchers such as {$glob: Lon*} among them."""
     id: ExpectedId = None
 
 
@@ -351,29 +343,25 @@ class ToolCallArgsCriteria(EvaluatorModel):
     """Calls to expect, in any order."""
 
     tool_calls: list[ExpectedToolCall] = Field(
-        description="Calls to expect, in any order.",
-        examples=[[{"name": "get_weather", "args": {"city": "Tokyo"}}]],
+        examples=[[{"name": "get_weather", "args": {"city": "Tokyo"}}]]
     )
+    """Calls to expect, in any order."""
 
 
 class ToolCallOutputConfig(ToolCallConfig):
     """Settings of `tool-call-output`."""
 
-    comparison: Literal["text", "json"] = Field(
-        default="text",
-        description="How an expected text is compared: text, character by character; json, as the value that "
-        "both texts write. Other expected values are always compared by value.",
-    )
+    comparison: Literal["text", "json"] = "text"
+    """How an expected text is compared: text, character by character; json, as the value that both texts
+    write. Other expected values are always compared by value."""
 
 
 class ExpectedToolOutput(EvaluatorModel):
     """One output to expect."""
 
     name: ToolOrCallId
-    output: ExpectedJson = Field(
-        description="Expected output: a text, any other JSON value, or a matcher such as {$regex: ^ok}.",
-        examples=["sunny", {"temperature": {"$range": [-20, 45]}}],
-    )
+    output: ExpectedJson = Field(examples=["sunny", {"temperature": {"$range": [-20, 45]}}])
+    """Expected output: a text, any other JSON value, or a matcher such as {$regex: ^ok}."""
     id: ExpectedId = None
 
 
@@ -381,9 +369,9 @@ class ToolCallOutputCriteria(EvaluatorModel):
     """Outputs to expect, in any order."""
 
     tool_outputs: list[ExpectedToolOutput] = Field(
-        description="Outputs to expect, in any order.",
-        examples=[[{"name": "get_weather", "output": {"temperature": 25.0}}]],
+        examples=[[{"name": "get_weather", "output": {"temperature": 25.0}}]]
     )
+    """Outputs to expect, in any order."""
 
 
 @dataclass(slots=True)

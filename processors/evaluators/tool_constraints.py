@@ -39,33 +39,28 @@ _SHOWN_CALLS = 20
 class ToolConstraintsConfig(ToolSelectionConfig):
     """Settings of `tool-constraints`."""
 
-    strict: bool = Field(
-        default=False,
-        description="Whether calls that ran side by side stand neither before nor after each other; else "
-        "they stand in whichever order a constraint requires.",
-    )
+    strict: bool = False
+    """Whether calls that ran side by side stand neither before nor after each other; else they stand in
+    whichever order a constraint requires."""
 
 
 class ConstrainedCall(EvaluatorModel):
     """A kind of calls."""
 
-    tool: str = Field(min_length=1, description="Name of the tool, `*` and `?` allowed.")
-    args: ExpectedObject | None = Field(
-        default=None,
-        description="Arguments that the call has among others; matchers may stand in them.",
-        examples=[{"amount": {"$range": [100, None]}}],
-    )
-    status: CallStatus = Field(
-        default="any",
-        description="Which calls are meant: any; succeeded, those that took effect; failed, those that ended "
-        "in an error, whose result reads like one, or that were never executed.",
-    )
+    tool: str = Field(min_length=1)
+    """Name of the tool, `*` and `?` allowed."""
+    args: ExpectedObject | None = Field(default=None, examples=[{"amount": {"$range": [100, None]}}])
+    """Arguments that the call has among others; matchers may stand in them."""
+    status: CallStatus = "any"
+    """Which calls are meant: any; succeeded, those that took effect; failed, those that ended in an error,
+    whose result reads like one, or that were never executed."""
 
 
 class CountedCall(ConstrainedCall):
     """A kind of calls and how many."""
 
-    times: Annotated[int, Field(ge=1)] = Field(default=1, description="The number n of the template.")
+    times: Annotated[int, Field(ge=1)] = 1
+    """The number n of the template."""
 
 
 OneKind: TypeAlias = str | ConstrainedCall
@@ -148,14 +143,12 @@ class ToolConstraint(EvaluatorModel):
         "The call right after one of the first is none of the second.", ["search", "search"]
     )
     same: str | list[str] | dict[str, str] | None = Field(
-        default=None,
-        description="Paths of arguments by which two calls belong together: one, several, or an object of "
-        "the path in the first to that in the second. Calls belong together where all values are equal.",
-        examples=["order_id", ["order_id", "customer.id"], {"order_id": "order.id"}],
+        default=None, examples=["order_id", ["order_id", "customer.id"], {"order_id": "order.id"}]
     )
-    runs: Literal["all", "with_calls"] = Field(
-        default="all", description="Which runs it applies to: all, or those in which some tool was called."
-    )
+    """Paths of arguments by which two calls belong together: one, several, or an object of the path in the
+    first to that in the second. Calls belong together where all values are equal."""
+    runs: Literal["all", "with_calls"] = "all"
+    """Which runs it applies to: all, or those in which some tool was called."""
 
     @model_validator(mode="before")
     @classmethod
@@ -208,8 +201,6 @@ class ToolConstraintsCriteria(EvaluatorModel):
 
     constraints: list[ToolConstraint] = Field(
         min_length=1,
-        description="Templates of DECLARE with the tools that they are about, one in each entry. A tool is a "
-        "name, or an object with `tool`, `args` and `status`.",
         examples=[
             [
                 {"response": ["refund", "send_email"], "same": "order_id"},
@@ -224,6 +215,8 @@ class ToolConstraintsCriteria(EvaluatorModel):
             ]
         ],
     )
+    """Templates of DECLARE with the tools that they are about, one in each entry. A tool is a name, or an
+    object with `tool`, `args` and `status`."""
 
 
 class ToolConstraints(Evaluator):

@@ -41,17 +41,11 @@ _SHOWN_TOOLS = 20
 class ToolPermissionCriteria(AnyKeyCriteria):
     """What may and may not be called; at least one of the two."""
 
-    allow: list[str] | None = Field(
-        default=None,
-        description="Tools that may be called, `*` and `?` allowed; left out, all that are not denied. "
-        "An empty list allows none.",
-        examples=[["search_*", "get_order"]],
-    )
-    deny: list[str] = Field(
-        default_factory=list,
-        description="Tools that must not be called, `*` and `?` allowed; takes precedence over `allow`.",
-        examples=[["delete_*"]],
-    )
+    allow: list[str] | None = Field(default=None, examples=[["search_*", "get_order"]])
+    """Tools that may be called, `*` and `?` allowed; left out, all that are not denied. An empty list allows
+    none."""
+    deny: list[str] = Field(default_factory=list, examples=[["delete_*"]])
+    """Tools that must not be called, `*` and `?` allowed; takes precedence over `allow`."""
 
 
 class ToolPermission(Evaluator):
@@ -106,11 +100,8 @@ class ToolPermission(Evaluator):
 class ToolKnownConfig(ToolSelectionConfig):
     """Settings of `tool-known`."""
 
-    also_known: tuple[str, ...] = Field(
-        default=(),
-        description="Tools that exist although telemetry does not list them, `*` and `?` allowed.",
-        examples=[["web_search"]],
-    )
+    also_known: tuple[str, ...] = Field(default=(), examples=[["web_search"]])
+    """Tools that exist although telemetry does not list them, `*` and `?` allowed."""
 
 
 class ToolKnown(Evaluator):
@@ -162,8 +153,10 @@ class ToolCallBudgetConfig(ToolSelectionConfig):
 class ToolBudget(EvaluatorModel):
     """How often the calls of one tool, or of several together, may be made."""
 
-    min: Annotated[int, Field(ge=0)] | None = Field(default=None, description="The fewest calls.")
-    max: Annotated[int, Field(ge=0)] | None = Field(default=None, description="The most calls.")
+    min: Annotated[int, Field(ge=0)] | None = None
+    """The fewest calls."""
+    max: Annotated[int, Field(ge=0)] | None = None
+    """The most calls."""
 
     @model_validator(mode="after")
     def _is_a_range(self) -> "ToolBudget":
@@ -175,14 +168,12 @@ class ToolBudget(EvaluatorModel):
 class ToolCallBudgetCriteria(AnyKeyCriteria):
     """The limits; at least one."""
 
-    max_calls: Annotated[int, Field(ge=0)] | None = Field(
-        default=None, description="The most calls in one run, of all tools together.", examples=[20]
-    )
+    max_calls: Annotated[int, Field(ge=0)] | None = Field(default=None, examples=[20])
+    """The most calls in one run, of all tools together."""
     tools: dict[str, ToolBudget] = Field(
-        default_factory=dict,
-        description="Limits for single tools; a name with `*` or `?` counts all that it matches together.",
-        examples=[{"search_*": {"max": 5}, "verify_identity": {"min": 1}}],
+        default_factory=dict, examples=[{"search_*": {"max": 5}, "verify_identity": {"min": 1}}]
     )
+    """Limits for single tools; a name with `*` or `?` counts all that it matches together."""
 
 
 class ToolCallBudget(Evaluator):
@@ -253,27 +244,22 @@ class ToolCallBudget(Evaluator):
 class ToolPrecedenceConfig(EvaluatorModel):
     """Settings of `tool-precedence`."""
 
-    strict: bool = Field(
-        default=False,
-        description="Whether the guard must have run before, not in parallel: calls that ran side by side "
-        "do not count as one before the other.",
-    )
-    require_success: bool = Field(
-        default=False,
-        description="Whether a guard that took no effect counts as never called: it ended in an error, its "
-        "result reads like one (`processors.comparison.captured_value`), or it was never executed.",
-    )
+    strict: bool = False
+    """Whether the guard must have run before, not in parallel: calls that ran side by side do not count as
+    one before the other."""
+    require_success: bool = False
+    """Whether a guard that took no effect counts as never called: it ended in an error, its result reads like
+    one (`processors.comparison.captured_value`), or it was never executed."""
 
 
 class ToolPrecedenceCriteria(EvaluatorModel):
     """Which tool has to come before which."""
 
     before: list[tuple[str, str]] = Field(
-        min_length=1,
-        description="Pairs: the tool that has to come first, and the one that must not come before it; "
-        "`*` and `?` allowed.",
-        examples=[[["authenticate", "fetch_*"], ["fetch_account", "transfer_money"]]],
+        min_length=1, examples=[[["authenticate", "fetch_*"], ["fetch_account", "transfer_money"]]]
     )
+    """Pairs: the tool that has to come first, and the one that must not come before it; `*` and `?`
+    allowed."""
 
 
 class ToolPrecedence(Evaluator):
@@ -357,9 +343,8 @@ class SingleToolUseConfig(EvaluatorModel):
 class SingleToolUseCriteria(EvaluatorModel):
     """The tool to expect."""
 
-    tool_name: str = Field(
-        min_length=1, description="Tool name (or call id).", examples=["search_knowledge_base"]
-    )
+    tool_name: str = Field(min_length=1, examples=["search_knowledge_base"])
+    """Tool name (or call id)."""
 
 
 class SingleToolUse(Evaluator):

@@ -79,62 +79,49 @@ ArgumentMode: TypeAlias = Literal["exact", "partial", "partial_deep", "subset", 
 class TrajectoryConfig(ToolSelectionConfig):
     """Settings of the `trajectory-*` evaluators."""
 
-    args_match: ArgumentMode = Field(
-        default="exact",
-        description="How the arguments of expected calls that name any are compared: exact, these and no "
-        "other; partial, these and maybe others; partial_deep, partial at every depth; subset, none but "
-        "these; ignore, not at all.",
-    )
-    ignore_args: tuple[str, ...] = Field(
-        default=(),
-        description="Names of arguments, as globs, that are left out on both sides.",
-        examples=[["request_id", "*_at"]],
-    )
+    args_match: ArgumentMode = "exact"
+    """How the arguments of expected calls that name any are compared: exact, these and no other; partial,
+    these and maybe others; partial_deep, partial at every depth; subset, none but these; ignore, not at
+    all."""
+    ignore_args: tuple[str, ...] = Field(default=(), examples=[["request_id", "*_at"]])
+    """Names of arguments, as globs, that are left out on both sides."""
     default_args: dict[str, dict[str, AnyJson]] = Field(
-        default_factory=dict,
-        description="For each tool arguments that a call may spell out or leave out alike.",
-        examples=[{"get_weather": {"unit": "celsius"}}],
+        default_factory=dict, examples=[{"get_weather": {"unit": "celsius"}}]
     )
+    """For each tool arguments that a call may spell out or leave out alike."""
     include_failed: IncludeFailed = True
 
 
 class OrderedTrajectoryConfig(TrajectoryConfig):
     """Settings of the `trajectory-*` evaluators that look at the order of calls."""
 
-    parallel: Literal["any_order", "as_recorded"] = Field(
-        default="any_order",
-        description="The order of calls that ran side by side: any_order, the one that fits best; "
-        "as_recorded, the one that the trace shows.",
-    )
+    parallel: Literal["any_order", "as_recorded"] = "any_order"
+    """The order of calls that ran side by side: any_order, the one that fits best; as_recorded, the one that
+    the trace shows."""
 
 
 class ExpectedCall(EvaluatorModel):
     """One call to expect."""
 
     name: ToolOrCallId
-    args: dict[str, ExpectedJson] | None = Field(
-        default=None,
-        description="Expected arguments with their values, matchers such as {$glob: Lon*} among them; left "
-        "out, any will do.",
-    )
+    args: dict[str, ExpectedJson] | None = None
+    """Expected arguments with their values, matchers such as {$glob: Lon*} among them; left out, any will
+    do."""
     id: ExpectedId = None
-    args_match: ArgumentMode | None = Field(
-        default=None, description="How the arguments of this call are compared, if not as configured."
-    )
-    occurrence: Literal["any", "first", "last", "all"] | int = Field(
-        default="any",
-        description="Which calls of the tool may stand for this one: any; the first; the last; a position "
-        "from 0; or all, any of them once all of them fit.",
-    )
+    args_match: ArgumentMode | None = None
+    """How the arguments of this call are compared, if not as configured."""
+    occurrence: Literal["any", "first", "last", "all"] | int = "any"
+    """Which calls of the tool may stand for this one: any; the first; the last; a position from 0; or all,
+    any of them once all of them fit."""
 
 
 class TrajectoryCriteria(EvaluatorModel):
     """The calls to expect."""
 
     tool_calls: list[str | ExpectedCall] = Field(
-        description="The calls to expect, in order: tool names, or objects with arguments.",
-        examples=[["search_flights", {"name": "book_flight", "args": {"seat": "4A"}}]],
+        examples=[["search_flights", {"name": "book_flight", "args": {"seat": "4A"}}]]
     )
+    """The calls to expect, in order: tool names, or objects with arguments."""
 
 
 _Share: TypeAlias = Literal["all", "precision", "recall", "f1"]
