@@ -3,9 +3,9 @@
 `tool-args-schema`, `tool-args-flow` and `tool-args-grounded`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 from pydantic import JsonValue as AnyJson
@@ -38,6 +38,7 @@ from processors.model import (
     MAX_ASSIGNMENT_ATTEMPTS,
     AgentRun,
     Evaluator,
+    JsonObject,
     JsonValue,
     NotEvaluated,
     RunFacts,
@@ -109,7 +110,12 @@ class ToolArgsSchema(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
-        calls = [(place, call) for place, call in enumerate(run.calls, 1) if self._counts(call)]
+        calls = [
+            (place, call)
+            for place, call in enumerate(run.calls, 1)
+            if call.category in self._categories
+            and (self._include_failed or (call.error is None and call.executed))
+        ]
         if len(calls) > MAX_ASSIGNMENT_ATTEMPTS:
             return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ASSIGNMENT_ATTEMPTS}")
         schemas = self._known_schemas(run) if calls else {}
@@ -127,7 +133,7 @@ class ToolArgsSchema(Evaluator):
             violations += [f"call {place}, {call.name}.{text}" for text in broken]
         if calls and not checked and not self._schemas:
             return NotEvaluated.not_applicable("no schema is known of the tools that were called")
-        details: dict[str, JsonValue] = {
+        details: JsonObject = {
             "checked": checked,
             "valid": valid,
             "unchecked": len(calls) - checked,
@@ -137,10 +143,6 @@ class ToolArgsSchema(Evaluator):
             none = "no call of a tool with a schema was made" if calls else "no call was made"
             return Score(1.0, details, (f"{valid} of {checked} calls are valid" if checked else none,))
         return Score(valid / checked, details, tuple(violations[:_SHOWN_VIOLATIONS]))
-
-    def _counts(self, call: ToolCall) -> bool:
-        is_failed = call.error is not None or not call.executed
-        return call.category in self._categories and (self._include_failed or not is_failed)
 
     def _known_schemas(self, run: AgentRun) -> dict[str, JsonValue]:
         """The schemas by canonical name of the tool; without a schema a tool is left out."""
@@ -206,8 +208,7 @@ class ToolArgsFlowCriteria(EvaluatorModel):
     """Arguments with the results from which their values have to originate."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Flow:
+class _Flow(NamedTuple):
     written: ArgumentFlow
     tools: ToolPatterns
     argument: JsonPath
@@ -222,6 +223,15 @@ class _Checks:
     checked: int = 0
     violations: list[str] = field(default_factory=list)
     comparisons: int = 0
+
+    def score(self, met: str, violated: str, held: str, none: str, suffix: str = "") -> Score:
+        """The share that was right, with the keys of details and the words for all, none and each."""
+        right = self.checked - len(self.violations)
+        shown = self.violations[:_SHOWN_VIOLATIONS]
+        details: JsonObject = {"checked": self.checked, met: right, violated: [*shown]}
+        if not shown:
+            return Score(1.0, details, (f"{right} of {self.checked} {held}" if right else none,))
+        return Score(right / self.checked, details, tuple([text + suffix for text in shown]))
 
 
 class ToolArgsFlow(Evaluator):
@@ -264,14 +274,7 @@ class ToolArgsFlow(Evaluator):
                     problem = self._check(flow, calls, position, checks)
                     if problem is not None:
                         return problem
-        violations = checks.violations
-        met = checks.checked - len(violations)
-        shown = violations[:_SHOWN_VIOLATIONS]
-        details: dict[str, JsonValue] = {"checked": checks.checked, "met": met, "violations": [*shown]}
-        if not violations:
-            line = f"{met} of {checks.checked} arguments originate in results" if met else "nothing to check"
-            return Score(1.0, details, (line,))
-        return Score(met / checks.checked, details, tuple(shown))
+        return checks.score("met", "violations", "arguments originate in results", "nothing to check")
 
     def _check(
         self, flow: _Flow, calls: Sequence[ToolCall], position: int, checks: _Checks
@@ -322,8 +325,8 @@ class ToolArgsFlow(Evaluator):
             if call.name not in flow.sources or (group is not None and call.parallel_group == group):
                 continue
             has_source = True
-            result, is_known = _result_of(call)
-            picked = flow.path.values(result.value) if result else []
+            results, is_known = _result_of(call)
+            picked = [value for result in results for value in flow.path.values(result)]
             if not is_known and not picked:
                 unknown = unknown or call
             returned += picked
@@ -386,17 +389,9 @@ class ToolArgsGrounded(Evaluator):
             return NotEvaluated.over_limit("more text in the run than arguments are looked up in")
         if isinstance(answer, NotEvaluated):
             return answer
-        grounded = answer.checked - len(answer.violations)
-        shown = answer.violations[:_SHOWN_VIOLATIONS]
-        details: dict[str, JsonValue] = {
-            "checked": answer.checked,
-            "grounded": grounded,
-            "ungrounded": [*shown],
-        }
-        if not shown:
-            line = f"{grounded} of {answer.checked} values are grounded" if grounded else "no value to check"
-            return Score(1.0, details, (line,))
-        return Score(grounded / answer.checked, details, tuple(f"{path}: not grounded" for path in shown))
+        return answer.score(
+            "grounded", "ungrounded", "values are grounded", "no value to check", suffix=": not grounded"
+        )
 
     def _check(self, run: AgentRun) -> _Checks | NotEvaluated:
         calls = run.calls
@@ -416,7 +411,8 @@ class ToolArgsGrounded(Evaluator):
                 for place, value in leaves(arguments)
                 if isinstance(value, (str, int, float))
                 and not isinstance(value, bool)
-                and self._is_checked(call, place)
+                and not _covers(self._ignored, call, place)
+                and (self._only is None or _covers(self._only, call, place))
             ]
             if not values:
                 continue
@@ -426,7 +422,7 @@ class ToolArgsGrounded(Evaluator):
             while shown < position and (group is None or calls[shown].parallel_group != group):
                 blind = _add_result(calls[shown], evidence) or blind
                 shown += 1
-            choices = _choices(run, call)
+            choices = {*_choices((run.available_tools or {}).get(call.name))}
             for place, value in values:
                 if isinstance(value, str) and has_mask(value):
                     masked = masked or call
@@ -463,11 +459,6 @@ class ToolArgsGrounded(Evaluator):
             return evidence, None
         return evidence, NotEvaluated.not_captured(f"the input of the run: {run.input_state}")
 
-    def _is_checked(self, call: ToolCall, place: Place) -> bool:
-        if _covers(self._ignored, call, place):
-            return False
-        return self._only is None or _covers(self._only, call, place)
-
 
 def _paths_by_tool(written: dict[str, list[str]]) -> _PathsByTool:
     return [
@@ -485,44 +476,31 @@ def _add_result(call: ToolCall, evidence: Evidence) -> NotEvaluated | None:
     """Add what `call` returned; the answer to give if that is not all of it."""
     if call.error is not None:
         evidence.add(call.error.message)
-    result, is_known = _result_of(call)
-    if result is not None:
-        evidence.add(result.value)
+    results, is_known = _result_of(call)
+    for result in results:
+        evidence.add(result)
     return None if is_known else unknown_result(call)
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
-    value: JsonValue
-
-
-def _result_of(call: ToolCall) -> tuple[_Result | None, bool]:
-    """What `call` returned, None where it is not known or there is none, and whether that is all of it."""
+def _result_of(call: ToolCall) -> tuple[list[JsonValue], bool]:
+    """What `call` returned, nothing where it is not known or there is none, and whether that is all of it."""
     text = comparable_result_text(call)
     if text is None or is_oversized(text):
-        return None, call.error is not None or not call.executed
+        return [], call.error is not None or not call.executed
     value = comparable_result_value(call, text)
-    return _Result(value), not (may_be_masked(text) and contains_mask(value))
+    return [value], not (may_be_masked(text) and contains_mask(value))
 
 
-def _choices(run: AgentRun, call: ToolCall) -> set[object]:
-    """The values that the schema of the called tool offers: its enumerations, constants and defaults."""
-    choices: set[object] = set()
-    schema = (run.available_tools or {}).get(call.name)
-    if isinstance(schema, dict):
-        _collect_choices(schema, choices, 0)
-    return choices
-
-
-def _collect_choices(schema: JsonValue, choices: set[object], depth: int) -> None:
+def _choices(schema: JsonValue, depth: int = 0) -> Iterator[object]:
+    """The values that the schema of a tool offers: its enumerations, constants and defaults."""
     if depth > _DEEPEST_SCHEMA:
         return
     if isinstance(schema, list):
         for item in schema:
-            _collect_choices(item, choices, depth + 1)
+            yield from _choices(item, depth + 1)
     elif isinstance(schema, dict):
         for word, inner in schema.items():
             if word in _CHOICE_WORDS:
-                choices.update(equality_key(value) for _, value in leaves(inner))
+                yield from (equality_key(value) for _, value in leaves(inner))
             else:
-                _collect_choices(inner, choices, depth + 1)
+                yield from _choices(inner, depth + 1)

@@ -80,6 +80,9 @@ _OPERATORS: dict[str, Callable[[int, int], bool]] = {
 }
 
 
+_SCORES = ("0.0", "1.0")
+
+
 class ToolCallCountConfig(ToolCallConfig):
     """Settings of `tool-call-count`."""
 
@@ -120,9 +123,8 @@ class ToolCallCount(Evaluator):
         self._keys = ToolKeys(expected)
         self._names = [canonical_tool_name(key) for key in expected]
         self._positions = {key: position for position, key in enumerate(expected)}
-        # For each criterion: key, symbol and number, and the ends of its line in details and explanation.
-        self._compared = [
-            (key, symbol, number, _endings(number), _endings(number, symbol))
+        self._expected = [
+            (key, symbol, number, str(number) if symbol in ("=", "==") else f"{symbol} {number}")
             for key, (symbol, number) in expected.items()
         ]
         self._expected_detail: JsonObject = {
@@ -132,34 +134,42 @@ class ToolCallCount(Evaluator):
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = self._counted(run)
-        if not self._compared:
+        if not self._expected:
             text = _empty_text(bool(calls), "actual tool calls")
             return self._score(0.0 if calls else 1.0, calls, lambda: {"_result": text}, (f"_result: {text}",))
-        counts = self._counts(calls)
-        lines: list[str] = []
-        met = 0
-        for (key, symbol, number, _, endings), count in zip(self._compared, counts, strict=True):
-            holds = _OPERATORS[symbol](count, number)
-            line = f"{key}: Actual: {count}{endings[holds]}"
-            if self._strict and not holds:
-                return self._score(0.0, calls, partial(self._explained, counts, only=key), (line,))
-            met += holds
-            lines.append(line)
-        return self._score(met / len(lines), calls, partial(self._explained, counts), tuple(lines))
+        counted = [
+            (key, count, number, shown, _OPERATORS[symbol](count, number))
+            for (key, symbol, number, shown), count in zip(self._expected, self._counts(calls), strict=True)
+        ]
+        met = sum([holds for *_, holds in counted])
+        if self._strict and met < len(counted):
+            met, counted = 0, [next(row for row in counted if not row[-1])]
+        lines = [
+            f"{key}: Actual: {count}, Expected: {shown}, Score: {_SCORES[holds]}"
+            for key, count, _, shown, holds in counted
+        ]
+
+        def explained() -> JsonObject:  # in the words of the reference package, without the operator
+            return {
+                key: f"Actual: {count}, Expected: {number}, Score: {_SCORES[holds]}"
+                for key, count, number, _, holds in counted
+            }
+
+        return self._score(met / len(self._expected), calls, explained, tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
         calls = self._counted(run)
-        if not self._compared:
+        if not self._expected:
             return 0.0, float(not calls)
         certain = possible = 0
-        for (_, symbol, number, *_), count in zip(self._compared, self._counts(calls), strict=True):
+        for (_, symbol, number, _), count in zip(self._expected, self._counts(calls), strict=True):
             if symbol in (">", ">=", "!="):
                 possible += 1
                 certain += count >= number if symbol == ">=" else count > number
             else:
                 possible += count < number if symbol == "<" else count <= number
-        total = len(self._compared)
+        total = len(self._expected)
         if self._strict:
             return float(certain == total), float(possible == total)
         return certain / total, possible / total
@@ -182,14 +192,6 @@ class ToolCallCount(Evaluator):
                 counts[position] += canonical_tool_name(call.name) != self._names[position]
         return counts
 
-    def _explained(self, counts: Sequence[int], only: str | None = None) -> dict[str, JsonValue]:
-        """What was compared, of all criteria or one, in the words of the reference package."""
-        return {
-            key: f"Actual: {count}{endings[_OPERATORS[symbol](count, number)]}"
-            for (key, symbol, number, endings, _), count in zip(self._compared, counts, strict=True)
-            if only in (None, key)
-        }
-
     def _score(
         self,
         value: float,
@@ -205,12 +207,6 @@ class ToolCallCount(Evaluator):
             }
 
         return Score(value, LateMapping(details), lines)
-
-
-def _endings(expected: int, symbol: str = "=") -> tuple[str, str]:
-    """How a line ends: where its criterion does not hold, and where it does."""
-    shown = str(expected) if symbol in ("=", "==") else f"{symbol} {expected}"
-    return f", Expected: {shown}, Score: 0.0", f", Expected: {shown}, Score: 1.0"
 
 
 def _empty_text(is_any: bool, what: str) -> str:
