@@ -86,7 +86,6 @@ from processors.comparison.output import (
     python_text,
     with_floats,
 )
-from processors.comparison.run_input import input_object, unknown_input
 from processors.comparison.tool_selection import (
     ExpectedId,
     IncludeFailed,
@@ -113,11 +112,11 @@ __all__ = [
     "call_label", "calls_of", "check_classes", "check_schema", "class_metrics", "common_subsequence_length",
     "comparable_arguments", "comparable_result_text", "comparable_result_value", "compile_expected",
     "detail_text", "equal_values", "equality_key", "expected_value_problems", "fits", "fits_members",
-    "input_object", "input_path", "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of",
+    "input_path", "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of",
     "known_equality", "known_output", "lasting_alignment", "leaves", "looks_failed", "matching_cost",
     "matching_size", "maximum_matching", "may_have_taken_effect", "ordered_keys", "output_detail",
     "output_line", "parallel_segments", "parse_json_path", "place_text", "python_text",
     "readable_arguments", "schema_violations", "share_of", "took_effect", "unknown_arguments",
-    "unknown_input", "unknown_result", "value_written_in", "with_floats", "without_failed",
+    "unknown_result", "value_written_in", "with_floats", "without_failed",
     "without_invented",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Criteria that take expected values from the run's own input: `{$input: city}`."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable
 
 from pydantic import BaseModel, ValidationError
 
@@ -9,12 +9,20 @@ from processors.comparison import (
     LITERAL,
     ONE_OF,
     equality_key,
-    input_object,
     input_path,
     is_matcher,
-    unknown_input,
 )
-from processors.model import AgentRun, Evaluator, JsonObject, JsonValue, NotEvaluated, contains_mask
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    ValueState,
+    contains_mask,
+    parse_json,
+)
 
 _MAX_REMEMBERED = 64
 
@@ -79,39 +87,66 @@ class CriteriaTemplate:
             )
 
 
+def unknown_input(run: AgentRun, what: str) -> NotEvaluated | None:
+    """Why `what` (the part of the criteria that needs it) is not known; None where the input is known.
+
+    Of a run that is not complete the input may still arrive; otherwise it was not captured.
+    """
+    if run.input_state is ValueState.PRESENT:
+        return None
+    if not run.complete:
+        return NotEvaluated(
+            NotEvaluatedReason(run.incomplete_reason),
+            f"{what}: spans of this run may be missing, and with them its input",
+        )
+    return NotEvaluated.not_captured(f"{what}: the input of the run is {run.input_state}")
+
+
+def input_object(value: JsonValue) -> JsonObject | None:
+    """`value` where it is an object or a text that writes one as JSON, else None."""
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
 def has_references(written: JsonValue) -> bool:
     """Whether a `$input` stands anywhere in `written`."""
-    return any(True for _ in _references(written))
+    return bool(_references(written))
 
 
-def _references(written: JsonValue) -> Iterator[JsonValue]:
+def _references(written: JsonValue) -> list[JsonValue]:
     """The arguments of all `$input` in `written`."""
-    if is_matcher(written):
-        ((key, argument),) = written.items()
-        if key == INPUT:
-            yield argument
-        elif key == ONE_OF and isinstance(argument, list):
-            for member in argument:
-                yield from _references(member)
-    elif isinstance(written, dict | list):
-        for member in written.values() if isinstance(written, dict) else written:
-            yield from _references(member)
+    collected: list[JsonValue] = []
+    _replaced(written, collected.append)
+    return collected
 
 
 def _filled(written: JsonValue, values: dict[str, JsonValue]) -> JsonValue:
     """`written` with values in place of references."""
+
+    def value_of(argument: JsonValue) -> JsonValue:
+        value = values[str(argument)]
+        return {LITERAL: value} if _mentions_matcher(value) else value
+
+    return _replaced(written, value_of)
+
+
+def _replaced(written: JsonValue, value_of: Callable[[JsonValue], JsonValue | None]) -> JsonValue:
+    """`written` with what `value_of` returns for the argument of each `$input`."""
     if is_matcher(written):
         ((key, argument),) = written.items()
         if key == INPUT:
-            value = values[str(argument)]
-            return {LITERAL: value} if _mentions_matcher(value) else value
+            return value_of(argument)
         if key == ONE_OF and isinstance(argument, list):
-            return {key: [_filled(member, values) for member in argument]}
+            return {key: [_replaced(member, value_of) for member in argument]}
         return written
     if isinstance(written, dict):
-        return {key: _filled(member, values) for key, member in written.items()}
+        return {key: _replaced(member, value_of) for key, member in written.items()}
     if isinstance(written, list):
-        return [_filled(member, values) for member in written]
+        return [_replaced(member, value_of) for member in written]
     return written
 
 

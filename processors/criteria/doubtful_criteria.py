@@ -1,5 +1,6 @@
 """Criteria that are valid but can hardly be meant: they are loaded with a warning."""
 
+import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 
@@ -7,6 +8,7 @@ from processors.criteria.agent_criteria import AgentCriteria
 from processors.documents import Path, Problem, did_you_mean, path_text
 
 _MATCHES_NOTHING = "(?!)"
+_WILDCARDS_OR_SET = re.compile(r"[*?]+|\[[^\]]*\]?")
 
 
 def criteria_warnings(agents: Sequence[AgentCriteria]) -> list[Problem]:
@@ -70,21 +72,12 @@ def _switching_nothing_off(
 
 def _simplified(pattern: str) -> str:
     """A pattern with the same meaning for those that differ only in how their wildcards are written."""
-    simplified = ""
-    wildcards = ""
-    in_set = False
-    for character in pattern:
-        if not in_set and character in "*?":
-            wildcards += character
-            continue
-        simplified += _run_of(wildcards) + character
-        wildcards = ""
-        in_set = character == "[" or (in_set and character != "]")
-    return simplified + _run_of(wildcards)
+    return _WILDCARDS_OR_SET.sub(_in_order, pattern)
 
 
-def _run_of(wildcards: str) -> str:
-    return "?" * wildcards.count("?") + "*" * ("*" in wildcards)
+def _in_order(match: re.Match[str]) -> str:
+    text = match.group()
+    return text if text[0] == "[" else "?" * text.count("?") + "*" * ("*" in text)
 
 
 def _problem(source: str, agent: AgentCriteria, position: int | None, message: str) -> Problem:

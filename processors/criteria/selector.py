@@ -16,10 +16,8 @@ from processors.comparison import (
     expected_value_problems,
     fits,
     fits_members,
-    input_object,
-    unknown_input,
 )
-from processors.criteria.criteria_template import has_references
+from processors.criteria.criteria_template import has_references, input_object, unknown_input
 from processors.documents import EvaluatorModel, Path
 from processors.model import AgentRun, JsonObject, NotEvaluated
 

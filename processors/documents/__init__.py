@@ -15,23 +15,7 @@ from processors.documents.problems import InvalidInput, Path, Problem, did_you_m
 from processors.documents.yaml import LocatedYaml, Place, expand, plain_scalar, read_yaml
 
 __all__ = [
-    "MASK",
-    "EvaluatorModel",
-    "ExpectedJson",
-    "ExpectedObject",
-    "InvalidInput",
-    "LocatedYaml",
-    "Path",
-    "Place",
-    "Problem",
-    "StrictModel",
-    "did_you_mean",
-    "expand",
-    "model_problems",
-    "path_text",
-    "plain_scalar",
-    "read_yaml",
-    "second_spelling",
-    "validated",
-    "without_user_info",
+    "MASK", "EvaluatorModel", "ExpectedJson", "ExpectedObject", "InvalidInput", "LocatedYaml", "Path",
+    "Place", "Problem", "StrictModel", "did_you_mean", "expand", "model_problems", "path_text",
+    "plain_scalar", "read_yaml", "second_spelling", "validated", "without_user_info",
 ]  # fmt: skip

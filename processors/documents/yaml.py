@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, NoReturn
 
@@ -87,7 +87,10 @@ class LocatedYaml:
     @cached_property
     def _written(self) -> Mapping[int, Path]:
         """Where the nodes are written of a document in which some stand at several paths."""
-        return _first_paths(self.place) if self.has_aliases else {}
+        paths: dict[int, Path] = {}
+        for path, place in _nodes(self.place) if self.has_aliases else ():
+            paths.setdefault(id(place), path)
+        return paths
 
     @property
     def value(self) -> JsonValue:
@@ -125,7 +128,10 @@ class LocatedYaml:
 
     def references(self, path: Path = ()) -> Iterator[tuple[Path, Place]]:
         """The scalars at `path` and below that hold environment variables, with their paths."""
-        return _references(self.place, path, ())
+        start = self.place_of(path)
+        for place_path, place in _nodes(start, path) if start else ():
+            if place.reference is not None:
+                yield place_path, place
 
     def without_environment(self, path: Path, message: str) -> str:
         """`message` with references in place of values that came from the environment.
@@ -138,24 +144,11 @@ class LocatedYaml:
         return message
 
 
-def _first_paths(root: Place) -> dict[int, Path]:
-    """The path at which each node below `root` stands first, by the node's identity."""
-    collected: dict[int, Path] = {}
-    waiting: list[tuple[Path, Place]] = [((), root)]
-    while waiting:
-        path, place = waiting.pop()
-        if id(place) not in collected:
-            collected[id(place)] = path
-            waiting += [((*path, step), inner) for step, inner in [*place.children.items()][::-1]]
-    return collected
-
-
-def _references(place: Place, within: Path, path: Path) -> Iterator[tuple[Path, Place]]:
-    if place.reference is not None:
-        yield path, place
+def _nodes(place: Place, path: Path = ()) -> Iterator[tuple[Path, Place]]:
+    """The nodes at and below `place`, which is at `path`, in order."""
+    yield path, place
     for step, inner in place.children.items():
-        if len(path) >= len(within) or step == within[len(path)]:
-            yield from _references(inner, within, (*path, step))
+        yield from _nodes(inner, (*path, step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,26 +171,23 @@ def expand(text: str, environment: Mapping[str, str], dollars: Dollars) -> Expan
     Raises ValueError for a variable that is not set and has no default or is not UTF-8, and for a reference
     that cannot be read. The message names the variable, never a value.
     """
-    matches = list(_REFERENCE.finditer(text))
-    expanded = shown = ""
-    position = references = 0
-    for match in matches:
-        result = value = label = match.group()
+    labels: list[str] = []
+
+    def replaced(match: re.Match[str], *, with_label: bool = False) -> str:
+        result = match.group()
         if result.startswith("$$"):
-            if dollars == "service" or result == "$${":
-                value = label = result[1:]
-        elif dollars == "service" or result.startswith("${env:"):
-            name, value = _variable(result, match.group(1), environment)
-            label = f"${{env:{name}}}"
-            references += 1
-        plain = text[position : match.start()]
-        expanded, shown, position = expanded + plain + value, shown + plain + label, match.end()
-    rest = text[position:]
-    return Expansion(
-        expanded + rest,
-        is_reference=references == len(matches) == 1 and matches[0].group() == text,
-        shown=shown + rest if references else None,
-    )
+            return result[1:] if dollars == "service" or result == "$${" else result
+        if dollars == "criteria" and not result.startswith("${env:"):
+            return result
+        name, value = _variable(result, match.group(1), environment)
+        labels.append(f"${{env:{name}}}")
+        return labels[-1] if with_label else value
+
+    expanded = _REFERENCE.sub(replaced, text)
+    if not labels:
+        return Expansion(expanded)
+    shown = _REFERENCE.sub(partial(replaced, with_label=True), text)
+    return Expansion(expanded, _REFERENCE.fullmatch(text) is not None, shown)
 
 
 def _variable(result: str, inner: str, environment: Mapping[str, str]) -> tuple[str, str]:
