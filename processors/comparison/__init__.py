@@ -40,12 +40,6 @@ from processors.comparison.captured_value import (
     unknown_result,
     value_written_in,
 )
-from processors.comparison.classification_metrics import (
-    Aggregator,
-    ClassMetrics,
-    check_classes,
-    class_metrics,
-)
 from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
@@ -64,7 +58,6 @@ from processors.comparison.expected_value import (
     matching_cost,
 )
 from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
-from processors.comparison.given_keys import AnyKeyCriteria, OneKeyCriteria
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
 from processors.comparison.json_schema_check import (
     SchemaTooComplexError,
@@ -102,14 +95,14 @@ from processors.comparison.value_equality import all_fit, equal_values, equality
 
 __all__ = [
     "CHOICES", "COUNTS", "ENDS", "INPUT", "KNOWN_MATCHERS", "LITERAL", "MASKED_OUTPUT", "MATCHER_ARGUMENTS",
-    "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "Aggregator", "AnyKeyCriteria", "CallCondition",
-    "CallConstraint", "CallConstraints", "CallStatus", "ClassMetrics", "Expected", "ExpectedCalls",
+    "ONE_OF", "RELATIONS", "WHOLE_OUTPUT", "CallCondition",
+    "CallConstraint", "CallConstraints", "CallStatus", "Expected", "ExpectedCalls",
     "ExpectedId", "Extraction", "ExtractorName", "ExtractorSettings", "Finding", "IncludeFailed",
-    "JsonPath", "Matcher", "OneKeyCriteria", "OutputConfig", "OutputPath", "OutputTarget",
+    "JsonPath", "Matcher", "OutputConfig", "OutputPath", "OutputTarget",
     "Place", "SchemaTooComplexError", "ToolCallConfig", "ToolOrCallId", "ToolPatterns",
     "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments", "all_fit",
     "alternatives", "argument_names", "arguments_detail", "best_fitting_order",
-    "call_label", "calls_of", "check_classes", "check_schema", "class_metrics", "common_subsequence_length",
+    "call_label", "calls_of", "check_schema", "common_subsequence_length",
     "comparable_arguments", "comparable_result_text", "comparable_result_value", "compile_expected",
     "detail_text", "equal_values", "equality_key", "expected_value_problems", "fits", "fits_members",
     "input_path", "is_matcher", "is_oversized", "is_too_large", "keys_of", "kind_of",

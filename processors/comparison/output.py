@@ -68,29 +68,26 @@ class OutputPath:
         """
         value = output
         for step in self._steps:
+            if isinstance(value, str) and has_mask(value):
+                return value
             if isinstance(step, str):
-                if isinstance(value, str) and has_mask(value):
-                    return value
                 if not isinstance(value, dict):
-                    raise OutputPathError(
-                        f'no "{self.text}": expected an object with "{step}", found {kind_of(value)}'
-                    )
+                    raise self._refusal(f'an object with "{step}"', value)
                 if step not in value and has_masked_key(value):
                     return next(filter(has_mask, value))
                 if step not in value:
                     raise OutputPathError(f'no "{self.text}": there is no key "{step}"')
                 value = value[step]
             else:
-                if isinstance(value, str) and has_mask(value):
-                    return value
                 if not isinstance(value, list):
-                    raise OutputPathError(
-                        f'no "{self.text}": expected a list with entry [{step}], found {kind_of(value)}'
-                    )
+                    raise self._refusal(f"a list with entry [{step}]", value)
                 if step >= len(value):
                     raise OutputPathError(f'no "{self.text}": the list has no entry [{step}]')
                 value = value[step]
         return value
+
+    def _refusal(self, expected: str, value: JsonValue) -> OutputPathError:
+        return OutputPathError(f'no "{self.text}": expected {expected}, found {kind_of(value)}')
 
 
 def kind_of(value: JsonValue) -> str:

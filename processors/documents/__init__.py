@@ -2,9 +2,11 @@
 
 from processors.documents.models import (
     MASK,
+    AnyKeyCriteria,
     EvaluatorModel,
     ExpectedJson,
     ExpectedObject,
+    OneKeyCriteria,
     StrictModel,
     model_problems,
     second_spelling,
@@ -15,7 +17,8 @@ from processors.documents.problems import InvalidInput, Path, Problem, did_you_m
 from processors.documents.yaml import LocatedYaml, Place, expand, plain_scalar, read_yaml
 
 __all__ = [
-    "MASK", "EvaluatorModel", "ExpectedJson", "ExpectedObject", "InvalidInput", "LocatedYaml", "Path",
-    "Place", "Problem", "StrictModel", "did_you_mean", "expand", "model_problems", "path_text",
-    "plain_scalar", "read_yaml", "second_spelling", "validated", "without_user_info",
+    "MASK", "AnyKeyCriteria", "EvaluatorModel", "ExpectedJson", "ExpectedObject", "InvalidInput",
+    "LocatedYaml", "OneKeyCriteria", "Path", "Place", "Problem", "StrictModel", "did_you_mean", "expand",
+    "model_problems", "path_text", "plain_scalar", "read_yaml", "second_spelling", "validated",
+    "without_user_info",
 ]  # fmt: skip

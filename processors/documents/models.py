@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -23,6 +23,7 @@ from pydantic import (
     SecretStr,
     ValidationError,
     ValidationInfo,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
@@ -120,6 +121,37 @@ class EvaluatorModel(StrictModel):
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+class AnyKeyCriteria(EvaluatorModel):
+    """Criteria of which at least one key is given; a default is not."""
+
+    @model_validator(mode="after")
+    def _any_key_is_given(self) -> Self:
+        if not _given(self):
+            raise ValueError(f"expected at least one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class OneKeyCriteria(EvaluatorModel):
+    """Criteria of which exactly one key is given; null is not."""
+
+    @model_validator(mode="after")
+    def _one_key_is_given(self) -> Self:
+        given = _given(self)
+        if len(given) != 1:
+            result = f"found {' and '.join(given)}" if given else "found none of them"
+            raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}; {result}")
+        return self
+
+
+def _given(criteria: EvaluatorModel) -> list[str]:
+    fields = type(criteria).model_fields.items()
+    return [
+        name
+        for name, field in fields
+        if getattr(criteria, name) != field.get_default(call_default_factory=True)
+    ]
 
 
 def _note_place(value: object, info: ValidationInfo) -> object:

@@ -6,18 +6,16 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
 
 from processors.comparison import (
     MASKED_OUTPUT,
     WHOLE_OUTPUT,
-    ClassMetrics,
     OutputConfig,
     OutputPath,
     OutputTarget,
-    class_metrics,
     is_too_large,
     kind_of,
     known_output,
@@ -42,6 +40,30 @@ from processors.model import (
 )
 
 _LISTED_CLASSES = 20
+
+
+class ClassMetrics(NamedTuple):
+    """Precision, recall and F-score, each in [0, 1]."""
+
+    precision: float
+    recall: float
+    f_score: float
+
+
+def class_metrics(
+    hits: int, predicted: int, expected: int, beta: float = 1.0, zero_division: float = 0.0
+) -> ClassMetrics:
+    """The metrics of a class that was predicted and expected so often, `hits` times rightly.
+
+    `beta` weighs recall that many times as much as precision in the F-score. `zero_division` stands in for
+    precision or recall that would be divided by zero.
+    """
+    precision = hits / predicted if predicted else zero_division
+    recall = hits / expected if expected else zero_division
+    squared = beta * beta
+    weighted = squared * precision + recall
+    f_score = (1 + squared) * precision * recall / weighted if weighted > 0 else 0.0
+    return ClassMetrics(precision, recall, min(f_score, 1.0))
 
 
 class ClassificationConfig(OutputConfig):

@@ -5,27 +5,24 @@ criteria decides what is compared: a value in the final output, the output as a 
 extractor takes from the run. A setting that this key does not read is refused.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
-from typing import Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
     MASKED_OUTPUT,
-    Aggregator,
     Expected,
     Extraction,
     ExtractorSettings,
-    OneKeyCriteria,
     OutputConfig,
     OutputPath,
     OutputTarget,
     SchemaTooComplexError,
-    check_classes,
     compile_expected,
     fits,
     kind_of,
@@ -36,7 +33,7 @@ from processors.comparison import (
     python_text,
     with_floats,
 )
-from processors.documents import EvaluatorModel, ExpectedObject
+from processors.documents import EvaluatorModel, ExpectedObject, OneKeyCriteria
 from processors.model import (
     MAX_COMPARED_LINES,
     MAX_EDIT_STEPS,
@@ -106,15 +103,62 @@ class _Grading(Evaluator):
     _grade: Callable[[AgentRun], Score | NotEvaluated]
 
     def _grade_extracted(
-        self, judge: Callable[[str], _Judge], ground_truth: str | list[str] | None, config: ExtractorSettings
+        self,
+        judge: Callable[[str], _Judge],
+        ground_truth: str | list[str] | None,
+        settings: ExtractorSettings,
     ) -> None:
-        grading = _ExtractedText(judge, ground_truth, config.extraction())
-        self._grade = grading.grade
-        self.needs_calls = grading.reads_calls
+        """Grade the text that an extractor takes: 1 when it passes, else 0; an empty text fails.
+
+        With a list of truths, turn i alone is graded against truth i and the score is the mean; a turn that
+        is missing fails.
+        """
+        extraction = settings.extraction()
+        self.needs_calls = extraction.reads_calls
+        truths = ground_truth if isinstance(ground_truth, list) else [ground_truth]
+        if not truths:
+            raise ValueError("ground_truth: expected at least one text, found an empty list")
+        if isinstance(ground_truth, list) and extraction.reads_calls:
+            raise ValueError(
+                "ground_truth: expected one text, since tool calls belong to no turn; found a list"
+            )
+        if "" in truths:
+            raise ValueError("ground_truth: expected a text that is not empty")
+        judges = [judge(truth or "") for truth in truths]
+        self._grade = partial(_score_extracted, extraction, judges, isinstance(ground_truth, list))
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises EvaluationError when its output lacks what is compared."""
         return self._grade(run)
+
+
+class AveragedAggregator(EvaluatorModel):
+    """Precision or recall over all classes."""
+
+    type: Literal["precision", "recall"]
+    averaging: Literal["macro", "micro"]
+    """How the metrics of the classes become one."""
+
+
+class FScoreAggregator(EvaluatorModel):
+    """F-score over all classes."""
+
+    type: Literal["fscore"]
+    averaging: Literal["macro", "micro"]
+    """How the metrics of the classes become one."""
+    f_value: float = Field(default=1.0, gt=0, le=1000)
+    """Beta: above 1 recall weighs more, below 1 precision."""
+
+
+class ConfusionMatrixAggregator(EvaluatorModel):
+    """The table of predicted against expected classes."""
+
+    type: Literal["confusion_matrix"]
+
+
+Aggregator: TypeAlias = Annotated[
+    AveragedAggregator | FScoreAggregator | ConfusionMatrixAggregator, Field(discriminator="type")
+]
 
 
 class ExactMatchConfig(TextConfig):
@@ -130,7 +174,14 @@ class ExactMatchConfig(TextConfig):
     @model_validator(mode="after")
     def _aggregators_can_be_computed(self) -> Self:
         if self.aggregators:
-            check_classes(self.classes)
+            classes = self.classes or ()
+            if not classes:
+                raise ValueError("classes: aggregators need the list of all classes")
+            for name in classes:
+                if not name or name != name.strip():
+                    raise ValueError(f'classes: "{name[:100]}" is blank or begins or ends with white space')
+            if len({name.lower() for name in classes}) != len(classes):
+                raise ValueError("classes: two of them differ in case only, and case does not count")
             for name in ("line_by_line_evaluator", "case_sensitive", "negated"):
                 if getattr(self, name):
                     raise ValueError(f"aggregators: cannot be computed from results with {name}")
@@ -173,11 +224,10 @@ class ExactMatch(_Grading):
     Criteria = ExactMatchCriteria
 
     def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria) -> None:
-        self._case_sensitive = config.case_sensitive
-        self._negated = config.negated
+        self._config = config
         if criteria.expected_output is not None:
             config.refuse_unused("expected_output", _OUTPUT_SETTINGS | {"classes", "aggregators"})
-            self._grade = self._of_output(config, criteria.expected_output)
+            self._grade = self._of_output(criteria.expected_output)
         elif criteria.ground_truth is not None:
             config.refuse_unused("ground_truth", _EXTRACTOR_SETTINGS)
             self._grade_extracted(_equals, criteria.ground_truth, config)
@@ -185,29 +235,27 @@ class ExactMatch(_Grading):
             config.refuse_unused("expected", ())
             self._grade = partial(_compare_text, criteria.expected or "")
 
-    def _of_output(
-        self, config: ExactMatchConfig, written: JsonObject | str
-    ) -> Callable[[AgentRun], Score | NotEvaluated]:
+    def _of_output(self, written: JsonObject | str) -> Callable[[AgentRun], Score | NotEvaluated]:
+        config = self._config
         target = OutputTarget(config.target_output_key)
         expected = target.in_expected(written)
         compiled = expected if isinstance(written, str) else compile_expected(expected)
-        compare: _Comparison
+        compare: _Comparison = self._compare
         if compiled is expected:
             expected = with_floats(expected)
-            compare = self._compare
         else:
             if config.line_by_line_evaluator and target.path is not None:
                 raise ValueError("expected_output: a matcher stands for a value, not for lines")
             compare = partial(self._match, compiled, matching_cost(compiled))
         label = "not expected" if config.negated else "expected"
-        return _OutputComparison(config, target, expected, lambda: compare, expected_label=label).evaluate
+        return _OutputComparison(config, target, expected, lambda: compare, label).evaluate
 
     def _match(
         self, matching: Expected, cost: int, actual: JsonValue, _: JsonValue
     ) -> tuple[float, JsonObject] | NotEvaluated:
         try:
             if cost * len(python_text(actual)) <= MAX_MATCHED_CHARACTERS:
-                return _verdict(fits(matching, actual), self._negated)
+                return _verdict(fits(matching, actual), self._config.negated)
         except SchemaTooComplexError:
             pass
         return NotEvaluated.over_limit("output: takes too much work to match")
@@ -215,10 +263,11 @@ class ExactMatch(_Grading):
     def _compare(self, actual: JsonValue, expected: JsonValue) -> tuple[float, JsonObject] | NotEvaluated:
         equal: bool | None
         if isinstance(actual, str) or isinstance(expected, str):
-            equal = same_text(python_text(expected), python_text(actual), fold=not self._case_sensitive)
+            fold = not self._config.case_sensitive
+            equal = same_text(python_text(expected), python_text(actual), fold=fold)
         else:
             equal = True if actual == expected else fits(expected, actual)
-        return _verdict(equal, self._negated)
+        return _verdict(equal, self._config.negated)
 
 
 def _compare_text(expected: str, run: AgentRun) -> Score | NotEvaluated:
@@ -276,7 +325,7 @@ class Contains(_Grading):
 
         label = "not to contain" if config.negated else "to contain"
         target = OutputTarget(config.target_output_key)
-        self._grade = _OutputComparison(config, target, text, lambda: compare, expected_label=label).evaluate
+        self._grade = _OutputComparison(config, target, text, lambda: compare, label).evaluate
 
 
 class RegexMatchConfig(ExtractorSettings):
@@ -422,55 +471,28 @@ def _known_text(run: AgentRun) -> str | NotEvaluated:
     return NotEvaluated.not_applicable(text)
 
 
-class _ExtractedText:
-    """Grades the text that an extractor takes from a run: 1 when it passes, else 0.
-
-    `judge` makes the test for a ground truth, and raises ValueError for one that cannot be used. An empty
-    text, such as that of a tool that was never called, fails. With a list of truths, turn i alone is graded
-    against truth i and the score is the mean; a turn that is missing fails.
-    """
-
-    def __init__(
-        self,
-        judge: Callable[[str], _Judge],
-        ground_truth: str | list[str] | None,
-        extraction: Extraction,
-    ) -> None:
-        self._extraction = extraction
-        self.reads_calls = extraction.reads_calls
-        self._per_turn = isinstance(ground_truth, list)
-        if self._per_turn and not ground_truth:
-            raise ValueError("ground_truth: expected at least one text, found an empty list")
-        if self._per_turn and self.reads_calls:
-            raise ValueError(
-                "ground_truth: expected one text, since tool calls belong to no turn; found a list"
-            )
-        truths = ground_truth if isinstance(ground_truth, list) else [ground_truth]
-        if "" in truths:
-            raise ValueError("ground_truth: expected a text that is not empty")
-        self._judges = [judge(truth or "") for truth in truths]
-
-    def grade(self, run: AgentRun) -> Score | NotEvaluated:
-        """The score of `run` with details `submission` and `rationale`; the rationale is the explanation."""
-        passes: list[bool] = []
-        submissions: list[str] = []
-        rationale = ""
-        for index, judge in enumerate(self._judges):
-            turn = index if self._per_turn else None
-            submission = self._extraction.text(run, turn)
-            if isinstance(submission, NotEvaluated):
-                return submission
-            verdict = judge(submission) if submission else (False, _no_match(run, turn))
-            if isinstance(verdict, NotEvaluated):
-                return verdict
-            passed, rationale = verdict
-            passes.append(passed)
-            submissions.append(f"[Turn {turn}] {submission}" if self._per_turn else submission)
-        if self._per_turn:
-            marks = " ".join(["✓" if passed else "✗" for passed in passes])
-            rationale = f"{sum(passes)}/{len(passes)} passed: {marks}"
-        details: JsonObject = {"submission": " | ".join(submissions), "rationale": rationale}
-        return Score(sum(passes) / len(passes), details, (rationale,))
+def _score_extracted(
+    extraction: Extraction, judges: Sequence[_Judge], per_turn: bool, run: AgentRun
+) -> Score | NotEvaluated:
+    passes: list[bool] = []
+    submissions: list[str] = []
+    rationale = ""
+    for index, judge in enumerate(judges):
+        turn = index if per_turn else None
+        submission = extraction.text(run, turn)
+        if isinstance(submission, NotEvaluated):
+            return submission
+        verdict = judge(submission) if submission else (False, _no_match(run, turn))
+        if isinstance(verdict, NotEvaluated):
+            return verdict
+        passed, rationale = verdict
+        passes.append(passed)
+        submissions.append(f"[Turn {turn}] {submission}" if per_turn else submission)
+    if per_turn:
+        marks = " ".join(["✓" if passed else "✗" for passed in passes])
+        rationale = f"{sum(passes)}/{len(passes)} passed: {marks}"
+    details: JsonObject = {"submission": " | ".join(submissions), "rationale": rationale}
+    return Score(sum(passes) / len(passes), details, (rationale,))
 
 
 def _no_match(run: AgentRun, turn: int | None) -> str:
@@ -534,13 +556,12 @@ class _OutputComparison:
         target: OutputTarget,
         expected: JsonValue,
         begin: Callable[[], _Comparison],
-        *,
-        expected_label: str = "expected",
+        label: str = "expected",
     ) -> None:
         self._target = target
         self._expected = expected
         self._expected_detail = output_detail(expected)
-        self._expected_line = f"{expected_label}: {output_line(expected)}"
+        self._expected_line = f"{label}: {output_line(expected)}"
         self._begin = begin
         self._delimiter = config.line_delimiter
         self._path = target.path if config.line_by_line_evaluator else None
@@ -602,9 +623,8 @@ class _OutputComparison:
             "total_lines_actual": len(actual),
             "total_lines_expected": len(expected),
             "aggregation_method": "average",
+            **({"lines_not_shown": number - _SHOWN_LINES} if number > _SHOWN_LINES else {}),
         }
-        if number > _SHOWN_LINES:
-            details["lines_not_shown"] = number - _SHOWN_LINES
         return Score(total / number if number else 0.0, details, (f"lines: {number}", *explained))
 
     def _lines(self, text: str) -> list[str]:

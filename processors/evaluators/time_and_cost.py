@@ -10,8 +10,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
-from processors.comparison import AnyKeyCriteria, ToolPatterns, ToolSelectionConfig
-from processors.documents import EvaluatorModel
+from processors.comparison import ToolPatterns, ToolSelectionConfig
+from processors.documents import AnyKeyCriteria, EvaluatorModel
 from processors.model import (
     AgentRun,
     Evaluator,

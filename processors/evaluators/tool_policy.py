@@ -11,7 +11,6 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from processors.comparison import (
-    AnyKeyCriteria,
     CallCondition,
     CallConstraint,
     CallConstraints,
@@ -23,7 +22,7 @@ from processors.comparison import (
     took_effect,
     without_failed,
 )
-from processors.documents import EvaluatorModel
+from processors.documents import AnyKeyCriteria, EvaluatorModel
 from processors.model import (
     AgentRun,
     Evaluator,

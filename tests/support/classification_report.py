@@ -4,14 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from processors.comparison.classification_metrics import (
-    Aggregator,
-    ClassMetrics,
-    ConfusionMatrixAggregator,
-    FScoreAggregator,
-    class_metrics,
-)
-from processors.model.json_values import JsonObject
+from processors.evaluators.classification import ClassMetrics, class_metrics
+from processors.evaluators.output_match import Aggregator, ConfusionMatrixAggregator, FScoreAggregator
+from processors.model import JsonObject
 
 Metric = Literal["precision", "recall", "f-score"]
 Averaging = Literal["macro", "micro"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from processors.comparison.classification_metrics import Aggregator, check_classes
+from processors.evaluators.output_match import Aggregator, ExactMatchConfig
 from tests.support.classification_report import (
     ClassCounts,
     ConfusionMatrix,
@@ -132,4 +132,4 @@ def test_a_pair_that_expects_an_unknown_class_is_not_counted() -> None:
 @pytest.mark.parametrize("classes", [None, [], ["a", ""], ["a", " b"], ["a", "A"]])
 def test_classes_that_cannot_be_told_apart_are_refused(classes: list[str] | None) -> None:
     with pytest.raises(ValueError, match="classes"):
-        check_classes(classes)
+        ExactMatchConfig.model_validate({"aggregators": [{"type": "confusion_matrix"}], "classes": classes})
