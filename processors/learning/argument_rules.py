@@ -71,7 +71,7 @@ def _visit(
     node = nodes.get((tool, shape))
     if node is None:
         node = nodes[tool, shape] = _Node()
-    node.types[_type_of(value)] += 1
+    node.types[_TYPES[type(value)]] += 1
     node.runs.add(run)
     if isinstance(value, dict):
         for key, member in value.items():
@@ -88,18 +88,10 @@ def _visit(
         known[1].add(run)
 
 
-def _type_of(value: JsonValue) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, int):
-        return "integer"
-    if isinstance(value, float):
-        return "number"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+_TYPES: Mapping[type, str] = {
+    type(None): "null", bool: "boolean", int: "integer", float: "number", str: "string", list: "array",
+    dict: "object",
+}  # fmt: skip
 
 
 def _schema_rules(
@@ -179,20 +171,14 @@ def _range(values: Sequence[int | float], is_closed: bool) -> tuple[int | float,
     if is_closed:
         return low, high
     spare = (high - low) * _SPARE_RANGE
-    wide_low = low - spare
+    wide_low, wide_high = low - spare, high + spare
     if low >= 0 > wide_low:
         wide_low = 0 if low < 1 else min(low, 1)
-    wide_high = high + spare
     if high <= 0 < wide_high:
         wide_high = 0
     if all(isinstance(value, int) for value in values):
         return math.floor(wide_low), math.ceil(wide_high)
-    return _rounded(wide_low), _rounded(wide_high)
-
-
-def _rounded(value: float) -> float:
-    """`value` to three digits, for people."""
-    return float(f"{value:.3g}") if value else 0.0
+    return float(f"{wide_low:.3g}"), float(f"{wide_high:.3g}")  # for people
 
 
 def _format(texts: Sequence[str]) -> tuple[str, str] | None:
@@ -225,12 +211,7 @@ def _format(texts: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _class_of(segment: str) -> str | None:
-    character = segment[0]
-    if "0" <= character <= "9":
-        return "[0-9]"
-    if "A" <= character <= "Z":
-        return "[A-Z]"
-    return "[a-z]" if "a" <= character <= "z" else None
+    return next((form for form in ("[0-9]", "[A-Z]", "[a-z]") if re.match(form, segment)), None)
 
 
 def _flow_rules(
@@ -243,7 +224,7 @@ def _flow_rules(
     seen_in: Counter[ToolPlace] = Counter()
     values: dict[ToolPlace, set[Any]] = {}
     for run in runs:
-        for place, uses in run.flows().items():
+        for place, uses in run.flows.items():
             seen_in[place] += 1
             for value, origins in uses:
                 known = sources.get(place)
@@ -280,7 +261,7 @@ def _grounding_rules(
         if run.ungrounded is None:
             continue
         ungrounded |= run.ungrounded
-        seen_in.update(run.flows().keys())
+        seen_in.update(run.flows.keys())
     for (tool, shape), number in seen_in.items():
         place = tool, shape
         if place in ungrounded or place in explained or number < MIN_VALUES_RUNS or "*" in shape:
@@ -300,12 +281,11 @@ def _repetition_rules(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> 
             if call.arguments is None:
                 repeated.add(call.tool)
                 continue
-            held = known.setdefault(call.tool, set())
-            key = equality_key(call.arguments)
-            if key in held:
+            done, key = known.setdefault(call.tool, set()), equality_key(call.arguments)
+            if key in done:
                 repeated.add(call.tool)
             if call.took_effect:
-                held.add(key)
+                done.add(key)
         seen_in.update(known.keys())
     for tool, number in seen_in.items():
         if tool not in repeated and number >= MIN_VALUES_RUNS:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from processors.annotation import run_to_json
 from processors.criteria import Evaluation, read_criteria, write_criteria, write_criteria_file
 from processors.evaluate import evaluate_run
-from processors.learning.learning import Learned, LearnedEvaluation
+from processors.learning.learning import Learned
 from processors.learning.rule import CONFIDENCE, PREFIX, comments_of
 from processors.model import AgentRun, GradedRun, JsonObject, JsonValue, Outcome
 
@@ -44,7 +44,8 @@ def learned_text(
     """
     entries: list[JsonObject | str] = []
     for evaluation in learned.evaluations:
-        entries += _comments(evaluation)
+        entries.append(f"{COMMENT} catches {evaluation.worth:.0%} of broken runs.")
+        entries += comments_of(evaluation.rules)
         entries.append({**evaluation.entry, **({"stage": "shadow"} if in_shadow else {})})
     return LearnedText(entries, list(_tests(learned, entries, reread)))
 
@@ -62,11 +63,6 @@ def learned_file(learned: Mapping[str, LearnedText], tenant: str = "") -> str:
     return write_criteria_file(agents, heading, tests=tests, tenant=tenant)
 
 
-def _comments(evaluation: LearnedEvaluation) -> Iterator[str]:
-    yield f"{COMMENT} catches {evaluation.worth:.0%} of broken runs."
-    yield from comments_of(evaluation.rules)
-
-
 def _tests(
     learned: Learned, entries: Entries, reread: Callable[[JsonObject], AgentRun]
 ) -> Iterator[JsonObject]:
@@ -76,13 +72,8 @@ def _tests(
         *((broken.kind, broken.run, False) for broken in learned.broken_examples),
     ]
     for number, (name, run, is_good) in enumerate(runs, 1):
-        test = _test(
-            f"{TEST_PREFIX}{learned.agent}: {name} ({number})",
-            run,
-            agent.evaluations,
-            reread,
-            is_good=is_good,
-        )
+        title = f"{TEST_PREFIX}{learned.agent}: {name} ({number})"
+        test = _test(title, run, agent.evaluations, reread, is_good=is_good)
         if test is not None:
             yield test
 
@@ -115,13 +106,9 @@ def _line_of(run: AgentRun) -> JsonObject:
     line = run_to_json(GradedRun(run=run, results=()))
     calls = line.pop("tool_calls")
     assert isinstance(calls, list)
-    agent: JsonValue = {"name": run.agent.name}
     kept = {key: value for key, value in line.items() if key not in _IDENTITY and value not in (None, [], {})}
-    return {
-        **kept,
-        "agent": agent,
-        "tool_calls": [_call_of(call) for call in calls if isinstance(call, dict)],
-    }
+    own: JsonObject = {"tool_calls": [_call_of(call) for call in calls if isinstance(call, dict)]}
+    return {**kept, "agent": {"name": run.agent.name}, **own}
 
 
 def _call_of(call: Mapping[str, JsonValue]) -> JsonObject:

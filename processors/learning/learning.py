@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from processors.comparison import looks_failed, parse_json_path
 from processors.criteria import EVERY_AGENT, Evaluation, read_criteria, write_criteria
@@ -41,6 +41,10 @@ class Caught:
 
     broken: int = 0
     caught: int = 0
+
+    def __add__(self, other: "Caught") -> "Caught":
+        """Both kinds together."""
+        return Caught(self.broken + other.broken, self.caught + other.caught)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +87,12 @@ class Learned:
     @property
     def caught_over_all(self) -> Caught:
         """Of all broken runs."""
-        return _sum(self.caught.values())
+        return sum(self.caught.values(), Caught())
 
     @property
     def caught_structural(self) -> Caught:
         """Of those with a missing, a forbidden or a reordered call."""
-        return _sum(self.caught[kind] for kind in STRUCTURAL if kind in self.caught)
-
-
-@dataclass(slots=True)
-class _Folds:
-    """The result of cross-validation: the rules that each failing run breaks; in how many folds each is."""
-
-    alarms: list[set[RuleKey]] = field(default_factory=list)
-    folds_of: Counter[RuleKey] = field(default_factory=Counter)
+        return sum([self.caught[kind] for kind in STRUCTURAL if kind in self.caught], Caught())
 
 
 def learn(
@@ -134,9 +130,10 @@ def learn(
     learned_from = [run for index, run in enumerate(observed) if index % _HELD_OUT]
     names = _names(observed)
     rules = _mine(learned_from, names)
-    folds = _cross_validate(learned_from, names, advance)
-    kept, alarms, is_shown = _choose(rules, folds, len(learned_from), max_false_alarms)
-    evaluations = _weighed(kept, learned_from, names)
+    broken, folds_of = _cross_validate(learned_from, names, advance)
+    kept = {rule.key: rule for rule in rules if folds_of[rule.key] >= _FEWEST_FOLDS}
+    alarms, is_shown = _choose(kept, broken, len(learned_from), max_false_alarms)
+    evaluations = _weighed([*kept.values()], learned_from, names)
     ready = _ReadyCriteria([evaluation.entry for evaluation in evaluations])
     false_alarms = 0
     for one in held_out:
@@ -152,7 +149,7 @@ def learn(
         chosen_alarms=alarms,
         chosen_bound=upper_bound(alarms, len(learned_from)),
         given_up=len(rules) - len(kept),
-        runs_needed=None if is_shown else _runs_needed(max_false_alarms),
+        runs_needed=None if is_shown else -(-trials_needed(max_false_alarms) * _HELD_OUT // (_HELD_OUT - 1)),
         caught=caught,
         examples=_examples(learned_from, ready, examples),
         broken_examples=broken_examples[: min(examples, 3)],
@@ -161,10 +158,6 @@ def learn(
 
 STEPS = 2
 """How often `learn` reports progress for each run: once when it is read, once when it is tried."""
-
-
-def _runs_needed(max_false_alarms: float) -> int:
-    return -(-trials_needed(max_false_alarms) * _HELD_OUT // (_HELD_OUT - 1))
 
 
 def _names(runs: Sequence[ObservedRun]) -> dict[str, str]:
@@ -194,11 +187,13 @@ def _is_expressible(rules: Sequence[Rule]) -> bool:
 
 def _cross_validate(
     runs: Sequence[ObservedRun], names: Mapping[str, str], advance: Callable[[], object]
-) -> _Folds:
-    result = _Folds()
+) -> tuple[list[set[RuleKey]], Counter[RuleKey]]:
+    """For each run that fails the rules that it breaks; and in how many folds each rule is."""
+    alarms: list[set[RuleKey]] = []
+    folds_of: Counter[RuleKey] = Counter()
     for fold in range(_FOLDS):
         rules = _mine([run for index, run in enumerate(runs) if index % _FOLDS != fold], names)
-        result.folds_of.update(rule.key for rule in rules)
+        folds_of.update(rule.key for rule in rules)
         groups = groups_of(rules)
         whole = _ReadyCriteria([entry_of(name, of_group) for name, of_group in groups.items()])
         single: dict[RuleKey, _ReadyCriteria] = {}
@@ -214,22 +209,20 @@ def _cross_validate(
                 if not broken.intersection(rule.key for rule in groups[name]):
                     broken.update(rule.key for rule in groups[name])  # they fail together only
             if broken:
-                result.alarms.append(broken)
-    return result
+                alarms.append(broken)
+    return alarms, folds_of
 
 
 def _choose(
-    rules: Sequence[Rule], folds: _Folds, runs: int, max_false_alarms: float
-) -> tuple[list[Rule], int, bool]:
-    """The rules to propose, their false alarms in cross-validation, and whether these show the rate."""
-    kept = {rule.key: rule for rule in rules if folds.folds_of[rule.key] >= _FEWEST_FOLDS}
+    kept: dict[RuleKey, Rule], broken: Sequence[set[RuleKey]], runs: int, max_false_alarms: float
+) -> tuple[int, bool]:
+    """Give up rules of `kept`; their false alarms in cross-validation, and whether these show the rate."""
     is_shown = upper_bound(0, runs) <= max_false_alarms
     while True:
-        alarms = [broken & kept.keys() for broken in folds.alarms]
-        alarms = [broken for broken in alarms if broken]
+        alarms = [keys for rules in broken if (keys := rules & kept.keys())]
         if not alarms or (is_shown and upper_bound(len(alarms), runs) <= max_false_alarms):
-            return [*kept.values()], len(alarms), is_shown
-        costs = Counter(key for broken in alarms for key in broken)
+            return len(alarms), is_shown
+        costs = Counter(key for keys in alarms for key in keys)
         del kept[max(costs, key=lambda key: (costs[key] / kept[key].weight, key))]
 
 
@@ -301,11 +294,6 @@ def _ungrounded(run: AgentRun, grounding: Sequence[Evaluation]) -> frozenset[Too
         shape = tuple(EVERY_ITEM if isinstance(step, int) else str(step) for step in steps)
         places.add((canonical_tool_name(tool), shape))
     return frozenset(places)
-
-
-def _sum(parts: Iterable[Caught]) -> Caught:
-    listed = list(parts)
-    return Caught(sum(part.broken for part in listed), sum(part.caught for part in listed))
 
 
 class _ReadyCriteria:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from string import ascii_lowercase, digits
 from typing import TypeAlias
 
 from msgspec import structs
@@ -132,16 +133,14 @@ STRUCTURAL = ("a call left out", "two calls swapped", "a forbidden tool")
 """The kinds that break which tools are called in which order."""
 
 
+_TURNED = str.maketrans(
+    digits + ascii_lowercase, digits[3:] + digits[:3] + ascii_lowercase[5:] + ascii_lowercase[:5]
+)
+
+
 def _other_value(value: str | int | float) -> JsonValue:
     if isinstance(value, str):
-        turned = "".join(
-            chr(ord("0") + (ord(character) - ord("0") + 3) % 10)
-            if "0" <= character <= "9"
-            else chr(ord("a") + (ord(character) - ord("a") + 5) % 26)
-            if "a" <= character <= "z"
-            else character
-            for character in value
-        )
+        turned = value.translate(_TURNED)
         return turned if turned != value else value + "x"
     return value * 3 + 17
 

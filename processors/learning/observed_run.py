@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, TypeAlias
 
@@ -55,7 +56,7 @@ class ObservedCall:
                 yield shape_of(place), value
 
 
-@dataclass(slots=True)
+@dataclass
 class ObservedRun:
     """One good run. `number` is drawn from its ids: it is the same wherever the run stands among others."""
 
@@ -64,7 +65,6 @@ class ObservedRun:
     calls: Sequence[ObservedCall]
     ungrounded: frozenset[ToolPlace] | None = None
     """Arguments without a source in what the agent was shown; None: that is not known."""
-    _flows: Flows | None = None
 
     @property
     def signature(self) -> tuple[tuple[str, bool], ...]:
@@ -72,11 +72,10 @@ class ObservedRun:
         ordered = sorted(self.calls, key=lambda call: (call.step, call.tool))
         return tuple((call.tool, call.took_effect) for call in ordered)
 
+    @cached_property
     def flows(self) -> Flows:
-        """Where the values of arguments come from; computed once."""
-        if self._flows is None:
-            self._flows = _flows(self.calls)
-        return self._flows
+        """Where the values of arguments come from."""
+        return _flows(self.calls)
 
 
 def observe(run: AgentRun) -> ObservedRun:

@@ -26,21 +26,13 @@ def run_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
     longest = [value for value in seconds if value is not None]
     if len(longest) == len(runs):
         limit = _nice(max(longest) * _SPARE)
-        yield _rule(
-            ("duration", "max_seconds"),
-            f"a run takes at most {limit:g} seconds",
-            {"max_seconds": limit},
-            runs,
-        )
+        statement = f"a run takes at most {limit:g} seconds"
+        yield _rule(("duration", "max_seconds"), statement, {"max_seconds": limit}, runs)
     tokens = [run.run.usage.input_tokens + run.run.usage.output_tokens for run in runs if run.run.usage]
     if len(tokens) == len(runs):
         most = int(_nice(max(tokens) * _SPARE))
-        yield _rule(
-            ("tokens", "max_total_tokens"),
-            f"a run takes at most {most} tokens",
-            {"max_total_tokens": most},
-            runs,
-        )
+        statement = f"a run takes at most {most} tokens"
+        yield _rule(("tokens", "max_total_tokens"), statement, {"max_total_tokens": most}, runs)
     yield from _answer_rules(runs)
 
 
@@ -73,6 +65,5 @@ def _answer_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
         if len(phrase) >= _FEWEST_PHRASE_CHARACTERS and all(phrase.lower() in text for text in texts)
     )
     for phrase in islice(shared, _MAX_PHRASES):
-        yield _rule(
-            ("answer", "phrase", phrase), f'the answer says "{phrase}"', {"search_text": phrase}, runs
-        )
+        statement = f'the answer says "{phrase}"'
+        yield _rule(("answer", "phrase", phrase), statement, {"search_text": phrase}, runs)
