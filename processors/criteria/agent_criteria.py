@@ -51,14 +51,9 @@ class Evaluation:
     """True where none of the last six restricts it: every run is graded, and the results are live."""
 
     def __post_init__(self) -> None:
-        is_plain = (
-            self.when is None
-            and self.sample >= 1.0
-            and self.stage is Stage.LIVE
-            and self.mute is None
-            and self.template is None
-            and self.scope is Scope.RUN
-        )
+        restrictions = self.when, self.mute, self.template
+        is_unrestricted = restrictions == (None, None, None) and self.sample >= 1.0
+        is_plain = is_unrestricted and self.stage is Stage.LIVE and self.scope is Scope.RUN
         object.__setattr__(self, "is_plain", is_plain)
 
 
@@ -113,11 +108,8 @@ class CriteriaSet:
             if not agent.is_exact:
                 self._globs.append((agent.tenant, re.compile(translate(agent.pattern)), index))
         self.hash = _hash(self.agents)
-        self.looks_at_conversations = any(
-            evaluation.scope is Scope.CONVERSATION
-            for agent in self.agents
-            for evaluation in agent.evaluations
-        )
+        evaluations = [evaluation for agent in self.agents for evaluation in agent.evaluations]
+        self.looks_at_conversations = any(one.scope is Scope.CONVERSATION for one in evaluations)
         """Whether any evaluation has to know the other runs of a conversation."""
 
     def evaluations_for(self, agent_name: str, tenant: str = "") -> tuple[Evaluation, ...]:
@@ -137,13 +129,13 @@ class CriteriaSet:
     def sources_for(self, agent_name: str, tenant: str = "") -> tuple[tuple[AgentCriteria, Evaluation], ...]:
         """`evaluations_for`, each with the criteria that it is from, which name their owner. Not cached."""
         exact = self._exact.get((tenant, agent_name), [])
-        ranked = [((1, 0, index), index) for index in exact]
-        ranked += [((-1, 0, index), index) for pattern, index in self._builtin if pattern.match(agent_name)]
+        ranked = [(1, 0, index) for index in exact]
+        ranked += [(-1, 0, index) for pattern, index in self._builtin if pattern.match(agent_name)]
         for glob_tenant, pattern, index in self._globs:
             if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
-                ranked.append(((0, _literal_characters(self.agents[index].pattern), index), index))
+                ranked.append((0, _literal_characters(self.agents[index].pattern), index))
         winners: dict[str, tuple[int, int, Evaluation]] = {}
-        for _, index in sorted(ranked):
+        for _, _, index in sorted(ranked):
             for position, evaluation in enumerate(self.agents[index].evaluations):
                 winners[evaluation.name] = index, position, evaluation
         in_order = sorted(winners.values(), key=lambda winner: winner[:2])

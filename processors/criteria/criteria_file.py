@@ -152,17 +152,17 @@ class _Reader:
                 message = "this agent is tracegrade's check of itself, which has criteria of its own"
                 self._problem(("agents", name), message)
             entries = agent.get("evaluations") if isinstance(agent, dict) else None
-            if isinstance(entries, list):
-                yield AgentCriteria(
-                    pattern=name,
-                    evaluations=tuple(self._evaluations(name, entries)),
-                    tenant=tenant,
-                    owner=owner,
-                    contact=contact,
-                    source=self._source(("agents", name)),
-                )
-            else:
+            if not isinstance(entries, list):
                 self._broken.add("")
+                continue
+            yield AgentCriteria(
+                pattern=name,
+                evaluations=tuple(self._evaluations(name, entries)),
+                tenant=tenant,
+                owner=owner,
+                contact=contact,
+                source=self._source(("agents", name)),
+            )
 
     def _problem(self, path: Path, message: str) -> None:
         self._problems.append(self._document.problem(path, message))
@@ -177,24 +177,22 @@ class _Reader:
             if not isinstance(written, dict):
                 continue  # the model has reported it
             path: Path = ("tests", index)
-            if (written.get("run") is None) == (written.get("trace") is None):
+            run, name = written.get("run"), _text(written.get("name"))
+            if (run is None) == (written.get("trace") is None):
                 self._problem(path, 'expected one of the keys "run" and "trace"')
-            if written.get("run") is not None and written.get("agent") is not None:
+            if run is not None and written.get("agent") is not None:
                 self._problem((*path, "agent"), 'the agent of a "run" is named in it')
-            if written.get("run") is None and written.get("earlier") is not None:
+            if run is None and written.get("earlier") is not None:
                 self._problem((*path, "earlier"), 'expected only together with a "run"')
-            self._check_name("test", _text(written.get("name")), path, names)
+            self._check_name("test", name, path, names)
             case = partial(
                 CriteriaCase, tenant=_text(content.get("tenant")), document=self._document, path=path
             )
             entry = validated(CriteriaTestEntry, written, self._document, [], path)
             if entry is not None:
                 yield case(**dict(entry))
-            elif isinstance(run := written.get("run"), dict):
-                # What is wrong with the run is reported as well.
-                yield case(
-                    name=_text(written.get("name")), run=run, earlier=None, trace=None, agent=None, expect={}
-                )
+            elif isinstance(run, dict):  # what is wrong with the run is reported as well
+                yield case(name=name, run=run, earlier=None, trace=None, agent=None, expect={})
 
     def _evaluations(self, agent: str, entries: Sequence[JsonValue]) -> Iterator[Evaluation]:
         names: dict[str, int] = {}
@@ -239,10 +237,9 @@ class _Reader:
     ) -> Evaluation | None:
         """The evaluation of `entry`; None where it has mistakes, or `parsed`, its validated form, is None."""
         before = len(self._problems)
-        settings, given = entry.get("config"), entry.get("criteria")
+        written_settings, given = entry.get("config"), entry.get("criteria")
         config_path: Path = (*path, "config")
-        has_settings = isinstance(settings, dict | None)  # if not, the model has reported it
-        settings = dict(settings) if isinstance(settings, dict) else {}
+        settings = dict(written_settings) if isinstance(written_settings, dict) else {}
         default, default_key = None, ""
         for key in (to_camel(_DEFAULT_CRITERIA), _DEFAULT_CRITERIA):
             if key in settings:
@@ -252,7 +249,9 @@ class _Reader:
         for key in ("name", "description"):
             if key not in kind.Config.model_fields and not isinstance(settings.pop(key, ""), str):
                 self._problem((*config_path, key), "expected a text")
-        config = self._validated(kind.Config, settings, config_path) if has_settings else None
+        config = None
+        if isinstance(written_settings, dict | None):  # if not, the model has reported it
+            config = self._validated(kind.Config, settings, config_path)
         criteria = None
         if default is not None:
             criteria = self._criteria(kind, default, (*config_path, default_key))
@@ -275,13 +274,9 @@ class _Reader:
         if parsed is None:
             return None
         if parsed.scope is Scope.CONVERSATION and not looks_at_calls_alone(kind):
-            able = ", ".join(
-                name for name, result in self._evaluators.items() if looks_at_calls_alone(result)
-            )
-            message = (
-                f"{kind.id} looks at more than calls, and cannot grade a conversation; these can: {able}"
-            )
-            self._problem((*path, "scope"), message)
+            able = ", ".join(name for name, other in self._evaluators.items() if looks_at_calls_alone(other))
+            refusal = "looks at more than calls, and cannot grade a conversation"
+            self._problem((*path, "scope"), f"{kind.id} {refusal}; these can: {able}")
             return None
         return Evaluation(
             name=parsed.name or kind.id,
@@ -340,12 +335,9 @@ class _Reader:
                 self._problem(place, message)
         elif is_matcher(value) and next(iter(value)) in KNOWN_MATCHERS:
             self._problem((*path, next(iter(value))), "a matcher cannot stand here")
-        elif isinstance(value, dict):
-            for key, item in value.items():
-                self._check_matchers(item, (*path, key), places)
-        elif isinstance(value, list):
-            for index, item in enumerate(value):
-                self._check_matchers(item, (*path, index), places)
+        elif isinstance(value, dict | list):
+            for step, item in value.items() if isinstance(value, dict) else enumerate(value):
+                self._check_matchers(item, (*path, step), places)
 
 
 def is_schema(content: bytes) -> bool:

@@ -61,12 +61,12 @@ class Selector:
     def _held(self, run: AgentRun) -> Iterator[bool | None]:
         """Whether each condition but that on the input holds."""
         if self.resource_attributes:
-            yield _have(run.resource, self.resource_attributes)
+            yield _members_fit(run.resource, self.resource_attributes)
         if self.session is not NO_CONDITION:
             session: dict[str, JsonValue] = {} if run.session is None else {"session": run.session}
-            yield _have(session, {"session": self.session})
+            yield _members_fit(session, {"session": self.session})
         if self.span_attributes:
-            yield _have(run.span_attributes, self.span_attributes)
+            yield _members_fit(run.span_attributes, self.span_attributes)
 
 
 Condition = TypeAliasType("Condition", JsonValue)
@@ -96,7 +96,10 @@ def when_problems(written: JsonObject) -> Iterator[tuple[Path, str]]:
     if not written:
         yield (), f"expected at least one condition: {', '.join(WhenEntry.model_fields)}"
     for key, value in written.items():
-        for path, condition in _conditions(key, value):
+        conditions: dict[Path, JsonValue] = {(key,): value}
+        if key not in ("input", "session") and isinstance(value, dict):
+            conditions = {(key, name): member for name, member in value.items()}
+        for path, condition in conditions.items():
             yield from expected_value_problems(condition, path)
             if has_references(condition):
                 yield path, "$input cannot stand in `when`: it is what runs are selected by"
@@ -113,13 +116,6 @@ def selector_of(entry: WhenEntry) -> Selector:
     )
 
 
-def _conditions(key: str, value: JsonValue) -> Iterator[tuple[Path, JsonValue]]:
-    if key in ("input", "session") or not isinstance(value, dict):
-        yield (key,), value
-    else:
-        yield from (((key, name), member) for name, member in value.items())
-
-
 def is_sampled(trace_id: bytes, rate: float) -> bool:
     """Whether a share of `rate` of all traces, from 0 to 1, holds this one.
 
@@ -129,7 +125,7 @@ def is_sampled(trace_id: bytes, rate: float) -> bool:
     return int.from_bytes(blake2b(trace_id, digest_size=8).digest()) < rate * (1 << 64)
 
 
-def _have(actual: Mapping[str, JsonValue], expected: Mapping[str, Expected]) -> bool | None:
+def _members_fit(actual: Mapping[str, JsonValue], expected: Mapping[str, Expected]) -> bool | None:
     return fits_members(expected, actual, subset=True)
 
 
@@ -137,5 +133,5 @@ def _fits_input(expected: Expected, actual: JsonValue) -> bool | None:
     if isinstance(expected, dict):
         members = input_object(actual)
         if members is not None:
-            return _have(members, expected)
+            return _members_fit(members, expected)
     return fits(expected, actual)

@@ -58,9 +58,9 @@ def import_letta(suite: LocatedYaml, samples: Sequence[Sample | Problem]) -> lis
     """The evaluations of a suite in its order, those of a sample together, and what was left out."""
     imported: list[Imported] = []
     graders: list[ImportedEvaluation] = []
-    written = _members(suite.value)
-    for metric, entry in _members(written.get("graders")).items():
-        grader = _grader(suite, metric, entry, _members(written.get("gate")))
+    written = _object(suite.value)
+    for metric, entry in _object(written.get("graders")).items():
+        grader = _grader(suite, metric, entry, _object(written.get("gate")))
         if isinstance(grader, Problem) or grader.evaluator == _WITHOUT_TRUTH:
             imported.append(grader)
         else:
@@ -147,7 +147,7 @@ def _graded_sample(grader: ImportedEvaluation, sample: Sample, truths: _Truths) 
     )
 
 
-def _members(value: JsonValue) -> JsonObject:
+def _object(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
@@ -177,7 +177,7 @@ def _json_rows(text: str) -> Iterator[tuple[int, JsonObject | ValueError]]:
         if not isinstance(row, dict):
             yield line, ValueError('expected an object with the key "input"')
             continue
-        further = _members(row.get("metadata")).get("agent_args")
+        further = _object(row.get("metadata")).get("agent_args")
         written = row.get("input") or row.get("prompt")
         yield line, {**row, "input": written, "agent_args": row.get("agent_args") or further}
 
@@ -215,10 +215,13 @@ def _sample(number: int, file: str, line: int, row: JsonObject | ValueError) -> 
         raise row
     written, truth = row["input"], row.get("ground_truth")
     turns = _texts("input", [written] if isinstance(written, str) else written or None)
-    truths = None if truth is None else _texts("ground_truth", truth if isinstance(truth, list) else [truth])
-    if isinstance(truth, list) and (isinstance(written, str) or len(truth) != len(turns)):
-        raise ValueError("ground_truth: expected one text, or one for each text of a list of inputs")
-    ground_truth = truths[0] if truths and not isinstance(truth, list) else truths
+    ground_truth: str | list[str] | None
+    if isinstance(truth, list):
+        ground_truth = _texts("ground_truth", truth)
+        if isinstance(written, str) or len(truth) != len(turns):
+            raise ValueError("ground_truth: expected one text, or one for each text of a list of inputs")
+    else:
+        ground_truth = None if truth is None else _texts("ground_truth", [truth])[0]
     return Sample(number, file, line, tuple(turns), ground_truth, bool(row["agent_args"]))
 
 

@@ -124,9 +124,8 @@ def _set(document: LocatedYaml, known: Mapping[str, _Definition], prefix: str) -
         if not isinstance(item, dict) or not isinstance(criteria, dict):
             yield document.problem(path, 'expected an item with "evaluationCriterias" by evaluator id')
         elif item.get("nodeId") is not None:
-            yield document.problem(
-                (*path, "nodeId"), "this item is about one node of a graph, not about a run"
-            )
+            message = "this item is about one node of a graph, not about a run"
+            yield document.problem((*path, "nodeId"), message)
         else:
             if item.get("mockingStrategy"):
                 message = "answers are mocked for this item; real ones may differ from what it expects"
@@ -182,7 +181,7 @@ def _literal_criteria(evaluator: str, criteria: JsonObject) -> JsonObject:
         records = literal.get(key)
         if isinstance(records, list):
             literal[key] = [
-                {**record, inner: as_literal(record[inner])}
+                record | {inner: as_literal(record[inner])}
                 if isinstance(record, dict) and inner in record
                 else record
                 for record in records
