@@ -91,7 +91,6 @@ class _Classification(Evaluator):
     """
 
     needs_calls = False
-    Criteria = ClassificationCriteria
 
     def __init__(
         self, config: ClassificationConfig, criteria: ClassificationCriteria, classes: Sequence[str] = ()
@@ -166,7 +165,6 @@ class MulticlassClassification(_Classification):
     """
 
     id = "multiclass-classification"
-    Config = MulticlassClassificationConfig
 
     def __init__(self, config: MulticlassClassificationConfig, criteria: ClassificationCriteria) -> None:
         super().__init__(config, criteria, config.classes)
@@ -226,8 +224,6 @@ class PrecisionRecallFscore(Evaluator):
 
     id = "precision-recall-fscore"
     needs_calls = False
-    Config = PrecisionRecallFscoreConfig
-    Criteria = PrecisionRecallFscoreCriteria
 
     def __init__(self, config: PrecisionRecallFscoreConfig, criteria: PrecisionRecallFscoreCriteria) -> None:
         for number in (config.positive_label, *criteria.expected):

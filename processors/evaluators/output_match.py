@@ -220,8 +220,6 @@ class ExactMatch(_Grading):
     """
 
     id = "exact-match"
-    Config = ExactMatchConfig
-    Criteria = ExactMatchCriteria
 
     def __init__(self, config: ExactMatchConfig, criteria: ExactMatchCriteria) -> None:
         self._config = config
@@ -309,8 +307,6 @@ class Contains(_Grading):
     """
 
     id = "contains"
-    Config = TextConfig
-    Criteria = ContainsCriteria
 
     def __init__(self, config: TextConfig, criteria: ContainsCriteria) -> None:
         text, fold = criteria.search_text, not config.case_sensitive
@@ -354,8 +350,6 @@ class RegexMatch(_Grading):
     """
 
     id = "regex-match"
-    Config = RegexMatchConfig
-    Criteria = RegexMatchCriteria
 
     def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria) -> None:
         if criteria.pattern is None:
@@ -397,7 +391,6 @@ class AsciiPrintableOnly(_Grading):
     """
 
     id = "ascii-printable-only"
-    Config = AsciiPrintableOnlyConfig
 
     def __init__(self, config: AsciiPrintableOnlyConfig, criteria: None = None) -> None:
         self._grade_extracted(lambda _: _is_printable, None, config)
@@ -429,8 +422,6 @@ class JsonSimilarity(_Grading):
     """
 
     id = "json-similarity"
-    Config = JsonSimilarityConfig
-    Criteria = JsonSimilarityCriteria
 
     def __init__(self, config: JsonSimilarityConfig, criteria: JsonSimilarityCriteria) -> None:
         self._max_text_length = config.max_text_length

@@ -63,7 +63,6 @@ class ToolRepetition(Evaluator):
     id = "tool-repetition"
     over_calls = True
     quotes_content = False
-    Config = ToolRepetitionConfig
 
     def __init__(self, config: ToolRepetitionConfig, criteria: None = None) -> None:
         self._threshold = config.threshold
@@ -147,7 +146,6 @@ class ToolErrorRecovery(Evaluator):
     id = "tool-error-recovery"
     over_calls = True
     quotes_content = False
-    Config = ToolErrorRecoveryConfig
 
     def __init__(self, config: ToolErrorRecoveryConfig, criteria: None = None) -> None:
         self._categories = config.categories()
@@ -236,8 +234,6 @@ class DuplicateSideEffect(Evaluator):
     over_calls = True
     quotes_content = False
     version = "2"
-    Config = DuplicateSideEffectConfig
-    Criteria = DuplicateSideEffectCriteria
 
     def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
         self._tools = ToolPatterns(criteria.tools)

@@ -18,7 +18,6 @@ class RunError(Evaluator):
 
     id = "run-error"
     needs_calls = False
-    Config = RunErrorConfig
 
     def __init__(self, config: RunErrorConfig, criteria: None = None) -> None:
         pass

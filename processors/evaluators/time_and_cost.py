@@ -55,8 +55,6 @@ class RunDuration(Evaluator):
 
     id = "run-duration"
     needs_calls = False
-    Config = NoSettings
-    Criteria = RunDurationCriteria
 
     def __init__(self, config: NoSettings, criteria: RunDurationCriteria) -> None:
         self._max_seconds = criteria.max_seconds
@@ -112,8 +110,6 @@ class ToolDuration(Evaluator):
     """
 
     id = "tool-duration"
-    Config = ToolSelectionConfig
-    Criteria = ToolDurationCriteria
 
     def __init__(self, config: ToolSelectionConfig, criteria: ToolDurationCriteria) -> None:
         self._categories = config.categories()
@@ -182,8 +178,6 @@ class TokenBudget(Evaluator):
 
     id = "token-budget"
     needs_calls = False
-    Config = NoSettings
-    Criteria = TokenBudgetCriteria
 
     def __init__(self, config: NoSettings, criteria: TokenBudgetCriteria) -> None:
         self._limits = (
@@ -238,8 +232,6 @@ class CostBudget(Evaluator):
 
     id = "cost-budget"
     needs_calls = False
-    Config = NoSettings
-    Criteria = CostBudgetCriteria
 
     def __init__(self, config: NoSettings, criteria: CostBudgetCriteria) -> None:
         self._max_cost = criteria.max_cost
@@ -285,8 +277,6 @@ class ModelAllowed(Evaluator):
 
     id = "model-allowed"
     needs_calls = False
-    Config = NoSettings
-    Criteria = ModelAllowedCriteria
 
     def __init__(self, config: NoSettings, criteria: ModelAllowedCriteria) -> None:
         self._allowed = None if criteria.allow is None else [name_pattern(name) for name in criteria.allow]

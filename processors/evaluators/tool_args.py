@@ -96,8 +96,6 @@ class ToolArgsSchema(Evaluator):
 
     id = "tool-args-schema"
     version = "3"
-    Config = ToolArgsSchemaConfig
-    Criteria = ToolArgsSchemaCriteria
 
     def __init__(self, config: ToolArgsSchemaConfig, criteria: ToolArgsSchemaCriteria | None = None) -> None:
         self._categories = config.categories()
@@ -248,8 +246,6 @@ class ToolArgsFlow(Evaluator):
 
     id = "tool-args-flow"
     over_calls = True
-    Config = ToolArgsFlowConfig
-    Criteria = ToolArgsFlowCriteria
 
     def __init__(self, config: ToolArgsFlowConfig, criteria: ToolArgsFlowCriteria) -> None:
         self._as_text = config.comparison == "text"
@@ -372,7 +368,6 @@ class ToolArgsGrounded(Evaluator):
 
     id = "tool-args-grounded"
     version = "2"
-    Config = ToolArgsGroundedConfig
 
     def __init__(self, config: ToolArgsGroundedConfig, criteria: None = None) -> None:
         self._categories = config.categories()

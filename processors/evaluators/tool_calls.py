@@ -112,8 +112,6 @@ class ToolCallCount(Evaluator):
     id = "tool-call-count"
     over_calls = True
     quotes_content = False
-    Config = ToolCallCountConfig
-    Criteria = ToolCallCountCriteria
 
     def __init__(self, config: ToolCallCountConfig, criteria: ToolCallCountCriteria) -> None:
         self._strict = config.strict
@@ -232,8 +230,6 @@ class ToolCallOrder(Evaluator):
     id = "tool-call-order"
     over_calls = True
     quotes_content = False
-    Config = ToolCallConfig
-    Criteria = ToolCallOrderCriteria
 
     def __init__(self, config: ToolCallConfig, criteria: ToolCallOrderCriteria) -> None:
         self._strict = config.strict
@@ -684,8 +680,6 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     """
 
     id = "tool-call-args"
-    Config = ToolCallArgsConfig
-    Criteria = ToolCallArgsCriteria
 
     def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
         written = [call.args for call in criteria.tool_calls]
@@ -830,8 +824,6 @@ class ToolCallOutput(_FirstFit[str]):
     """
 
     id = "tool-call-output"
-    Config = ToolCallOutputConfig
-    Criteria = ToolCallOutputCriteria
 
     def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria) -> None:
         written = [output.output for output in criteria.tool_outputs]

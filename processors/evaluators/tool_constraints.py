@@ -241,8 +241,6 @@ class ToolConstraints(Evaluator):
 
     id = "tool-constraints"
     over_calls = True
-    Config = ToolConstraintsConfig
-    Criteria = ToolConstraintsCriteria
 
     def __init__(self, config: ToolConstraintsConfig, criteria: ToolConstraintsCriteria) -> None:
         self._constraints = CallConstraints(

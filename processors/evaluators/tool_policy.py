@@ -59,8 +59,6 @@ class ToolPermission(Evaluator):
     id = "tool-permission"
     over_calls = True
     quotes_content = False
-    Config = ToolSelectionConfig
-    Criteria = ToolPermissionCriteria
 
     def __init__(self, config: ToolSelectionConfig, criteria: ToolPermissionCriteria) -> None:
         self._rule: dict[str, JsonValue] = {
@@ -116,7 +114,6 @@ class ToolKnown(Evaluator):
 
     id = "tool-known"
     quotes_content = False
-    Config = ToolKnownConfig
 
     def __init__(self, config: ToolKnownConfig, criteria: None = None) -> None:
         self._categories = config.categories()
@@ -185,8 +182,6 @@ class ToolCallBudget(Evaluator):
     id = "tool-call-budget"
     over_calls = True
     quotes_content = False
-    Config = ToolCallBudgetConfig
-    Criteria = ToolCallBudgetCriteria
 
     def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria) -> None:
         self._categories = config.categories()
@@ -275,8 +270,6 @@ class ToolPrecedence(Evaluator):
     over_calls = True
     version = "2"
     quotes_content = False
-    Config = ToolPrecedenceConfig
-    Criteria = ToolPrecedenceCriteria
 
     def __init__(self, config: ToolPrecedenceConfig, criteria: ToolPrecedenceCriteria) -> None:
         for first, second in criteria.before:
@@ -356,8 +349,6 @@ class SingleToolUse(Evaluator):
     id = "single-tool-use"
     over_calls = True
     quotes_content = False
-    Config = SingleToolUseConfig
-    Criteria = SingleToolUseCriteria
 
     def __init__(self, config: SingleToolUseConfig, criteria: SingleToolUseCriteria) -> None:
         self._tool = criteria.tool_name

@@ -159,8 +159,6 @@ class _Trajectory(Evaluator):
     """What the evaluators share; raises ValueError for a matcher that cannot be used."""
 
     over_calls = True
-    Config = TrajectoryConfig
-    Criteria = TrajectoryCriteria
     in_order: ClassVar[bool] = False
     """Whether matches are those of a longest common subsequence, else those of a maximum matching."""
     further_calls_cost: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """The contract of an evaluator: a class in `processors/evaluators/`, discovered without registration."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args
 
 from pydantic import BaseModel
 
@@ -31,14 +31,14 @@ class Evaluator(Protocol):
     """Grades agent runs against one set of criteria.
 
     An evaluator is a class with the class attributes below and is constructed once per evaluation in a
-    criteria file, with its validated configuration and criteria; criteria are None only for an evaluator
-    that takes none, or was given none that it can do without. It is then called for many runs and
-    must not keep state between them. It is deterministic and total: for every run it returns a `Score`
-    with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock and raises nothing for what a
-    trace can hold but an `EvaluationError`, where its criteria do not fit what the run holds. Work is
-    bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`. One with `over_calls = True` looks at
-    nothing of a run but its calls, so that it can grade those of a conversation. One with
-    `needs_calls = False` looks at none: it grades runs whose calls are not all known as well.
+    criteria file, with its validated configuration and criteria, whose models the parameters of `__init__`
+    name; criteria are None only for an evaluator that takes none, or was given none that it can do without.
+    It is then called for many runs and must not keep state between them. It is deterministic and total: for
+    every run it returns a `Score` with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock
+    and raises nothing for what a trace can hold but an `EvaluationError`, where its criteria do not fit what
+    the run holds. Work is bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`. One with
+    `over_calls = True` looks at nothing of a run but its calls, so that it can grade those of a conversation.
+    One with `needs_calls = False` looks at none: it grades runs whose calls are not all known as well.
     """
 
     id: ClassVar[str]
@@ -47,10 +47,19 @@ class Evaluator(Protocol):
     """Changes whenever the same run could get another score; dashboards separate old from new by it."""
     quotes_content: ClassVar[bool] = True
     """Whether its texts may show arguments, results, errors, input or output; tools' names are no content."""
-    Config: ClassVar[type[BaseModel]]
+    Config: ClassVar[type[BaseModel]] = BaseModel
     """The `config:` object of a criteria file (unknown keys refused, camelCase aliases accepted)."""
     Criteria: ClassVar[type[BaseModel] | None] = None
     """The `criteria:` object, or None for evaluators that take none."""
+
+    def __init_subclass__(cls) -> None:
+        """Take `Config` and `Criteria` from the parameters of `__init__`, where these name models."""
+        super().__init_subclass__()
+        parameters = getattr(vars(cls).get("__init__"), "__annotations__", {})
+        for name in parameters.keys() & {"config", "criteria"}:
+            kind = next(iter(get_args(parameters[name])), parameters[name])
+            if kind is not BaseModel and name.title() not in vars(cls):
+                setattr(cls, name.title(), kind)
 
     def __new__(cls, config: BaseModel, criteria: BaseModel | None = None) -> Self:
         """Raise a ValueError if required criteria are missing."""

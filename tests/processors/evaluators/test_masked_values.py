@@ -10,7 +10,12 @@ from processors.evaluators.classification import BinaryClassification
 from processors.evaluators.output_match import Contains, ExactMatch, JsonSimilarity, RegexMatch
 from processors.evaluators.repeated_calls import DuplicateSideEffect, ToolRepetition
 from processors.evaluators.tool_args import ToolArgsFlow, ToolArgsGrounded, ToolArgsSchema
-from processors.evaluators.tool_calls import ToolCallArgs, ToolCallOutput
+from processors.evaluators.tool_calls import (
+    ToolCallArgs,
+    ToolCallOutput,
+    ToolCallOutputConfig,
+    ToolCallOutputCriteria,
+)
 from processors.evaluators.tool_constraints import ToolConstraints
 from processors.evaluators.tool_response_handling import ToolResponseHandling
 from processors.evaluators.trajectory import TrajectoryExact, TrajectoryF1
@@ -223,8 +228,8 @@ def test_a_number_that_json_has_no_form_for_is_unknown_and_the_members_beside_it
     run = run_of("q", "a", [call("quote", {}, {"name": "X", "price": number})])
     expected = {"tool_outputs": [{"name": "quote", "output": {"name": name, "price": price}}]}
 
-    answer = ToolCallOutput(
-        ToolCallOutput.Config(), ToolCallOutput.Criteria.model_validate(expected)
-    ).evaluate(run, RunFacts())
+    answer = ToolCallOutput(ToolCallOutputConfig(), ToolCallOutputCriteria.model_validate(expected)).evaluate(
+        run, RunFacts()
+    )
 
     assert value == (None if isinstance(answer, NotEvaluated) else answer.value)
