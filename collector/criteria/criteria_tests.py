@@ -158,16 +158,17 @@ def _is_as_expected(expected: ExpectedResultEntry, result: EvaluationResult | No
 
 
 def _shown(expected: ExpectedResultEntry) -> str:
-    score = "" if expected.score is None else f" with score {expected.score:.9g}"
-    return expected.outcome + score + (f" ({expected.reason})" if expected.reason else "")
+    return _result_text(expected.outcome, expected.score, expected.reason)
 
 
 def _described(result: EvaluationResult | None) -> str:
     if result is None:
         return "skipped: it does not apply to this run"
-    score = "" if result.score is None else f" with score {result.score:.9g}"
-    reason = "" if result.reason is None else f" ({result.reason})"
+    text = _result_text(result.outcome, result.score, result.reason)
     note = f" ({result.exemption})" if result.exemption else ""
-    return f"{result.outcome}{score}{reason}{note}" + (
-        f": {result.explanation}" if result.explanation else ""
-    )
+    return text + note + (f": {result.explanation}" if result.explanation else "")
+
+
+def _result_text(outcome: str, score: float | None, reason: str | None) -> str:
+    shown = "" if score is None else f" with score {score:.9g}"
+    return outcome + shown + (f" ({reason})" if reason else "")

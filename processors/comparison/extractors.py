@@ -5,6 +5,7 @@ not the same as an empty text, though: then there is nothing to grade.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal, TypeAlias
 
 from pydantic import Field, model_validator
@@ -112,10 +113,6 @@ class ExtractorSettings(EvaluatorModel):
         return Extraction(self.extractor, self.extractor_config)
 
 
-def _contents(messages: Sequence[Message]) -> list[str]:
-    return [message.content for message in messages]
-
-
 def _messages(run: AgentRun, turn: int | None) -> Sequence[Message]:
     return run.messages if turn is None else [message for message in run.messages if message.turn == turn]
 
@@ -124,15 +121,27 @@ def _answers(messages: Sequence[Message]) -> list[Message]:
     return [message for message in messages if message.role == "assistant"]
 
 
-def _over_answers(text_of: Callable[[list[Message]], str | NotEvaluated]) -> Extract:
-    """The text that `text_of` makes of the assistant messages."""
+def _over_answers(
+    text_of: Callable[[list[Message]], str | NotEvaluated], *, last_turn: bool = False
+) -> Extract:
+    """The text that `text_of` makes of the assistant messages, or of those of the last turn."""
 
     def extract(run: AgentRun, turn: int | None) -> str | NotEvaluated:
         if not run.answers_are_known():
             return _NOT_CAPTURED
-        return text_of(_answers(_messages(run, turn)))
+        messages = _messages(run, turn)
+        if last_turn:
+            last = max((message.turn for message in messages), default=0)
+            messages = [message for message in messages if message.turn == last]
+        return text_of(_answers(messages))
 
     return extract
+
+
+def _joined(config: ExtractorConfig, *, last_turn: bool = False) -> Extract:
+    return _over_answers(
+        lambda answers: config.separator.join([answer.content for answer in answers]), last_turn=last_turn
+    )
 
 
 def _last_assistant(run: AgentRun, turn: int | None) -> str | NotEvaluated:
@@ -148,18 +157,6 @@ def _last_assistant(run: AgentRun, turn: int | None) -> str | NotEvaluated:
             return _NOT_CAPTURED
     answers = _answers(messages)
     return answers[-1].content if answers else ""
-
-
-def _last_turn(config: ExtractorConfig) -> Extract:
-    def extract(run: AgentRun, turn: int | None) -> str | NotEvaluated:
-        if not run.answers_are_known():
-            return _NOT_CAPTURED
-        messages = _messages(run, turn)
-        last = max((message.turn for message in messages), default=0)
-        answers = [message for message in _answers(messages) if message.turn == last]
-        return config.separator.join(_contents(answers))
-
-    return extract
 
 
 def _after_marker(config: ExtractorConfig) -> Extract:
@@ -232,7 +229,9 @@ def _group_number(pattern: LinearPattern, config: ExtractorConfig) -> int:
 
 
 def _over_first_call(
-    config: ExtractorConfig, text_of: Callable[[AgentRun, ToolCall], str | NotEvaluated], *, with_id: bool
+    config: ExtractorConfig,
+    text_of: Callable[[AgentRun, ToolCall], str | NotEvaluated],
+    with_id: bool = False,
 ) -> Extract:
     """The text that `text_of` makes of the first call of the tool; empty where it was not called."""
 
@@ -270,17 +269,11 @@ _EXTRACTORS: Mapping[ExtractorName, tuple[Sequence[str], Callable[[ExtractorConf
         ("separator",),
         lambda _: _over_answers(lambda answers: answers[0].content if answers else ""),
     ),
-    "all_assistant": (
-        ("separator",),
-        lambda config: _over_answers(lambda answers: config.separator.join(_contents(answers))),
-    ),
-    "last_turn": (("separator",), _last_turn),
+    "all_assistant": (("separator",), _joined),
+    "last_turn": (("separator",), partial(_joined, last_turn=True)),
     "pattern": (("pattern", "group", "search_all"), _pattern),
-    "tool_arguments": (
-        ("tool_name",),
-        lambda config: _over_first_call(config, _arguments, with_id=False),
-    ),
-    "tool_output": (("tool_name",), lambda config: _over_first_call(config, _output, with_id=True)),
+    "tool_arguments": (("tool_name",), partial(_over_first_call, text_of=_arguments)),
+    "tool_output": (("tool_name",), partial(_over_first_call, text_of=_output, with_id=True)),
     "after_marker": (("marker", "include_marker"), _after_marker),
 }
 """For each extractor the settings that it takes, and what makes it."""

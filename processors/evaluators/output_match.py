@@ -324,10 +324,6 @@ class Contains(_Grading):
         self._grade = _OutputComparison(config, target, text, lambda: compare, label).evaluate
 
 
-class RegexMatchConfig(ExtractorSettings):
-    """Settings of `regex-match`; the extractor belongs to `ground_truth`."""
-
-
 class RegexMatchCriteria(OneKeyCriteria):
     """What to find: exactly one of the two."""
 
@@ -351,7 +347,7 @@ class RegexMatch(_Grading):
 
     id = "regex-match"
 
-    def __init__(self, config: RegexMatchConfig, criteria: RegexMatchCriteria) -> None:
+    def __init__(self, config: ExtractorSettings, criteria: RegexMatchCriteria) -> None:
         if criteria.pattern is None:
             self._grade_extracted(_matches, criteria.ground_truth, config)
         elif config.extractor_is_given:
@@ -378,10 +374,6 @@ def _search_output(pattern: LinearPattern, run: AgentRun) -> Score | NotEvaluate
     return Score(1.0, {"matches": count}, (line,))
 
 
-class AsciiPrintableOnlyConfig(ExtractorSettings):
-    """Settings of `ascii-printable-only`."""
-
-
 class AsciiPrintableOnly(_Grading):
     """Whether the extracted text has printable ASCII characters and line ends only.
 
@@ -392,7 +384,7 @@ class AsciiPrintableOnly(_Grading):
 
     id = "ascii-printable-only"
 
-    def __init__(self, config: AsciiPrintableOnlyConfig, criteria: None = None) -> None:
+    def __init__(self, config: ExtractorSettings, criteria: None = None) -> None:
         self._grade_extracted(lambda _: _is_printable, None, config)
 
 

@@ -1,7 +1,7 @@
-"""Evaluators of what a run took: time, tokens and money, and which models it requested.
+"""Evaluators of a run as a whole: how it ended, what it took, and which models it requested.
 
-`run-duration`, `tool-duration`, `token-budget`, `cost-budget` and `model-allowed`. What telemetry does not
-contain is never taken for little: without it there is no verdict.
+`run-error`, `run-duration`, `tool-duration`, `token-budget`, `cost-budget` and `model-allowed`. What
+telemetry does not contain is never taken for little: without it there is no verdict.
 """
 
 import math
@@ -33,6 +33,32 @@ _Tokens: TypeAlias = Annotated[int, Field(ge=0)]
 
 class NoSettings(EvaluatorModel):
     """These evaluators have no settings."""
+
+
+class RunError(Evaluator):
+    """Whether the run ended without an error: 1 or 0.
+
+    score = 0 when the agent's own span shows that it failed, by its status, an `error.type` or an exception,
+    else 1. Calls that failed do not count, unless the agent ended with their error; a run that stops to wait
+    for a person or for the result of a call has not failed.
+    """
+
+    id = "run-error"
+    needs_calls = False
+
+    def __init__(self, config: NoSettings, criteria: None = None) -> None:
+        pass
+
+    def evaluate(self, run: AgentRun, facts: RunFacts) -> Score:
+        """Grade `run`; always a score."""
+        if run.error is None:
+            return Score(1.0, {"error_type": None}, ("the run ended without an error",))
+        line = ": ".join(filter(None, (run.error.type or "error", run.error.message)))
+        return Score(0.0, {"error_type": run.error.type}, (line,))
+
+    def attainable(self, run: AgentRun) -> tuple[float, float]:
+        """Further spans do not undo an error on the agent's own span."""
+        return 0.0, float(run.error is None)
 
 
 class RunDurationCriteria(AnyKeyCriteria):

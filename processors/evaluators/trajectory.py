@@ -397,18 +397,12 @@ class TrajectoryExact(_Trajectory):
 
     def _is_exact(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
         """Whether every call, or every group of parallel calls, fits the expected calls at its own places."""
-        if not self._any_order:
-            return all(row >> key & 1 for key, row in enumerate(rows))
-        for segment in parallel_segments(calls):
-            if len(segment) == 1:
-                if not rows[segment.start] >> segment.start & 1:
-                    return False
-                continue
-            size = len(segment)
-            own = [rows[position] >> segment.start & (1 << size) - 1 for position in segment]
-            if matching_size(own, size) < size:
-                return False
-        return True
+        if all(row >> key & 1 for key, row in enumerate(rows)):
+            return True
+        return self._is_reorderable(calls, rows) and all(
+            matching_size([rows[at] >> own.start & (1 << len(own)) - 1 for at in own], len(own)) == len(own)
+            for own in parallel_segments(calls)
+        )
 
 
 class TrajectoryInOrder(_Trajectory):

@@ -8,7 +8,7 @@ from processors.criteria.agent_criteria import Evaluation, Mute
 from processors.criteria.selector import Selector, is_sampled
 from processors.evaluate import evaluate_run, finish, plan
 from processors.evaluators.output_match import Contains, ContainsCriteria, TextConfig
-from processors.evaluators.run_error import RunError, RunErrorConfig
+from processors.evaluators.time_and_cost import NoSettings, RunError
 from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
 from processors.model.agent_run import AgentRun, ToolCall, ValueState
 from processors.model.evaluation_result import (
@@ -158,7 +158,7 @@ def test_where_calls_alone_are_not_known_what_looks_at_none_is_evaluated(
     evaluations = [
         Evaluation(name="calls", evaluator=ToolCallCount(ToolCallCountConfig(), count)),
         Evaluation(name="arguments", evaluator=Contains(of_calls, ContainsCriteria(ground_truth="a"))),
-        Evaluation(name="error", evaluator=RunError(RunErrorConfig())),
+        Evaluation(name="error", evaluator=RunError(NoSettings())),
         Evaluation(name="answer", evaluator=Contains(TextConfig(), ContainsCriteria(search_text="a"))),
     ]
 

@@ -8,6 +8,7 @@ import pytest
 from collector.otlp.codec import split_request
 from processors.annotation.run_line import format_run
 from processors.annotation.run_reader import run_from_json
+from processors.comparison import ExtractorSettings
 from processors.evaluators.classification import (
     PrecisionRecallFscore,
     PrecisionRecallFscoreConfig,
@@ -15,9 +16,7 @@ from processors.evaluators.classification import (
 )
 from processors.evaluators.output_match import (
     AsciiPrintableOnly,
-    AsciiPrintableOnlyConfig,
     RegexMatch,
-    RegexMatchConfig,
     RegexMatchCriteria,
 )
 from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
@@ -48,7 +47,7 @@ def _recorded_run(framework: str, scenario: str) -> AgentRun:
 
 
 def _regex(config: dict[str, Any] | None = None, **criteria: Any) -> RegexMatch:
-    return RegexMatch(RegexMatchConfig(**(config or {})), RegexMatchCriteria(**criteria))
+    return RegexMatch(ExtractorSettings(**(config or {})), RegexMatchCriteria(**criteria))
 
 
 def _labels(expected: list[Any], **config: Any) -> PrecisionRecallFscore:
@@ -67,7 +66,7 @@ def test_recorded_run_whose_content_was_not_captured_is_not_graded_as_an_empty_o
     line = format_run(GradedRun(run=run, results=[]))
 
     evaluators: list[Evaluator] = [
-        AsciiPrintableOnly(AsciiPrintableOnlyConfig()),
+        AsciiPrintableOnly(ExtractorSettings()),
         _regex(ground_truth="."),
         _regex(pattern="."),
     ]
@@ -111,7 +110,7 @@ def test_a_run_in_which_a_call_was_only_asked_for_is_no_empty_trajectory() -> No
         messages_state=ValueState.PRESENT,
     )
 
-    answer = AsciiPrintableOnly(AsciiPrintableOnlyConfig()).evaluate(asked, RunFacts())
+    answer = AsciiPrintableOnly(ExtractorSettings()).evaluate(asked, RunFacts())
 
     assert isinstance(answer, Score)
     assert ("Empty submission - extractor found no content",) == answer.lines
@@ -133,9 +132,7 @@ def test_turns_are_graded_one_by_one() -> None:
 def test_offending_characters_are_listed_up_to_five() -> None:
     messages = [Message(role="assistant", content="a\tбвгдежб\n")]
 
-    answer = AsciiPrintableOnly(AsciiPrintableOnlyConfig()).evaluate(
-        run_with([], messages=messages), RunFacts()
-    )
+    answer = AsciiPrintableOnly(ExtractorSettings()).evaluate(run_with([], messages=messages), RunFacts())
 
     assert isinstance(answer, Score)
     assert ("Found non-printable ASCII characters: '\\t', 'б', 'в', 'г', 'д' (+2 more)",) == answer.lines

@@ -12,7 +12,7 @@ from processors.annotation.run_line import run_to_json
 from processors.annotation.run_reader import run_from_json
 from processors.comparison.output import known_output
 from processors.evaluators.repeated_calls import ToolErrorRecovery, ToolErrorRecoveryConfig
-from processors.evaluators.run_error import RunError, RunErrorConfig
+from processors.evaluators.time_and_cost import NoSettings, RunError
 from processors.evaluators.tool_args import ToolArgsSchema, ToolArgsSchemaConfig
 from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
@@ -135,8 +135,8 @@ def test_a_run_that_raised_failed_and_has_no_answer_to_grade(framework: str) -> 
     *_, run = runs_in(f"unknown_tool_{framework}")
 
     assert run.error is not None
-    ended = RunError(RunErrorConfig()).evaluate(run, RunFacts())
-    assert (0.0, (0.0, 0.0)) == (ended.value, RunError(RunErrorConfig()).attainable(run))
+    ended = RunError(NoSettings()).evaluate(run, RunFacts())
+    assert (0.0, (0.0, 0.0)) == (ended.value, RunError(NoSettings()).attainable(run))
     answer = known_output(run)
     assert isinstance(answer, NotEvaluated)
     assert NotEvaluatedReason.NOT_APPLICABLE is answer.reason
