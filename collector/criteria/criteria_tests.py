@@ -12,7 +12,6 @@ from collector.recordings import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import run_from_json
 from processors.criteria import (
-    AgentCriteria,
     CriteriaCase,
     CriteriaDocument,
     CriteriaSet,
@@ -44,16 +43,17 @@ def run_criteria_tests(
     for it nothing is said.
     """
     agents = [*criteria.agents, *(agent for document in refused for agent in document.agents)]
-    drawn = CriteriaSet([_without_sampling(agent) for agent in agents])
+    drawn = CriteriaSet(
+        [
+            replace(agent, evaluations=[replace(one, sample=1) for one in agent.evaluations])
+            for agent in agents
+        ]
+    )
     cases = [*cases, *(case for document in refused for case in document.cases)]
     broken = frozenset[str]().union(*(document.broken for document in refused))
     if not all(document.broken or document.agents for document in refused):
         broken |= {""}  # one could not be read at all
     return [problem for case in cases for problem in _problems(case, drawn, workers, broken, prices)]
-
-
-def _without_sampling(agent: AgentCriteria) -> AgentCriteria:
-    return replace(agent, evaluations=tuple(replace(result, sample=1.0) for result in agent.evaluations))
 
 
 def _problems(
@@ -138,7 +138,8 @@ def _mismatches(
         is_known = True
         result = next((result for result in outcome.results if result.name == name), None)
         if not _is_as_expected(expected, result):
-            yield f"expected {_shown(expected)}, found {_described(result)}"
+            shown = _result_text(expected.outcome, expected.score, expected.reason)
+            yield f"expected {shown}, found {_described(result)}"
     if not is_known and not broken:
         agents = ", ".join(sorted({f'"{outcome.run.agent.name}"' for outcome in graded}))
         yield f'{agents} has no evaluation "{name}"{did_you_mean(name, sorted(known))}'
@@ -155,10 +156,6 @@ def _is_as_expected(expected: ExpectedResultEntry, result: EvaluationResult | No
         )
         and (expected.reason is None or expected.reason == result.reason)
     )
-
-
-def _shown(expected: ExpectedResultEntry) -> str:
-    return _result_text(expected.outcome, expected.score, expected.reason)
 
 
 def _described(result: EvaluationResult | None) -> str:

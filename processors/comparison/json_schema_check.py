@@ -102,7 +102,8 @@ class _Check:
             ]
             is_known = names and all(name in JSON_TYPES for name in names)
             if is_known and not any(JSON_TYPES[name](value) for name in names):
-                self._add(path, f"expected {' or '.join(names)}, found {_type_name(value)}")
+                kind = next(name for name in ("integer", *JSON_TYPES) if JSON_TYPES[name](value))
+                self._add(path, f"expected {' or '.join(names)}, found {kind}")
         allowed = schema.get("enum")
         if isinstance(allowed, list):
             self._spend(len(allowed) // _COMPARISONS_OF_A_STEP)
@@ -287,10 +288,6 @@ def _is_multiple(value: int | float, step: int | float) -> bool:
     except OverflowError:
         return True  # beyond the precision of floats
     return not math.isfinite(quotient) or math.isclose(quotient, round(quotient), rel_tol=1e-12, abs_tol=1e-9)
-
-
-def _type_name(value: JsonValue) -> str:
-    return next((name for name, test in JSON_TYPES.items() if name != "number" and test(value)), "number")
 
 
 def _join(path: str, key: str) -> str:

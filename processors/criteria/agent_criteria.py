@@ -133,7 +133,8 @@ class CriteriaSet:
         ranked += [(-1, 0, index) for pattern, index in self._builtin if pattern.match(agent_name)]
         for glob_tenant, pattern, index in self._globs:
             if glob_tenant == tenant and index not in exact and pattern.match(agent_name):
-                ranked.append((0, _literal_characters(self.agents[index].pattern), index))
+                outside_sets = _BRACKETS.sub("", self.agents[index].pattern)
+                ranked.append((0, sum(character not in "*?" for character in outside_sets), index))
         winners: dict[str, tuple[int, int, Evaluation]] = {}
         for _, _, index in sorted(ranked):
             for position, evaluation in enumerate(self.agents[index].evaluations):
@@ -176,11 +177,6 @@ class CriteriaSet:
             if not agent.tenant and agent.pattern and not agent.pattern.strip("*"):
                 winners |= {evaluation.name: evaluation for evaluation in agent.evaluations}
         return any(evaluation.enabled for evaluation in winners.values())
-
-
-def _literal_characters(pattern: str) -> int:
-    """Characters of a glob that stand for themselves; a set in brackets counts as none."""
-    return sum(character not in "*?" for character in _BRACKETS.sub("", pattern))
 
 
 def _hash(agents: Sequence[AgentCriteria]) -> str:

@@ -5,7 +5,7 @@ telemetry does not contain is never taken for little: without it there is no ver
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated, TypeAlias
 
 from pydantic import Field
@@ -92,7 +92,12 @@ class RunDuration(Evaluator):
         exceeded: list[str] = []
         within: list[str] = []
         missing: list[str] = []
-        for label, seconds, most in self._limited(run):
+        for label, seconds, most in (
+            ("duration", run.duration_seconds, self._max_seconds),
+            ("time to first output", run.time_to_first_output_seconds, self._max_first),
+        ):
+            if most is None:
+                continue
             details[f"{label.replace(' ', '_')}_seconds"] = seconds
             if seconds is None:
                 missing.append(label)
@@ -102,12 +107,6 @@ class RunDuration(Evaluator):
         if missing and not exceeded:
             return _not_captured(f"its {missing[0]}")
         return Score(float(not exceeded), details, tuple(exceeded or within))
-
-    def _limited(self, run: AgentRun) -> Iterator[tuple[str, float | None, float]]:
-        if self._max_seconds is not None:
-            yield "duration", run.duration_seconds, self._max_seconds
-        if self._max_first is not None:
-            yield "time to first output", run.time_to_first_output_seconds, self._max_first
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """The agent's own span does not get shorter by further spans."""

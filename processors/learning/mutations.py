@@ -61,14 +61,6 @@ def broken_runs(
             break
 
 
-def _left_out(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
-    return later
-
-
-def _doubled(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
-    return [call, structs.replace(call, call_id=None, span_id=None, parallel_group=None), *later]
-
-
 def _swapped(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
     if not later or call.name == later[0].name:
         return None
@@ -85,10 +77,6 @@ def _another_tool(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str
     name = canonical_tool_name(call.name)
     others = [tool for tool in tools if canonical_tool_name(tool) != name]
     return [structs.replace(call, name=others[at % len(others)]), *later] if others else None
-
-
-def _forbidden(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
-    return [structs.replace(call, name=FORBIDDEN_TOOL), call, *later]
 
 
 def _changed_arguments(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
@@ -117,11 +105,19 @@ def _ignored_error(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[st
 
 
 _MUTATIONS: dict[str, Callable[[ToolCall, Sequence[ToolCall], Sequence[str], int], _Calls]] = {
-    "a call left out": _left_out,
-    "a call doubled": _doubled,
+    "a call left out": lambda call, later, tools, at: later,
+    "a call doubled": lambda call, later, tools, at: [
+        call,
+        structs.replace(call, call_id=None, span_id=None, parallel_group=None),
+        *later,
+    ],
     "two calls swapped": _swapped,
     "another tool": _another_tool,
-    "a forbidden tool": _forbidden,
+    "a forbidden tool": lambda call, later, tools, at: [
+        structs.replace(call, name=FORBIDDEN_TOOL),
+        call,
+        *later,
+    ],
     "changed arguments": _changed_arguments,
     "an error ignored": _ignored_error,
 }
