@@ -1,6 +1,5 @@
 """Evaluator `tool-constraints`: rules over the sequence of calls, as process mining writes them."""
 
-from collections.abc import Mapping
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -86,8 +85,8 @@ def _one_template(schema: dict[str, Any]) -> None:
     schema["oneOf"] = [{"required": [key]} for key in keys]
 
 
-def _template(description: str, example: JsonValue) -> Any:
-    return Field(default=None, description=description, examples=[example])
+def _template(example: JsonValue) -> Any:
+    return Field(default=None, examples=[example])
 
 
 class ToolConstraint(EvaluatorModel):
@@ -95,53 +94,48 @@ class ToolConstraint(EvaluatorModel):
 
     model_config = ConfigDict(json_schema_extra=_one_template)
 
-    existence: Counted | None = _template("At least n calls.", {"tool": "search", "times": 2})
-    absence: Counted | None = _template("Fewer than n calls: none, where `times` is left out.", "delete_*")
-    exactly: Counted | None = _template("Exactly n calls.", {"tool": "book", "times": 1})
-    init: OneKind | None = _template("The first call is one of these.", "authenticate")
-    last: OneKind | None = _template("The last call is one of these.", "log_out")
-    choice: TwoKinds | None = _template("At least one of the two is called.", ["search", "look_up"])
-    exclusive_choice: TwoKinds | None = _template(
-        "One of the two is called, and not both.", ["book", "cancel"]
-    )
-    responded_existence: TwoKinds | None = _template(
-        "Where the first is called, the second is too, before or after it.", ["book", "check_seat"]
-    )
-    response: TwoKinds | None = _template(
-        "Each call of the first is followed by one of the second.", ["refund", "send_email"]
-    )
-    precedence: TwoKinds | None = _template(
-        "Each call of the second has one of the first before it.", ["verify_identity", "refund"]
-    )
-    succession: TwoKinds | None = _template("`response` and `precedence`.", ["lock", "unlock"])
-    alternate_response: TwoKinds | None = _template(
-        "Each call of the first is followed by one of the second before the first is called again.",
-        ["lock", "unlock"],
-    )
-    alternate_precedence: TwoKinds | None = _template(
-        "Each call of the second has one of the first before it, after the second was last called.",
-        ["lock", "unlock"],
-    )
-    alternate_succession: TwoKinds | None = _template(
-        "`alternate_response` and `alternate_precedence`.", ["lock", "unlock"]
-    )
-    chain_response: TwoKinds | None = _template(
-        "The call right after each of the first is one of the second.", ["refund", "send_email"]
-    )
-    chain_precedence: TwoKinds | None = _template(
-        "The call right before each of the second is one of the first.", ["confirm", "delete_account"]
-    )
-    chain_succession: TwoKinds | None = _template(
-        "`chain_response` and `chain_precedence`.", ["confirm", "delete_account"]
-    )
-    co_existence: TwoKinds | None = _template("Both are called, or neither.", ["charge", "send_receipt"])
-    not_co_existence: TwoKinds | None = _template("Not both are called.", ["approve", "reject"])
-    not_response: TwoKinds | None = _template(
-        "No call of the first is followed by one of the second.", ["cancel", "ship"]
-    )
-    not_chain_response: TwoKinds | None = _template(
-        "The call right after one of the first is none of the second.", ["search", "search"]
-    )
+    existence: Counted | None = _template({"tool": "search", "times": 2})
+    """At least n calls."""
+    absence: Counted | None = _template("delete_*")
+    """Fewer than n calls: none, where `times` is left out."""
+    exactly: Counted | None = _template({"tool": "book", "times": 1})
+    """Exactly n calls."""
+    init: OneKind | None = _template("authenticate")
+    """The first call is one of these."""
+    last: OneKind | None = _template("log_out")
+    """The last call is one of these."""
+    choice: TwoKinds | None = _template(["search", "look_up"])
+    """At least one of the two is called."""
+    exclusive_choice: TwoKinds | None = _template(["book", "cancel"])
+    """One of the two is called, and not both."""
+    responded_existence: TwoKinds | None = _template(["book", "check_seat"])
+    """Where the first is called, the second is too, before or after it."""
+    response: TwoKinds | None = _template(["refund", "send_email"])
+    """Each call of the first is followed by one of the second."""
+    precedence: TwoKinds | None = _template(["verify_identity", "refund"])
+    """Each call of the second has one of the first before it."""
+    succession: TwoKinds | None = _template(["lock", "unlock"])
+    """`response` and `precedence`."""
+    alternate_response: TwoKinds | None = _template(["lock", "unlock"])
+    """Each call of the first is followed by one of the second before the first is called again."""
+    alternate_precedence: TwoKinds | None = _template(["lock", "unlock"])
+    """Each call of the second has one of the first before it, after the second was last called."""
+    alternate_succession: TwoKinds | None = _template(["lock", "unlock"])
+    """`alternate_response` and `alternate_precedence`."""
+    chain_response: TwoKinds | None = _template(["refund", "send_email"])
+    """The call right after each of the first is one of the second."""
+    chain_precedence: TwoKinds | None = _template(["confirm", "delete_account"])
+    """The call right before each of the second is one of the first."""
+    chain_succession: TwoKinds | None = _template(["confirm", "delete_account"])
+    """`chain_response` and `chain_precedence`."""
+    co_existence: TwoKinds | None = _template(["charge", "send_receipt"])
+    """Both are called, or neither."""
+    not_co_existence: TwoKinds | None = _template(["approve", "reject"])
+    """Not both are called."""
+    not_response: TwoKinds | None = _template(["cancel", "ship"])
+    """No call of the first is followed by one of the second."""
+    not_chain_response: TwoKinds | None = _template(["search", "search"])
+    """The call right after one of the first is none of the second."""
     same: str | list[str] | dict[str, str] | None = Field(
         default=None, examples=["order_id", ["order_id", "customer.id"], {"order_id": "order.id"}]
     )
@@ -178,7 +172,8 @@ class ToolConstraint(EvaluatorModel):
         template = next(name for name in _TEMPLATES if getattr(self, name) is not None)
         written: Any = getattr(self, template)
         kinds = written if isinstance(written, tuple) else (written,)
-        times = written.times if isinstance(written, CountedCall) else 1
+        same = [self.same] if isinstance(self.same, str) else self.same or ()
+        paths = same if isinstance(same, dict) else {path: path for path in same}
         return CallConstraint(
             template=template,
             kinds=tuple(
@@ -187,11 +182,8 @@ class ToolConstraint(EvaluatorModel):
                 else CallCondition(kind.tool, kind.args, kind.status)
                 for kind in kinds
             ),
-            times=times,
-            same=tuple(
-                (parse_json_path(first), parse_json_path(second))
-                for first, second in _paths(self.same).items()
-            ),
+            times=written.times if isinstance(written, CountedCall) else 1,
+            same=tuple((parse_json_path(first), parse_json_path(second)) for first, second in paths.items()),
             with_calls=self.runs == "with_calls",
         )
 
@@ -297,11 +289,3 @@ def _tool_alone(kind: OneKind) -> str | None:
     if not isinstance(kind, str):
         return None
     return kind if "*" in kind or "?" in kind else canonical_tool_name(kind)
-
-
-def _paths(same: str | list[str] | dict[str, str] | None) -> Mapping[str, str]:
-    if same is None:
-        return {}
-    if isinstance(same, dict):
-        return same
-    return {path: path for path in ([same] if isinstance(same, str) else same)}
