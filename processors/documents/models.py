@@ -89,29 +89,22 @@ class StrictModel(BaseModel):
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         for kind in cls.__mro__[: -len(BaseModel.__mro__)]:
             for name, text in _field_docstrings(kind.__module__).get(kind.__qualname__, {}).items():
-                field = cls.model_fields.get(name)
-                for key in (name, field.alias) if field else ():
-                    if key in properties:
-                        properties[key].setdefault("description", text)
+                for key in {name, to_camel(name)} & properties.keys():
+                    properties[key].setdefault("description", text)
         return schema
 
 
 @cache
 def _field_docstrings(module: str) -> Mapping[str, Mapping[str, str]]:
     """The docstrings below the fields of the classes at the top of `module`, by class and field."""
-    return {
-        node.name: {
-            field.target.id: " ".join(text.value.value.split())
-            for field, text in pairwise(node.body)
-            if isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-            and isinstance(text.value.value, str)
-        }
-        for node in ast.parse(inspect.getsource(sys.modules[module])).body
-        if isinstance(node, ast.ClassDef)
-    }
+    documented: dict[str, dict[str, str]] = {}
+    nodes = ast.parse(inspect.getsource(sys.modules[module])).body
+    for node in [node for node in nodes if isinstance(node, ast.ClassDef)]:
+        for pair in pairwise(node.body):
+            match pair:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    documented.setdefault(node.name, {})[name] = " ".join(text.split())
+    return documented
 
 
 class EvaluatorModel(StrictModel):

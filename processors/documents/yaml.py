@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, NoReturn
 import yaml
 
 from processors.documents.problems import InvalidInput, Path, Problem, path_text
-from processors.model import JsonObject, JsonValue
+from processors.model import JsonValue
 
 MAX_DEPTH = 100
 """Lists and mappings inside each other."""
@@ -257,7 +257,7 @@ def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = 
         )
     reader = _Reader(file, expand or Expansion)
     try:
-        return LocatedYaml(file, reader.read(text), reader.problems, reader.has_aliases)
+        return LocatedYaml(file, reader.read(text), reader.problems, reader.aliased > 0)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(part for part in (error.problem, error.context) if part)
@@ -277,13 +277,9 @@ class _Reader:
         self._expand = expand
         self._anchors: dict[str, Place | None] = {}
         self._path: list[str | int] = []
-        self._aliased = 0
+        self.aliased = 0
+        """Nodes that aliases have added."""
         self._events: Iterator[yaml.Event] = iter(())
-
-    @property
-    def has_aliases(self) -> bool:
-        """Whether an alias was read."""
-        return self._aliased > 0
 
     def read(self, text: str) -> Place:
         self._events = yaml.parse(_SURROGATE_PAIR.sub(_join_surrogates, text), Loader=_LOADER)
@@ -329,8 +325,8 @@ class _Reader:
         place = self._anchors[name]
         if place is None:
             self._stop(event, f'alias "*{name}" stands inside its own anchor')
-        self._aliased += place.size
-        if self._aliased > MAX_ALIASED_NODES:
+        self.aliased += place.size
+        if self.aliased > MAX_ALIASED_NODES:
             self._stop(event, f"aliases repeat more than {MAX_ALIASED_NODES} values")
         if len(self._path) + place.height > MAX_DEPTH:
             self._stop(event, f"nested more than {MAX_DEPTH} deep")
@@ -348,23 +344,16 @@ class _Reader:
         return Place(_line(event), value, reference=expansion.shown)
 
     def _sequence(self, event: yaml.Event) -> Place:
-        items: list[JsonValue] = []
         places: dict[int, Place] = {}
-        size, height = 1, 0
         while not isinstance(inner := next(self._events), yaml.SequenceEndEvent):
-            self._path.append(len(items))
-            place = self._place(inner)
+            self._path.append(len(places))
+            places[len(places)] = self._place(inner)._replace(line=_line(inner))
             self._path.pop()
-            places[len(items)] = place._replace(line=_line(inner))
-            items.append(place.value)
-            size += place.size
-            height = max(height, place.height)
-        return Place(_line(event), items, places, None, size, height + 1)
+        return _collection(event, [place.value for place in places.values()], places)
 
     def _mapping(self, event: yaml.Event) -> Place:
         places: dict[str, Place] = {}
         merged: list[Place] = []
-        size, height = 1, 0
         while not isinstance(key_event := next(self._events), yaml.MappingEndEvent):
             key, is_merge = self._key(key_event)
             self._path.append(key)
@@ -372,8 +361,6 @@ class _Reader:
             if is_duplicate:  # the first counts, so that its mistakes are reported as well
                 self._problem(key_event, f"duplicate key, first on line {places[key].line}")
             place = self._place(next(self._events))
-            size += place.size
-            height = max(height, place.height)
             if is_merge:
                 merged += self._merged(key_event, place)
             elif not is_duplicate:
@@ -382,8 +369,7 @@ class _Reader:
         for source in merged:  # keys written here win, then the earlier source
             for key, place in source.children.items():
                 places.setdefault(key, place)
-        values: JsonObject = {key: place.value for key, place in places.items()}
-        return Place(_line(event), values, places, None, size, height + 1)
+        return _collection(event, {key: place.value for key, place in places.items()}, places)
 
     def _key(self, event: yaml.Event) -> tuple[str, bool]:
         """The key that `event` stands for, and whether it is the merge key `<<`."""
@@ -405,6 +391,12 @@ class _Reader:
             return sources
         self._problem(event, "expected a mapping, or a list of mappings, to merge")
         return []
+
+
+def _collection(event: yaml.Event, value: JsonValue, places: Mapping[Any, Place]) -> Place:
+    size = 1 + sum(place.size for place in places.values())
+    height = 1 + max((place.height for place in places.values()), default=0)
+    return Place(_line(event), value, places, None, size, height)
 
 
 def _syntax_hint(text: str, line: int) -> str:
