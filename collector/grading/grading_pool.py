@@ -164,11 +164,16 @@ class GradingPool(WorkerLanes):
                     if not jobs:
                         await self._arrival_before(ended)
                         continue
-                    if self._criteria() is not criteria:
-                        criteria = self._criteria()
-                        worker.send(CRITERIA + pickle.dumps(criteria))
                     sent.append(jobs)
-                    worker.send(TRACES + await self._encoded(jobs))
+                    message = TRACES + await self._encoded(jobs)
+                    try:
+                        if self._criteria() is not criteria:
+                            criteria = self._criteria()
+                            worker.send(CRITERIA + pickle.dumps(criteria))
+                        worker.send(message)
+                    except WorkerDied:
+                        self._take_back(sent.pop(), has_crashed=False)
+                        raise
                 limit = ANSWER_SECONDS + SECONDS_A_SPAN * sum(job.spans for jobs in sent for job in jobs)
                 answer = await within(limit, worker.receive(), self._clock)
                 await self._settle(sent[0], answer)

@@ -136,7 +136,13 @@ class WorkerPool(WorkerLanes):
             if answer.done():
                 continue
             try:
-                reply = await within(self._timeout, worker.request(question.message), self._clock)
+                worker.send(question.message)
+            except WorkerDied:  # while it waited for a question, so not because of this one
+                self._metrics.worker_failures.add(1, "died")
+                self._waiting.put_nowait(question)
+                return
+            try:
+                reply = await within(self._timeout, worker.receive(), self._clock)
             except (TimeoutError, WorkerDied) as error:
                 if isinstance(error, TimeoutError):
                     limit = format_duration(self._timeout)

@@ -80,11 +80,14 @@ class WorkerProcess:
         return await self.receive()
 
     def send(self, message: bytes) -> None:
-        """Send a message; it waits in memory until the worker reads it."""
+        """Send a message; it waits in memory until the worker reads it.
+
+        Raises `WorkerDied` if the process is known to have ended; another end is noticed by `receive`.
+        """
         questions = self._process.stdin
-        if questions is not None:
-            questions.write(LENGTH.pack(len(message)))
-            questions.write(message)
+        if questions is None or questions.is_closing():  # uvloop would raise RuntimeError on writing
+            raise WorkerDied("the worker process ended")
+        questions.writelines((LENGTH.pack(len(message)), message))
 
     async def receive(self) -> bytes:
         """The next answer; raises `WorkerDied` if none comes."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -293,3 +294,21 @@ async def test_a_thousand_questions_are_answered_in_their_turn(tmp_path: Path) -
 
     assert [Score(1.0, {}, (str(number),)) for number in range(1000)] == answers
     assert seconds < 10.0
+
+
+async def test_a_worker_that_was_lost_while_idle_costs_no_verdict(tmp_path: Path) -> None:
+    evaluators = loaded(
+        tmp_path, {"pid": "import os\ndef grade(run, config, criteria):\n    return 1, str(os.getpid())\n"}
+    )
+    metrics = Metrics()
+    async with running_pool(evaluators, metrics) as pool:
+        first = await ask(pool, evaluators, "pid")
+        assert isinstance(first, Score)
+        os.kill(int(first.lines[0]), signal.SIGKILL)
+        while Path(f"/proc/{first.lines[0]}/stat").exists():
+            await asyncio.sleep(0.01)
+        second = await ask(pool, evaluators, "pid")
+
+    assert isinstance(second, Score)
+    assert second.lines != first.lines
+    assert 1 == metrics.worker_failures.value("died")

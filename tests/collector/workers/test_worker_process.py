@@ -3,9 +3,13 @@
 import asyncio
 import json
 import os
+import signal
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
+import uvloop
 
 from collector.workers.custom_evaluators import CustomEvaluators
 from collector.workers.worker_evaluator import run_text
@@ -64,3 +68,20 @@ async def test_a_process_that_a_worker_left_behind_does_not_hold_up_its_end(tmp_
             await worker.end()
     finally:
         os.kill(child, 9)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run])
+def test_a_message_to_a_process_that_has_ended_reports_its_end(
+    run: Callable[[Coroutine[Any, Any, None]], None],
+) -> None:
+    async def send_to_killed() -> None:
+        worker = await WorkerProcess.start()
+        try:
+            os.kill(worker.pid, signal.SIGKILL)
+            await worker.wait()
+            with pytest.raises(WorkerDied):
+                worker.send(b"{}")
+        finally:
+            await worker.end()
+
+    run(send_to_killed())
