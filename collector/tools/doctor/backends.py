@@ -28,7 +28,7 @@ from collector.exporters import (
     receives_spans,
 )
 from collector.kafka_connection import KafkaConnectionConfig
-from collector.tools.doctor.hop import Hop, broken, works
+from collector.tools.doctor.hop import Hop
 from collector.tools.doctor.places import file_hop
 from collector.tools.doctor.sending import open_exporter, sent
 from processors.criteria import SELF_CHECK_AGENT
@@ -52,7 +52,7 @@ async def _exporter_hops(name: str, settings: BaseModel, config: ServiceConfig, 
         return [await asyncio.to_thread(kafka_hop, where, settings)]
     kind = name.partition("/")[0]
     if exporter_types()[kind].kind == "results" or not hasattr(settings, "timeout"):
-        return [works(where, "leads to no other machine")]
+        return [Hop(where, "leads to no other machine")]
     try:
         async with open_exporter(kind, settings, clock, name) as exporter:
             return [
@@ -60,7 +60,7 @@ async def _exporter_hops(name: str, settings: BaseModel, config: ServiceConfig, 
                 for url, signal, sending in _trials(exporter, settings, config, clock)
             ]
     except StartupError as error:
-        return [broken(where, str(error), "files that can be read", "Correct the path or its mode.")]
+        return [Hop(where, str(error), "files that can be read", "Correct the path or its mode.")]
 
 
 def _trials(
@@ -106,18 +106,18 @@ def kafka_hop(where: str, config: KafkaConnectionConfig) -> Hop:
         from confluent_kafka.admin import AdminClient
     except ImportError:
         missing = "the Kafka client is not installed"
-        return broken(where, missing, "confluent-kafka", "Install tracegrade[kafka].")
+        return Hop(where, missing, "confluent-kafka", "Install tracegrade[kafka].")
     brokers, topic = ", ".join(config.brokers), config.topic
     try:
         client = AdminClient({**config.client_settings(), "log_level": 0})
         listed = client.list_topics(topic, _KAFKA_SECONDS).topics.get(topic)
     except KafkaException as error:
-        return broken(
+        return Hop(
             where,
             f"no answer from {brokers}: {error.args[0].str()}",
             "a broker that answers",
             f"Correct brokers, tls and sasl of {where}, or start the broker.",
         )
     if listed is None or listed.error is not None or not listed.partitions:
-        return broken(where, f"{brokers} has no topic {topic}", "the topic", "Create it, or correct topic.")
-    return works(where, f"{topic} has {len(listed.partitions)} partitions")
+        return Hop(where, f"{brokers} has no topic {topic}", "the topic", "Create it, or correct topic.")
+    return Hop(where, f"{topic} has {len(listed.partitions)} partitions")

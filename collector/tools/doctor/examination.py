@@ -5,7 +5,7 @@ import asyncio
 from collector.clock import Clock
 from collector.configuration import ServiceConfig
 from collector.tools.doctor.backends import exporter_hops, kafka_hop
-from collector.tools.doctor.hop import Hop, broken, works
+from collector.tools.doctor.hop import Hop
 from collector.tools.doctor.listeners import ListenerTrial, Sender
 from collector.tools.doctor.places import place_hops
 from collector.tools.doctor.prometheus import prometheus_hops
@@ -47,18 +47,18 @@ def _telemetry_hops(service: RunningService, clock: Clock) -> tuple[list[Hop], S
         samples = service.samples()
     except NoAnswerError as error:
         advice = "Start it: tracegrade run --config FILE. If it runs elsewhere, run this there."
-        return [broken(where, str(error), "a service that runs with this configuration", advice)], None
-    ready = works(where, "the service runs and is ready")
+        return [Hop(where, str(error), "a service that runs with this configuration", advice)], None
+    ready = Hop(where, "the service runs and is ready")
     if problems:
-        ready = broken(where, problems, "a service that is ready", "Repair what it names.")
+        ready = Hop(where, problems, "a service that is ready", "Repair what it names.")
     return [ready, _clock_hop(now, probe.get("unix_nano"))], samples
 
 
 def _clock_hop(now: float, unix_nano: object) -> Hop:
     skew = now - unix_nano / 1e9 if isinstance(unix_nano, int) else 0.0
     if abs(skew) <= _MOST_SKEW_SECONDS:
-        return works("clock", f"{abs(skew):.1f} s from that of the service")
-    return broken(
+        return Hop("clock", f"{abs(skew):.1f} s from that of the service")
+    return Hop(
         "clock",
         f"the clock of this machine is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} that of the "
         "service",
@@ -72,10 +72,10 @@ def _agents_hop(samples: Samples) -> Hop:
     series = samples.get("tracegrade_agents_without_criteria", ())
     names = sorted({labels["gen_ai_agent_name"] for labels, value in series if value})
     if not names:
-        return works("agents", "criteria apply to every agent that sent a trace")
+        return Hop("agents", "criteria apply to every agent that sent a trace")
     shown = ", ".join(f'"{name}"' for name in names[:_MOST_NAMES])
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return broken(
+    return Hop(
         "agents",
         f"no evaluation applies to {shown}{more}",
         "criteria for every agent that sends",
@@ -93,11 +93,11 @@ def _limits_hop(samples: Samples) -> Hop:
     )
     share = held / limit if limit else 0.0
     if share <= _NEARLY:
-        return works(where, f"{share:.0%} of the limit is held")
+        return Hop(where, f"{share:.0%} of the limit is held")
     queues = {labels.get("exporter"): value for labels, value in samples.get("tracegrade_queue_bytes", ())}
     fullest = max(queues, key=lambda name: queues[name], default=None)
     waits = f", most of it waits for {fullest}" if fullest and queues[fullest] else ""
-    return broken(
+    return Hop(
         where,
         f"{share:.0%} of the limit is held{waits}: senders are refused",
         f"less than {_NEARLY:.0%}",

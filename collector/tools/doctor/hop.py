@@ -17,13 +17,23 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """Where, what the check found there, and if it does not work what was expected and what to do."""
+    """Where, and what the check observed there.
+
+    A hop that does not work has what was `expected` and `advice` on what to do; one that could not be checked
+    has advice alone.
+    """
 
     where: str
-    state: State
     observed: str
     expected: str = ""
     advice: str = ""
+
+    @property
+    def state(self) -> State:
+        """Whether it works."""
+        if self.expected:
+            return State.BROKEN
+        return State.UNKNOWN if self.advice else State.WORKS
 
     def to_json(self) -> JsonObject:
         """As `tracegrade doctor --json` prints it."""
@@ -34,18 +44,3 @@ class Hop:
             "expected": self.expected,
             "do": self.advice,
         }
-
-
-def works(where: str, observed: str) -> Hop:
-    """A hop with nothing wrong."""
-    return Hop(where, State.WORKS, observed)
-
-
-def broken(where: str, observed: str, expected: str, advice: str) -> Hop:
-    """A hop that does not work."""
-    return Hop(where, State.BROKEN, observed, expected, advice)
-
-
-def unknown(where: str, observed: str, advice: str) -> Hop:
-    """A hop that could not be checked."""
-    return Hop(where, State.UNKNOWN, observed, "", advice)

@@ -22,7 +22,7 @@ from collector.configuration import ServiceConfig
 from collector.errors import StartupError
 from collector.exporters import exporter_types
 from collector.receivers import TRACES_PATH, ServerConfig
-from collector.tools.doctor.hop import Hop, State, broken, unknown, works
+from collector.tools.doctor.hop import Hop, State
 from collector.tools.doctor.sending import open_exporter, sent
 from collector.tools.http_client import NoAnswerError
 from collector.tools.running_service import RunningService
@@ -120,10 +120,10 @@ class ListenerTrial:
                 return await sent(target.where, exporter.endpoints["traces"], settings, sending)
         except NotAcceptedError as error:
             advice = "Write a token that the listener accepts into the file."
-            return broken(target.where, str(error), "a token to send", advice)
+            return Hop(target.where, str(error), "a token to send", advice)
         except StartupError as error:
             advice = "Correct the path or the mode of the file."
-            return broken(target.where, str(error), "files that can be read", advice)
+            return Hop(target.where, str(error), "files that can be read", advice)
 
     def _settings(self, target: _Target) -> BaseModel:
         """Those of an exporter of this service that would send there.
@@ -162,10 +162,11 @@ class ListenerTrial:
     async def _verdicts(self, awaited: Mapping[str, float]) -> Hop:
         where = "processors.evaluation"
         if self._service is None or not awaited:
-            return unknown(
+            return Hop(
                 where,
                 "no trace of this probe reached grading",
-                "Repair the hops above, and run this where the telemetry endpoint of the service is reached.",
+                advice="Repair the hops above, and run this where the telemetry endpoint of the service is "
+                "reached.",
             )
         patience = max(awaited.values())
         deadline = self._clock.monotonic() + patience
@@ -173,12 +174,12 @@ class ListenerTrial:
             try:
                 verdicts = await asyncio.to_thread(self._service.probe_verdicts)
             except NoAnswerError as error:
-                return broken(where, str(error), "the verdicts", "See the log of the service.")
+                return Hop(where, str(error), "the verdicts", "See the log of the service.")
             problems = [verdicts.get(trace) for trace in awaited]
             if None not in problems:
                 break
             if self._clock.monotonic() >= deadline:
-                return broken(
+                return Hop(
                     where,
                     f"no verdict within {patience:g} s",
                     "a verdict soon after processors.group_by_trace.root_grace",
@@ -187,13 +188,13 @@ class ListenerTrial:
                 )
             await self._clock.sleep(_LOOK_SECONDS)
         if wrong := [str(problem) for problem in problems if problem]:
-            return broken(
+            return Hop(
                 where,
                 "; ".join(wrong),
                 "one trace that passes and one that fails",
                 "Report this with the log of the service: the grading of fixed traces went wrong.",
             )
-        return works(where, f"{len(problems)} traces were graded as expected, and dropped")
+        return Hop(where, f"{len(problems)} traces were graded as expected, and dropped")
 
 
 def _probe(probe: JsonObject) -> tuple[bytes, dict[str, float]]:

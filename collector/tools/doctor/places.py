@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from collector.configuration import ServiceConfig
-from collector.tools.doctor.hop import Hop, broken, works
+from collector.tools.doctor.hop import Hop
 
 _TRIAL_BYTES = 64 * 1024
 _LEAST_FREE_BYTES = 16 * 1024 * 1024
@@ -34,9 +34,9 @@ def file_hop(where: str, path: Path) -> Hop:
     """Whether lines can be added to the file `path`, which may not exist yet."""
     if path.exists() and (path.is_dir() or not os.access(path, os.W_OK)):
         problem = f"{path} {'is a folder' if path.is_dir() else 'cannot be written'}"
-        return broken(where, problem, "a file that the service may write", "Correct its name or its mode.")
+        return Hop(where, problem, "a file that the service may write", "Correct its name or its mode.")
     if path.exists() and not path.is_file():
-        return works(where, f"{path} is no regular file: it is written to as it is")
+        return Hop(where, f"{path} is no regular file: it is written to as it is")
     return _folder_hop(where, path.parent)
 
 
@@ -53,5 +53,5 @@ def _folder_hop(where: str, folder: Path) -> Hop:
         problem = f"nothing can be written in {folder}: {error.strerror or error}"
     if problem:
         expected = f"a folder that the service may write, with {_LEAST_FREE_BYTES >> 20} MiB of room in it"
-        return broken(where, problem, expected, _ADVICE)
-    return works(where, f"{folder} can be written, {free >> 20} MiB are free")
+        return Hop(where, problem, expected, _ADVICE)
+    return Hop(where, f"{folder} can be written, {free >> 20} MiB are free")

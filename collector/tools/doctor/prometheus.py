@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from collector.tools.doctor.hop import Hop, broken, unknown, works
+from collector.tools.doctor.hop import Hop
 from collector.tools.http_client import NoAnswerError, send_request
 from collector.tools.prometheus_api import PrometheusApi, PrometheusError
 from collector.tools.running_service import RunningService
@@ -20,9 +20,9 @@ def prometheus_hops(api: PrometheusApi, service: RunningService) -> Iterator[Hop
         managers = api.get("alertmanagers", "activeAlertmanagers")
     except PrometheusError as error:
         advice = "Give the address of Prometheus itself, with user and password in it if it needs them."
-        yield broken("prometheus", str(error), "the HTTP API of a Prometheus server", advice)
+        yield Hop("prometheus", str(error), "the HTTP API of a Prometheus server", advice)
         for behind in ("scraping", "rules", "alerting"):
-            yield unknown(f"prometheus {behind}", "Prometheus gave no answer", "Repair the hop above.")
+            yield Hop(f"prometheus {behind}", "Prometheus gave no answer", advice="Repair the hop above.")
         return
     yield _scraping("prometheus scraping", api, targets, service)
     yield _rules("prometheus rules", groups)
@@ -36,7 +36,7 @@ def _scraping(where: str, api: PrometheusApi, targets: list[Any], service: Runni
     if len(alike) == 1 and urlsplit(alike[0]["scrapeUrl"]).hostname not in ("127.0.0.1", "localhost"):
         ours = alike
     if not ours:
-        return broken(
+        return Hop(
             where,
             f"none of the {len(targets)} targets of {api.shown_url} is {service.address}",
             f"a target with port {service.port} and path /metrics",
@@ -45,21 +45,21 @@ def _scraping(where: str, api: PrometheusApi, targets: list[Any], service: Runni
     target = ours[0]
     url, health = target["scrapeUrl"], target.get("health")
     if health == "down":
-        return broken(
+        return Hop(
             where,
             f"Prometheus cannot scrape {url}: {target.get('lastError')}",
             "a target that is up",
             "Let Prometheus reach service.telemetry.endpoint: 127.0.0.1 is this machine alone.",
         )
     if health != "up":
-        return unknown(where, f"{url} was not scraped yet", "Run this again after a scrape interval.")
-    return works(where, f"{url} is up, job {target['labels'].get('job')}")
+        return Hop(where, f"{url} was not scraped yet", advice="Run this again after a scrape interval.")
+    return Hop(where, f"{url} is up, job {target['labels'].get('job')}")
 
 
 def _rules(where: str, groups: list[Any]) -> Hop:
     loaded = {str(group.get("name")) for group in groups}
     if missing := [name for name in _RULE_GROUPS if name not in loaded]:
-        return broken(
+        return Hop(
             where,
             f"these groups of rules are not loaded: {', '.join(missing)}",
             f"the groups {', '.join(_RULE_GROUPS)}",
@@ -74,13 +74,13 @@ def _rules(where: str, groups: list[Any]) -> Hop:
     ]
     if errors:
         problem = f"rules that cannot be evaluated: {'; '.join(errors[:3])}"
-        return broken(where, problem, "rules without errors", "Update rules and service to one version.")
-    return works(where, f"{', '.join(_RULE_GROUPS)} are loaded")
+        return Hop(where, problem, "rules without errors", "Update rules and service to one version.")
+    return Hop(where, f"{', '.join(_RULE_GROUPS)} are loaded")
 
 
 def _alerting(where: str, managers: list[Any]) -> Hop:
     if not managers:
-        return broken(
+        return Hop(
             where,
             "Prometheus knows no Alertmanager: alerts reach no one",
             "one in alerting.alertmanagers",
@@ -99,13 +99,13 @@ def _alerting(where: str, managers: list[Any]) -> Hop:
         if problem:
             silent.append(f"{parts.netloc} ({problem})")
     if silent:
-        return broken(
+        return Hop(
             where,
             f"no answer from the Alertmanager {', '.join(silent)}",
             "an Alertmanager that is ready",
             "Start it or correct alerting.alertmanagers; if only Prometheus reaches it, run this there.",
         )
-    return works(where, f"Alertmanager {', '.join(names)} is ready")
+    return Hop(where, f"Alertmanager {', '.join(names)} is ready")
 
 
 def _port(url: str) -> int | None:

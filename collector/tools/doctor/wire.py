@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from collector.tools.doctor.hop import Hop, broken
+from collector.tools.doctor.hop import Hop
 
 _TIMEOUT_SECONDS = 3.0
 _H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
@@ -52,7 +52,7 @@ _Problem = tuple[str, str, str]
 def wire_problem(remote: Remote) -> Hop | None:
     """What keeps a client from speaking with `remote`; None where nothing does."""
     problem = _connection_problem(remote) or _tls_problem(remote) or _protocol_problem(remote)
-    return None if problem is None else broken(remote.where, *problem)
+    return None if problem is None else Hop(remote.where, *problem)
 
 
 def _connection_problem(remote: Remote) -> _Problem | None:
