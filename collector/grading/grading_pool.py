@@ -5,10 +5,10 @@ by itself; one that was being graded when three of them ended is not graded any 
 """
 
 import asyncio
-import logging
 import pickle
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from collector.clock import Clock
 from collector.errors import GradingCutShort
@@ -17,7 +17,7 @@ from collector.grading.grading_worker import CRITERIA, TRACES, CriteriaTexts, Wo
 from collector.grading.hand_over import Question, decode_graded, encode_questions
 from collector.grading.lanes import Supply
 from collector.otlp import EnvelopeRegistry
-from collector.telemetry import Metrics, RateLimitedLogger
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.worker_process import WorkerDied, WorkerLanes, WorkerProcess, within, worker_command
 from processors.model import AgentRun
@@ -33,27 +33,23 @@ SPANS_WAITING = 10_000
 ANSWER_SECONDS, SECONDS_A_SPAN = 60.0, 0.001
 """How long a message may take, and longer for each span in it."""
 
-_LOAD_SECONDS = 60.0
-_MAX_REPLY_BYTES = 1 << 31
 _LARGE_SPANS = 1000
 """Messages with more spans, and the answers to them, are written and read in a thread."""
-_WORKER = "collector.grading.grading_worker"
-
-_logger = logging.getLogger(__name__)
 
 
 class Quarantined(Exception):
     """Process after process ended while it graded this trace."""
 
 
+@dataclass(slots=True, eq=False)
 class _Job:
-    __slots__ = ("crashes", "outcome", "question", "size")
+    question: Question
+    crashes: int = 0
+    size: int = field(init=False)
+    outcome: asyncio.Future[Graded | Needed] = field(default_factory=asyncio.Future)
 
-    def __init__(self, question: Question) -> None:
-        self.question = question
-        self.crashes = 0
-        self.size = sum([len(span[1]) for span in question.trace.spans])
-        self.outcome: asyncio.Future[Graded | Needed] = asyncio.get_running_loop().create_future()
+    def __post_init__(self) -> None:
+        self.size = sum([len(span[1]) for span in self.question.trace.spans])
 
     @property
     def spans(self) -> int:
@@ -63,14 +59,14 @@ class _Job:
 class GradingPool(WorkerLanes):
     """Grades traces in processes of its own; nothing runs before `start`.
 
-    Args:
-        settings: What they grade by.
-        processes: How many there are.
-        criteria: The criteria in force; another object once they have changed.
-        read_run: Reads the line of a run.
-        metrics: Counts processes that ended.
-        clock: Time limits.
+    `criteria` returns those in force, another object once they have changed; `read_run` reads the line of a
+    run.
     """
+
+    command = worker_command("collector.grading.grading_worker")
+    load_seconds = 60.0
+    max_reply_bytes = 1 << 31
+    failures = ("grading_timeout", "grading_died")
 
     def __init__(
         self,
@@ -82,16 +78,7 @@ class GradingPool(WorkerLanes):
         metrics: Metrics,
         clock: Clock,
     ) -> None:
-        super().__init__(
-            worker_command(_WORKER),
-            size=processes,
-            order=pickle.dumps(settings),
-            load_seconds=_LOAD_SECONDS,
-            max_reply_bytes=_MAX_REPLY_BYTES,
-            metrics=metrics,
-            clock=clock,
-            log=RateLimitedLogger(_logger, clock),
-        )
+        super().__init__(processes, pickle.dumps(settings), metrics, clock)
         self._criteria = criteria
         self._read_run = read_run
         self._holds_spans = settings.results.mode != "stream"
@@ -99,12 +86,8 @@ class GradingPool(WorkerLanes):
         self._waiting: deque[_Job] = deque()
         self._spans_waiting = 0
         self._arrived = asyncio.Event()
-        self._unsettled: set[_Job] = set()
-        self._is_closed = False
         self.pids: set[int] = set()
         """The processes that grade now."""
-        for reason in ("grading_timeout", "grading_died"):
-            metrics.worker_failures.add(0, reason)
 
     @property
     def has_room(self) -> bool:
@@ -131,24 +114,15 @@ class GradingPool(WorkerLanes):
         if self._is_closed:
             raise GradingCutShort
         job = _Job(question)
-        self._unsettled.add(job)
+        self._unsettled.add(job.outcome)
         self._wait(job)
         try:
             return await job.outcome
         finally:
-            self._unsettled.discard(job)
+            self._unsettled.discard(job.outcome)
 
-    def close(self) -> None:
-        """Grade nothing any more: what is not done is cut short."""
-        self._is_closed = True
-        for job in self._unsettled:
-            if not job.outcome.done():
-                job.outcome.set_exception(GradingCutShort())
-
-    async def shutdown(self) -> None:
-        """Close, and end the processes; safe at any time."""
-        self.close()
-        await self._end_workers()
+    def _end_early(self, future: asyncio.Future[Graded | Needed]) -> None:
+        future.set_exception(GradingCutShort())
 
     async def _work_with(self, worker: WorkerProcess) -> None:
         """Send messages ahead and take the answers, until the process ends or is of no more use."""

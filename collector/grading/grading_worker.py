@@ -3,18 +3,17 @@
 Started by `collector.grading.grading_pool` with an empty environment.
 """
 
-import os
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Literal, Protocol
+from typing import Literal, Protocol
 
 from collector.clock import Clock, SystemClock
 from collector.grading.grader import Graded, Grader, Needed, Questions, Supplied, Tally, advance
 from collector.grading.hand_over import Form, Question, decode_questions, encode_graded
 from collector.otlp import EnvelopeRegistry
 from collector.results_config import ResultsConfig
-from collector.workers.protocol import ChannelClosed, end_with_the_service, frame, open_channel, read_frame
+from collector.workers.protocol import serve
 from processors.criteria import CriteriaSet
 from processors.evaluate import Answer
 from processors.model import PriceTable
@@ -89,12 +88,13 @@ class _Worker:
         self._registry = EnvelopeRegistry()
         self._grader = settings.grader(lambda: self._criteria, self._clock)
 
-    def take_criteria(self, message: bytes) -> None:
-        texts: CriteriaTexts = pickle.loads(message)
-        self._criteria = texts.read()
-
-    def answer(self, message: bytes) -> bytes:
-        encoded, conversations = pickle.loads(message)
+    def answer(self, message: bytes) -> bytes | None:
+        kind, content = message[:1], pickle.loads(memoryview(message)[1:])
+        if kind == CRITERIA:
+            texts: CriteriaTexts = content
+            self._criteria = texts.read()
+            return None
+        encoded, conversations = content
         questions, self._clock.now_unix_nano = decode_questions(encoded, self._registry)
         outcomes = [
             self._graded(question._replace(conversations=known))
@@ -114,12 +114,9 @@ class _Worker:
         # What was supplied may be that for other criteria, which have changed since it was needed.
         if isinstance(outcome, Needed) and outcome.runs and len(outcome.runs) == len(question.conversations):
             outcome = advance(steps, Supplied(conversations=question.conversations))
-        if (
-            isinstance(outcome, Needed)
-            and outcome.questions
-            and _fit(question.answers or (), outcome.questions)
-        ):
-            outcome = advance(steps, Supplied(answers=question.answers or ()))
+        answers = question.answers or ()
+        if isinstance(outcome, Needed) and outcome.questions and _fit(answers, outcome.questions):
+            outcome = advance(steps, Supplied(answers=answers))
         return outcome
 
 
@@ -127,27 +124,5 @@ def _fit(answers: Sequence[Mapping[str, Answer]], questions: Questions) -> bool:
     return [set(of_run) for of_run in answers] == [set(of_run) for of_run in questions]
 
 
-def main() -> None:
-    """Serve until the service closes the pipe."""
-    questions, answers = open_channel()
-    try:
-        worker = _Worker(pickle.loads(read_frame(questions)))
-        _send(answers, b"")
-        end_with_the_service(questions)
-        while True:
-            message = read_frame(questions)
-            if message[:1] == CRITERIA:
-                worker.take_criteria(message[1:])
-            else:
-                _send(answers, worker.answer(message[1:]))
-    except (ChannelClosed, BrokenPipeError):
-        os._exit(0)
-
-
-def _send(answers: BinaryIO, message: bytes) -> None:
-    answers.write(frame(message))
-    answers.flush()
-
-
 if __name__ == "__main__":
-    main()
+    serve(lambda order: (b"", _Worker(pickle.loads(order)).answer))

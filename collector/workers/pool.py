@@ -5,12 +5,11 @@ replaced, and its question ends in an error.
 """
 
 import asyncio
-import logging
 from dataclasses import dataclass, field
 
 from collector.clock import Clock
 from collector.config_fields import format_duration
-from collector.telemetry import Metrics, RateLimitedLogger
+from collector.telemetry import Metrics
 from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
 from collector.workers.protocol import MAX_REPLY_BYTES
 from collector.workers.worker_evaluator import WorkerFailure, read_answer
@@ -24,8 +23,6 @@ MAX_QUESTION_BYTES = 16 << 20
 """A longer run is not evaluated: reading it takes a worker a multiple of that in memory."""
 
 _TOLERATED_FAILURES = 3
-
-_logger = logging.getLogger(__name__)
 
 
 class Suspensions:
@@ -67,24 +64,16 @@ class _Question:
 class WorkerPool(WorkerLanes):
     """Runs custom evaluators; nothing runs before `start`."""
 
+    command = COMMAND
+    load_seconds = LOAD_SECONDS
+    max_reply_bytes = MAX_REPLY_BYTES
+    failures = ("timeout", "died")
+
     def __init__(self, evaluators: CustomEvaluators, *, metrics: Metrics, clock: Clock) -> None:
-        super().__init__(
-            COMMAND,
-            size=evaluators.config.workers,
-            order=evaluators.order,
-            load_seconds=LOAD_SECONDS,
-            max_reply_bytes=MAX_REPLY_BYTES,
-            metrics=metrics,
-            clock=clock,
-            log=RateLimitedLogger(_logger, clock),
-        )
+        super().__init__(evaluators.config.workers, evaluators.order, metrics, clock)
         self._timeout = evaluators.config.timeout
         self._suspensions = Suspensions(clock)
         self._waiting: asyncio.Queue[_Question] = asyncio.Queue()
-        self._unanswered: set[_Question] = set()
-        self._is_closed = False
-        for reason in ("timeout", "died"):
-            metrics.worker_failures.add(0, reason)
 
     async def request(self, evaluator: str, message: bytes) -> Score | NotEvaluated:
         """The verdict of a custom evaluator.
@@ -105,29 +94,18 @@ class WorkerPool(WorkerLanes):
                 f"evaluator {evaluator} broke several workers in a row and is suspended for a while",
             )
         question = _Question(evaluator, message)
-        self._unanswered.add(question)
+        self._unsettled.add(question.answer)
         self._waiting.put_nowait(question)
         try:
             return await within(WAIT_SECONDS + self._timeout, question.answer, self._clock)
         except TimeoutError:
             return NotEvaluated.over_limit(f"no worker was free within {format_duration(WAIT_SECONDS)}")
         finally:
-            self._unanswered.discard(question)
+            self._unsettled.discard(question.answer)
             question.message = b""
 
-    def close(self) -> None:
-        """Answer all open questions and every later one: not evaluated."""
-        self._is_closed = True
-        for question in self._unanswered:
-            if not question.answer.done():
-                question.answer.set_result(
-                    NotEvaluated.over_limit("the service stopped before a worker answered")
-                )
-
-    async def shutdown(self) -> None:
-        """Close, and end the workers; safe at any time."""
-        self.close()
-        await self._end_workers()
+    def _end_early(self, future: asyncio.Future[Score | NotEvaluated]) -> None:
+        future.set_result(NotEvaluated.over_limit("the service stopped before a worker answered"))
 
     async def _work_with(self, worker: WorkerProcess) -> None:
         while True:

@@ -8,6 +8,7 @@ import os
 import select
 import struct
 import threading
+from collections.abc import Callable
 from typing import BinaryIO, cast
 
 LENGTH = struct.Struct(">I")
@@ -16,7 +17,11 @@ MAX_REPLY_BYTES = 1 << 20
 """Longer answers of a worker are not read."""
 
 
-class ChannelClosed(Exception):
+Answer = Callable[[bytes], bytes | None]
+"""Answers a message; None: it takes no answer."""
+
+
+class _ChannelClosed(Exception):
     """The other side closed the pipe, perhaps in the middle of a message."""
 
 
@@ -25,13 +30,25 @@ def frame(message: bytes) -> bytes:
     return LENGTH.pack(len(message)) + message
 
 
-def read_frame(source: BinaryIO) -> bytes:
-    """Wait for the next message; raises `ChannelClosed` if there is none."""
-    (length,) = LENGTH.unpack(_read_exactly(source, LENGTH.size))
-    return _read_exactly(source, length)
+def serve(begin: Callable[[bytes], tuple[bytes, Answer]]) -> None:
+    """Be a worker, until the service closes the pipe.
+
+    `begin` takes the first message, and returns the answer to it and what answers all others.
+    """
+    questions, answers = _open_channel()
+    try:
+        reply, answer = begin(_read_frame(questions))
+        _write(answers, reply)
+        threading.Thread(target=_end_with_the_service, args=(questions.fileno(),), daemon=True).start()
+        while True:
+            following = answer(_read_frame(questions))
+            if following is not None:
+                _write(answers, following)
+    except (_ChannelClosed, BrokenPipeError):
+        os._exit(0)
 
 
-def open_channel() -> tuple[BinaryIO, BinaryIO]:
+def _open_channel() -> tuple[BinaryIO, BinaryIO]:
     """The pipes of this worker to the service; standard input and output lead nowhere from then on."""
     questions = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
@@ -42,20 +59,26 @@ def open_channel() -> tuple[BinaryIO, BinaryIO]:
     return cast("BinaryIO", questions), cast("BinaryIO", answers)
 
 
-def end_with_the_service(questions: BinaryIO) -> None:
-    """From now on end the process once the service has closed the pipe, whatever it is doing."""
-    threading.Thread(target=_wait_for_the_end, args=(questions.fileno(),), daemon=True).start()
-
-
-def _wait_for_the_end(pipe: int) -> None:
+def _end_with_the_service(pipe: int) -> None:
+    """End the process once the service has closed the pipe, whatever it is doing."""
     poller = select.poll()
     poller.register(pipe, 0)  # that the other end was closed is always reported
     poller.poll()
     os._exit(0)
 
 
+def _read_frame(source: BinaryIO) -> bytes:
+    (length,) = LENGTH.unpack(_read_exactly(source, LENGTH.size))
+    return _read_exactly(source, length)
+
+
 def _read_exactly(source: BinaryIO, count: int) -> bytes:
     content = source.read(count)
     if len(content) < count:
-        raise ChannelClosed
+        raise _ChannelClosed
     return content
+
+
+def _write(answers: BinaryIO, message: bytes) -> None:
+    answers.write(frame(message))
+    answers.flush()

@@ -20,9 +20,9 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
-from collector.workers.protocol import ChannelClosed, end_with_the_service, frame, open_channel, read_frame
+from collector.workers.protocol import Answer, serve
 
 _OPEN_FILES = 64
 _SPARE_SECONDS = 5
@@ -45,29 +45,24 @@ class LoadedEvaluator(NamedTuple):
     version: str
 
 
-def main() -> None:
-    """Serve until the service closes the pipe."""
-    questions, answers = open_channel()
-    try:
-        order = json.loads(read_frame(questions))
-        _limit_resources(order["memory_limit_bytes"])
-        _limit_time(order["load_seconds"])
-        evaluators: dict[str, LoadedEvaluator] = {}
-        loaded: dict[str, dict[str, Any]] = {}
-        for name, source in order["evaluators"].items():
-            loaded[name] = _load(name, source, evaluators)
+def begin(order_text: bytes) -> tuple[bytes, Answer]:
+    """Load the evaluators of an order; what became of each, and what answers questions to them."""
+    order = json.loads(order_text)
+    _limit_resources(order["memory_limit_bytes"])
+    _limit_time(order["load_seconds"])
+    evaluators: dict[str, LoadedEvaluator] = {}
+    loaded = {name: _load(name, source, evaluators) for name, source in order["evaluators"].items()}
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    timeout = order["timeout_seconds"]
+
+    def answer(message: bytes) -> bytes:
+        question = json.loads(message)
+        _limit_time(timeout)
+        graded = _answer(evaluators.get(question["evaluator"]), question)
         signal.setitimer(signal.ITIMER_REAL, 0)
-        _send(answers, loaded)
-        end_with_the_service(questions)
-        timeout = order["timeout_seconds"]
-        while True:
-            question = json.loads(read_frame(questions))
-            _limit_time(timeout)
-            answer = _answer(evaluators.get(question["evaluator"]), question)
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            _send(answers, answer)
-    except (ChannelClosed, BrokenPipeError):
-        return
+        return _json_text(graded)
+
+    return _json_text(loaded), answer
 
 
 def _limit_resources(memory_bytes: int) -> None:
@@ -120,13 +115,11 @@ def _normalised(graded: object) -> dict[str, Any]:
     return {"score": getattr(grade, "score", None), "explanation": rationale or ""}
 
 
-def _send(answers: BinaryIO, message: Mapping[str, Any]) -> None:
+def _json_text(message: Mapping[str, Any]) -> bytes:
     try:
-        text = json.dumps(message)
+        return json.dumps(message).encode()
     except (TypeError, ValueError, RecursionError):
-        text = '{"score": null}'
-    answers.write(frame(text.encode()))
-    answers.flush()
+        return b'{"score": null}'
 
 
 def _load_evaluator(name: str, source: Mapping[str, str]) -> LoadedEvaluator:
@@ -198,4 +191,4 @@ def _by_submission(function: Callable[..., object]) -> Callable[[Question], obje
 
 
 if __name__ == "__main__":
-    main()
+    serve(begin)

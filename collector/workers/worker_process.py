@@ -5,11 +5,12 @@ A process gets an empty environment, no descriptor but its pipes, and `/` as its
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
 from collections.abc import Awaitable, Sequence
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from collector.clock import Clock, ends_within
 from collector.errors import TracegradeError
@@ -123,41 +124,30 @@ class WorkerProcess:
 
 
 class WorkerLanes:
-    """Keeps `size` processes alive and works with each; subclasses define `_work_with`.
+    """Keeps `size` processes alive and works with each; subclasses define what is `ClassVar` here.
 
-    Args:
-        command: Starts a worker.
-        size: Number of workers.
-        order: The first message to each, which it answers when it is ready.
-        load_seconds: How long that may take.
-        max_reply_bytes: A longer answer is not read.
-        metrics: Counts workers that failed to start.
-        clock: Measures time limits.
-        log: Reports failures.
+    `order` is the first message to each process, which it answers when it is ready.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        size: int,
-        order: bytes,
-        load_seconds: float,
-        max_reply_bytes: int,
-        metrics: Metrics,
-        clock: Clock,
-        log: RateLimitedLogger,
-    ) -> None:
-        self._command = command
+    command: ClassVar[Sequence[str]]
+    load_seconds: ClassVar[float]
+    """How long a process may take to be ready."""
+    max_reply_bytes: ClassVar[int]
+    """A longer answer is not read."""
+    failures: ClassVar[Sequence[str]]
+    """For which reasons work with a process fails, as they are counted."""
+
+    def __init__(self, size: int, order: bytes, metrics: Metrics, clock: Clock) -> None:
         self._size = size
         self._order = order
-        self._load_seconds = load_seconds
-        self._max_reply_bytes = max_reply_bytes
         self._metrics = metrics
         self._clock = clock
-        self._log = log
+        self._log = RateLimitedLogger(logging.getLogger(type(self).__module__), clock)
         self._lanes: list[asyncio.Task[None]] = []
-        metrics.worker_failures.add(0, "start")
+        self._unsettled: set[asyncio.Future[Any]] = set()
+        self._is_closed = False
+        for reason in ("start", *self.failures):
+            metrics.worker_failures.add(0, reason)
 
     def start(self, tasks: TaskOwner) -> None:
         """Start the workers; work waits until they are ready."""
@@ -165,11 +155,23 @@ class WorkerLanes:
             tasks.create_task(self._serve(), name=f"worker {number}") for number in range(self._size)
         ]
 
-    async def _end_workers(self) -> None:
-        """End the workers; safe at any time."""
+    def close(self) -> None:
+        """Take on nothing more: all that is unsettled ends at once, as `_end_early` has it."""
+        self._is_closed = True
+        for future in self._unsettled:
+            if not future.done():
+                self._end_early(future)
+
+    async def shutdown(self) -> None:
+        """Close, and end the workers; safe at any time."""
+        self.close()
         for lane in self._lanes:
             lane.cancel()
         await asyncio.gather(*self._lanes, return_exceptions=True)
+
+    def _end_early(self, future: asyncio.Future[Any]) -> None:
+        """Settle what no worker has settled before this was closed."""
+        raise NotImplementedError
 
     async def _work_with(self, worker: WorkerProcess) -> None:
         """Work with a ready worker for as long as it is usable."""
@@ -181,8 +183,8 @@ class WorkerLanes:
         while True:
             worker = None
             try:
-                worker = await WorkerProcess.start(self._command, self._max_reply_bytes)
-                await within(self._load_seconds, worker.request(self._order), self._clock)
+                worker = await WorkerProcess.start(self.command, self.max_reply_bytes)
+                await within(self.load_seconds, worker.request(self._order), self._clock)
                 failures = 0
                 await self._work_with(worker)
             except (OSError, WorkerDied):  # a TimeoutError is an OSError
