@@ -95,19 +95,12 @@ class LimitedConnection(asyncio.Protocol):
 
 
 class AsgiServer:
-    """Serves `app` on `host`:`port` between `start` and `shutdown`.
+    """Serves `app`, for HTTP alone, on `host`:`port` (0: a free one) between `start` and `shutdown`.
 
-    Args:
-        app: An ASGI application for HTTP only.
-        host: Name or address to listen on.
-        port: Port to listen on; 0 selects a free one.
-        ssl: Enables HTTPS.
-        connection: The protocol, by default HTTP/1.1.
-        limit_concurrency: From this number of open connections or running requests on, requests are answered
-            503 without calling the application.
-        request_timeout_seconds: A connection that has not delivered a whole request this long after it
-            opened, or after the request began, is cut off.
-        clock: Measures the deadline of `shutdown`.
+    With `ssl` over HTTPS; the protocol of a `connection` is by default HTTP/1.1. From `limit_concurrency`
+    open connections or running requests on, requests are answered 503 without calling the application. A
+    connection that has not delivered a whole request `request_timeout_seconds` after it opened, or after the
+    request began, is cut off.
     """
 
     def __init__(

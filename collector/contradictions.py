@@ -42,45 +42,37 @@ class _Kept:
     late: list[RawSpan] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class Contradictions:
     """Checks graded traces against their late spans.
 
-    Args:
-        regrade: Grades a trace and leaves no other mark; None where it cannot.
-        criteria: What is in force: under others than before nothing is compared.
-        metrics: Counts the outcomes of checks.
-        clock: How long traces are retained.
+    `regrade` grades a trace and leaves no other mark; None where it cannot. `criteria` are those in force:
+    under others than before nothing is compared.
     """
 
-    def __init__(
-        self,
-        regrade: Callable[[FinishedTrace], GradedTrace | None],
-        *,
-        criteria: Callable[[], CriteriaSet],
-        metrics: Metrics,
-        clock: Clock,
-    ) -> None:
-        self._regrade = regrade
-        self._criteria = criteria
-        self._metrics = metrics
-        self._clock = clock
+    regrade: Callable[[FinishedTrace], GradedTrace | None]
+    criteria: Callable[[], CriteriaSet]
+    metrics: Metrics
+    clock: Clock
+
+    def __post_init__(self) -> None:
         self._kept: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
         self._due: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
         self.kept_bytes = 0
         for outcome in (Outcome.PASS, Outcome.FAIL):
-            metrics.verdicts_contradicted.add(0, outcome.value)
+            self.metrics.verdicts_contradicted.add(0, outcome.value)
         for result in ("same", "contradicted", "not_kept", "not_graded"):
-            metrics.late_traces_checked.add(0, result)
+            self.metrics.late_traces_checked.add(0, result)
 
     def keep(self, trace: FinishedTrace, graded: GradedTrace) -> None:
         """Retain a graded trace for a while, if it has any verdict."""
         verdicts = _verdicts(graded.graded_runs)
         size = held_bytes(trace.spans)
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if verdicts and size <= TRACE_BYTES:
             key = trace.trace_id, trace.tenant
             self._discard(key)
-            self._kept[key] = _Kept(replace(trace, receipt=None), verdicts, self._criteria(), size, now)
+            self._kept[key] = _Kept(replace(trace, receipt=None), verdicts, self.criteria(), size, now)
             self.kept_bytes += size
         while self._kept:
             key, oldest = next(iter(self._kept.items()))
@@ -93,37 +85,37 @@ class Contradictions:
         key = batch.trace_id, batch.tenant
         kept = self._due.get(key) or self._kept.get(key)
         if kept is None or len(self._due) >= _MAX_DUE:
-            self._metrics.late_traces_checked.add(1, "not_kept")
+            self.metrics.late_traces_checked.add(1, "not_kept")
             return
         kept.late += batch.spans
-        kept.late_at = self._clock.monotonic()
+        kept.late_at = self.clock.monotonic()
         self._due[key] = kept
         self._due.move_to_end(key)
 
     def check(self) -> None:
         """Grade some of the traces again whose late spans have arrived; to be called twice a second."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         for _ in range(_TRACES_AT_A_TIME):
             if not self._due or now - next(iter(self._due.values())).late_at < SETTLE_SECONDS:
                 return
             _, kept = self._due.popitem(last=False)
             trace = replace(kept.trace, spans=[*kept.trace.spans, *kept.late])
-            graded = self._regrade(trace) if kept.criteria is self._criteria() else None
+            graded = self.regrade(trace) if kept.criteria is self.criteria() else None
             if graded is None:
-                self._metrics.late_traces_checked.add(1, "not_graded")
+                self.metrics.late_traces_checked.add(1, "not_graded")
                 continue
             verdicts = _verdicts(graded.graded_runs)
             other = [outcome for name, outcome in kept.verdicts.items() if verdicts.get(name) != outcome]
             for outcome in other:
-                self._metrics.verdicts_contradicted.add(1, outcome.value)
-            self._metrics.late_traces_checked.add(1, "contradicted" if other else "same")
+                self.metrics.verdicts_contradicted.add(1, outcome.value)
+            self.metrics.late_traces_checked.add(1, "contradicted" if other else "same")
             # What else is late is compared with what is known now, so that nothing is counted twice.
             kept.trace, kept.verdicts, kept.late = trace, verdicts, []
 
     async def follow(self) -> NoReturn:
         """Check until cancelled."""
         while True:
-            await self._clock.sleep(INTERVAL_SECONDS)
+            await self.clock.sleep(INTERVAL_SECONDS)
             self.check()
 
     def _discard(self, key: tuple[bytes, str]) -> None:

@@ -56,11 +56,7 @@ class _Waiting(Coroutine[Any, Any, None]):
 
 
 class TaskSupervisor:
-    """Owns tasks until they are cancelled by `cancel`.
-
-    Args:
-        on_failure: Called (once for each) when a task ends with an exception of its own.
-    """
+    """Owns tasks until `cancel`; `on_failure` is called for each that ends with an exception of its own."""
 
     def __init__(self, on_failure: Callable[[], None]) -> None:
         self._on_failure = on_failure

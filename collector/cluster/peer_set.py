@@ -9,6 +9,7 @@ A balancer looks the replicas up at its interval, and the answer may be from a c
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from collector.clock import Clock
@@ -24,6 +25,7 @@ FLAP_SHARE = 0.5
 Change: TypeAlias = Literal["change", "flap"]
 
 
+@dataclass(eq=False)
 class PeerSet:
     """Follows the set of replicas; calls `note_rerouting(start_unix_nano, seconds)` when traces may be split.
 
@@ -34,13 +36,12 @@ class PeerSet:
     `peers` are the addresses last seen; None before the first answer.
     """
 
-    def __init__(
-        self, interval_seconds: float, note_rerouting: Callable[[int, float], None], clock: Clock
-    ) -> None:
-        self._interval = interval_seconds
-        self._note_rerouting = note_rerouting
-        self._clock = clock
-        self._seen_at = clock.monotonic()
+    interval_seconds: float
+    note_rerouting: Callable[[int, float], None]
+    clock: Clock
+
+    def __post_init__(self) -> None:
+        self._seen_at = self.clock.monotonic()
         """When `peers` was last looked up with success; before the first answer, when this began."""
         self._moved_at: dict[str, float] = {}
         self._interrupted: deque[tuple[float, float]] = deque()
@@ -57,19 +58,19 @@ class PeerSet:
         moved = before ^ peers
         if not moved:
             return None
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         is_flap = self._are_unsteady(moved, now) and self._interrupted_share(now) >= FLAP_SHARE
         self._moved_at.update(dict.fromkeys(moved, now))
         if is_flap:
             return "flap"
-        self._interrupt(last_seen_at - self._interval)
+        self._interrupt(last_seen_at - self.interval_seconds)
         return "change"
 
     def _interrupt(self, start: float) -> None:
-        now = self._clock.monotonic()
-        seconds = self._interval + LOOKUP_SECONDS
+        now = self.clock.monotonic()
+        seconds = self.interval_seconds + LOOKUP_SECONDS
         self._interrupted.append((start, now + seconds))
-        self._note_rerouting(self._clock.unix_nano() - int((now - start) * 1e9), seconds)
+        self.note_rerouting(self.clock.unix_nano() - int((now - start) * 1e9), seconds)
 
     def _are_unsteady(self, moved: frozenset[str], now: float) -> bool:
         self._moved_at = {peer: at for peer, at in self._moved_at.items() if now - at < FLAP_SECONDS}

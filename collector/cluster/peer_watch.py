@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import InitVar, dataclass
 from typing import get_args
 
 from collector.clock import Clock
@@ -17,53 +18,42 @@ _PAUSES_AN_INTERVAL = 5
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class PeerWatch:
     """Looks up the replicas several times in each resolver interval, and reports when traces may be split.
 
     An answer that is missing, empty or truncated leaves the set as it was, as it does in the balancers. It is
-    counted and logged.
-
-    Args:
-        config: What to watch.
-        note_rerouting: Called with the start (Unix nanoseconds) and the seconds from now of each time in
-            which spans of one trace may go to different replicas.
-        metrics: Counts changes and problems.
-        clock: Time of lookups.
-        lookup: Returns the addresses of a name; by default from the machine's name servers.
+    counted and logged. `note_rerouting` is called with the start (Unix nanoseconds) and the seconds from now
+    of each time in which spans of one trace may go to different replicas. `lookup` returns the addresses of a
+    name, by default from the machine's name servers.
     """
 
-    def __init__(
-        self,
-        config: ClusterConfig,
-        *,
-        note_rerouting: Callable[[int, float], None],
-        metrics: Metrics,
-        clock: Clock,
-        lookup: Callable[[str], Awaitable[Answer]] | None = None,
-    ) -> None:
-        self._config = config
-        self._note_rerouting = note_rerouting
-        self._metrics = metrics
-        self._clock = clock
-        self._log = RateLimitedLogger(_logger, clock)
-        self._lookup = lookup or (None if config.peers_dns is None else NameLookup())
-        metrics.cluster_peers.set(len(config.peers or ()))
+    config: ClusterConfig
+    note_rerouting: Callable[[int, float], None]
+    metrics: Metrics
+    clock: Clock
+    lookup: InitVar[Callable[[str], Awaitable[Answer]] | None] = None
+
+    def __post_init__(self, lookup: Callable[[str], Awaitable[Answer]] | None) -> None:
+        self._log = RateLimitedLogger(_logger, self.clock)
+        self._lookup = lookup or (None if self.config.peers_dns is None else NameLookup())
+        self.metrics.cluster_peers.set(len(self.config.peers or ()))
         for kind in get_args(Change):
-            metrics.cluster_changes.add(0, kind)
+            self.metrics.cluster_changes.add(0, kind)
         for reason in (*get_args(LookupProblem), "long_ttl"):
-            metrics.cluster_resolve_problems.add(0, reason)
+            self.metrics.cluster_resolve_problems.add(0, reason)
 
     def start(self, tasks: TaskOwner) -> None:
         """Begin to watch; called when spans are taken."""
-        peers = PeerSet(self._config.resolver_interval, self._note_rerouting, self._clock)
-        if self._config.peers_dns is not None and self._lookup is not None:
-            watching = self._watch(self._config.peers_dns, self._lookup, peers)
+        peers = PeerSet(self.config.resolver_interval, self.note_rerouting, self.clock)
+        if self.config.peers_dns is not None and self._lookup is not None:
+            watching = self._watch(self.config.peers_dns, self._lookup, peers)
             tasks.create_task(watching, name="watch peers")
 
     async def _watch(self, name: str, lookup: Callable[[str], Awaitable[Answer]], peers: PeerSet) -> None:
-        pause = min(_LONGEST_PAUSE_SECONDS, self._config.resolver_interval / _PAUSES_AN_INTERVAL)
+        pause = min(_LONGEST_PAUSE_SECONDS, self.config.resolver_interval / _PAUSES_AN_INTERVAL)
         while True:
-            queried_at = self._clock.monotonic()
+            queried_at = self.clock.monotonic()
             try:
                 answer = await lookup(name)
             except LookupFailed as problem:
@@ -74,14 +64,14 @@ class PeerWatch:
                 )
             else:
                 self._take_in(answer, peers, queried_at)
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
 
     def _report(self, problem: str, text: str, **details: str | int) -> None:
-        self._metrics.cluster_resolve_problems.add(1, problem)
+        self.metrics.cluster_resolve_problems.add(1, problem)
         self._log.warning(problem, text, **details)
 
     def _take_in(self, answer: Answer, peers: PeerSet, queried_at: float) -> None:
-        if answer.ttl >= self._config.resolver_interval or answer.ttl > self._config.name_ttl:
+        if answer.ttl >= self.config.resolver_interval or answer.ttl > self.config.name_ttl:
             self._report(
                 "long_ttl",
                 "The name of the peers may be cached for longer than cluster.name_ttl, or for as long as "
@@ -90,10 +80,10 @@ class PeerWatch:
             )
         before = peers.peers or frozenset()
         change = peers.see(answer.addresses, queried_at)
-        self._metrics.cluster_peers.set(len(answer.addresses))
+        self.metrics.cluster_peers.set(len(answer.addresses))
         if change is None:
             return
-        self._metrics.cluster_changes.add(1, change)
+        self.metrics.cluster_changes.add(1, change)
         self._log.info(
             change,
             "The set of peers changed; traces under way are interrupted."

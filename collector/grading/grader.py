@@ -104,48 +104,39 @@ class _Quarantined(EvaluationError):
 
 
 _QUARANTINED = _Quarantined("the service crashed again and again while it graded this trace")
-_ON_SPANS = ResultsConfig()
 
 
+@dataclass(kw_only=True)
 class Grader:
     """Rebuilds the agent runs of finished traces, grades them and writes the results.
 
-    Args:
-        criteria: Returns the set in force; called once per trace, so a reload never mixes two sets in one.
-        clock: Time of grading, and how long it takes.
-        instance: Who graded.
-        missing_parents: Whether runs are graded of which spans are missing.
-        dialects: Conventions of the user's own.
-        prices: What tokens cost; without, no run has a cost.
-        asks_workers: Whether custom evaluators can be asked; if not, they end in `error`.
-        results: In which forms verdicts leave; by default on the spans.
-        writes_scores: Whether scores are made of log records.
+    `criteria` returns the set in force; it is called once per trace, so a reload never mixes two sets in one.
+    `clock` is the time of grading, and measures how long it takes.
     """
 
-    def __init__(
-        self,
-        *,
-        criteria: Callable[[], CriteriaSet],
-        clock: Clock,
-        instance: str,
-        missing_parents: Literal["grade", "not_evaluated"] = "grade",
-        dialects: Sequence[Dialect] = (),
-        prices: PriceTable | None = None,
-        uses_workers: bool = False,
-        results: ResultsConfig = _ON_SPANS,
-        writes_scores: bool = False,
-    ) -> None:
-        self._criteria = criteria
-        self._clock = clock
-        self._instance = instance
-        self._missing_parents: Literal["grade", "not_evaluated"] = missing_parents
-        self._dialects = dialects
-        self._reader = span_reader(dialects, shared=True)
-        self._prices = prices
-        self._uses_workers = uses_workers
+    criteria: Callable[[], CriteriaSet]
+    clock: Clock
+    instance: str
+    """Who graded."""
+    missing_parents: Literal["grade", "not_evaluated"] = "grade"
+    """Whether runs are graded of which spans are missing."""
+    dialects: Sequence[Dialect] = ()
+    """Conventions of the user's own."""
+    prices: PriceTable | None = None
+    """What tokens cost; without, no run has a cost."""
+    uses_workers: bool = False
+    """Whether there are workers for custom evaluators; if not, these end in `error`."""
+    results: ResultsConfig = field(default_factory=ResultsConfig)
+    """In which forms verdicts leave; by default on the spans."""
+    writes_scores: bool = False
+    """Whether scores are made of log records."""
+
+    def __post_init__(self) -> None:
+        results = self.results
+        self._reader = span_reader(self.dialects, shared=True)
         self._spans_left_already = results.mode == "stream"
         self._writes_events = "span_event" in results.emit
-        self._writes_records = writes_scores or "log" in results.emit
+        self._writes_records = self.writes_scores or "log" in results.emit
         self._writes_spans = "span" in results.emit
         self._openinference = "openinference" in results.annotations
         self._content = results.content_rules()
@@ -154,7 +145,7 @@ class Grader:
     def for_thread(self) -> "Grader":
         """The same grader for another thread: what it remembers of spans is its own."""
         other = copy(self)
-        other._reader = span_reader(self._dialects, shared=False)
+        other._reader = span_reader(self.dialects, shared=False)
         return other
 
     def steps(self, trace: FinishedTrace) -> Steps:
@@ -164,20 +155,20 @@ class Grader:
         does not count as time of grading.
         """
         tally = Tally()
-        started = self._clock.monotonic()
+        started = self.clock.monotonic()
         talking: Sequence[AgentRun] = ()
         try:
-            now = self._clock.unix_nano()
-            criteria = self._criteria()
+            now = self.clock.unix_nano()
+            criteria = self.criteria()
             runs = self._rebuilt(trace, tally)
             evaluations = [criteria.evaluations_for(run.agent.name, run.tenant) for run in runs]
             tally.without_criteria = sum([not of_run for of_run in evaluations])
             if criteria.looks_at_conversations:
                 talking = [calls_of(run) for run in runs if run.session is not None]
                 if not trace.quarantined and _look_at_conversations(runs, evaluations):
-                    stopped = self._clock.monotonic()
+                    stopped = self.clock.monotonic()
                     conversations = iter((yield Needed(runs=talking)).conversations)
-                    started += self._clock.monotonic() - stopped
+                    started += self.clock.monotonic() - stopped
                     talking = ()
                     runs = [run if run.session is None else _within(run, next(conversations)) for run in runs]
             applied = list(zip(runs, evaluations, strict=True))
@@ -186,22 +177,22 @@ class Grader:
                     refuse(run, of_run, _QUARANTINED, unix_nano=now, on_skip=tally.count_skip)
                     for run, of_run in applied
                 ]
-            elif self._uses_workers and any(map(needs_workers, evaluations)):
+            elif self.uses_workers and any(map(needs_workers, evaluations)):
                 questioned = [question_run(run, of_run, tally.count_skip) for run, of_run in applied]
-                stopped = self._clock.monotonic()
+                stopped = self.clock.monotonic()
                 answers = (yield Needed(questions=[run.questions for run in questioned])).answers
-                started += self._clock.monotonic() - stopped
+                started += self.clock.monotonic() - stopped
                 results = [run.results(given, now) for run, given in zip(questioned, answers, strict=True)]
             else:
                 results = [
                     evaluate_run(run, of_run, unix_nano=now, on_skip=tally.count_skip)
                     for run, of_run in applied
                 ]
-            graded = self._written(trace, runs, results, now, self._instance)
+            graded = self._written(trace, runs, results, now, self.instance)
         except Exception as error:  # one trace must not take the others down
             tally.failure = error
             graded = self._written(trace)
-        tally.seconds = self._clock.monotonic() - started
+        tally.seconds = self.clock.monotonic() - started
         return Graded(graded, tally, talking)
 
     def restore(
@@ -226,7 +217,7 @@ class Grader:
                 return None
             else:
                 graded = self._written(trace)
-            if self._criteria().looks_at_conversations:
+            if self.criteria().looks_at_conversations:
                 talking = [calls_of(run) for run in runs if run.session is not None]
         except Exception as error:  # as in `steps`
             return self.unchanged(trace, error)
@@ -252,10 +243,10 @@ class Grader:
             reason=trace.reason,
             was_quiet=trace.was_quiet,
             interrupted=trace.interrupted,
-            missing_parents=self._missing_parents,
+            missing_parents=self.missing_parents,
             tenant=trace.tenant,
             reader=self._reader,
-            prices=self._prices,
+            prices=self.prices,
             scopes=trace.scopes,
         )
 

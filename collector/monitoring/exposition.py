@@ -7,6 +7,7 @@ long as its series and their values are the same.
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from math import isfinite
 from typing import Any
@@ -59,12 +60,12 @@ class MetricsRegistry:
         return MetricsSnapshot([_copied(instrument) for instrument in self._metrics.instruments()], self)
 
 
+@dataclass(eq=False)
 class MetricsSnapshot:
     """The table at one moment. Only one thread may render snapshots of a registry."""
 
-    def __init__(self, copy: _Copy, registry: MetricsRegistry) -> None:
-        self._copy = copy
-        self._registry = registry
+    copy: _Copy
+    registry: MetricsRegistry
 
     def blocks(self, accept: str = "") -> Iterator[str]:
         """The text in the format that an Accept header prefers, in blocks of about half a millisecond.
@@ -72,10 +73,10 @@ class MetricsSnapshot:
         Exemplars are in OpenMetrics only. The default is the text format 0.0.4.
         """
         openmetrics = _prefers_openmetrics(accept)
-        for writer, (labels, values) in zip(self._registry._writers[openmetrics], self._copy, strict=True):
+        for writer, (labels, values) in zip(self.registry._writers[openmetrics], self.copy, strict=True):
             yield from writer.blocks(labels, values)
         text = _openmetrics_text if openmetrics else exposition.generate_latest
-        yield text(self._registry._runtime).decode()
+        yield text(self.registry._runtime).decode()
 
     def content_type(self, accept: str = "") -> str:
         """The media type of the format that an Accept header prefers."""

@@ -5,6 +5,7 @@ import threading
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
 
@@ -49,6 +50,7 @@ class Probes(Protocol):
         """How the latest of them were graded."""
 
 
+@dataclass(eq=False)
 class TelemetryServer:
     """Serves metrics and health of this process from a thread of its own.
 
@@ -59,38 +61,31 @@ class TelemetryServer:
     graded; it is for `tracegrade doctor`.
     """
 
-    def __init__(
-        self,
-        config: TelemetryConfig,
-        *,
-        registry: MetricsRegistry,
-        score_series: ScoreSeries,
-        readiness: Readiness,
-        clock: Clock,
-        probes: Probes | None = None,
-    ) -> None:
-        self._probes = probes
+    config: TelemetryConfig
+    registry: MetricsRegistry
+    score_series: ScoreSeries
+    readiness: Readiness
+    clock: Clock
+    probes: Probes | None = None
+
+    def __post_init__(self) -> None:
         self.heartbeat = Heartbeat()
         """Beats between `start` and `shutdown`."""
-        self._clock = clock
         self._own_loop: asyncio.AbstractEventLoop | None = None
         self._compressing = ThreadPoolExecutor(1, thread_name_prefix="metrics")
-        self._registry = registry
-        self._score_series = score_series
-        self._readiness = readiness
         routes = [
             Route("/metrics", self._in_service_loop(self._metrics)),
             Route("/healthz", self._health),
             Route("/readyz", self._in_service_loop(self._ready)),
         ]
-        if probes is not None:
+        if self.probes is not None:
             methods = ["GET", "POST"]
             routes.append(Route("/self-check", self._in_service_loop(self._self_check), methods=methods))
         app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _method_not_allowed})
         app.router.redirect_slashes = False
         self._server = AsgiServer(
             app,
-            *parse_endpoint(config.endpoint),
+            *parse_endpoint(self.config.endpoint),
             limit_concurrency=_MAX_CONNECTIONS,
             request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
             clock=SystemClock(),
@@ -120,7 +115,7 @@ class TelemetryServer:
         """Answer requests under way, then close, by `deadline`. Safe before `start` and twice."""
         self.heartbeat.stop()
         if self._own_loop is not None:
-            remaining = deadline - self._clock.monotonic()
+            remaining = deadline - self.clock.monotonic()
             await self._in_own_loop(self._server.shutdown(SystemClock().monotonic() + remaining))
             self._stop_thread()
             self._compressing.shutdown(wait=False, cancel_futures=True)
@@ -148,12 +143,12 @@ class TelemetryServer:
         gzipped = gzip_accepted(_header(request, "accept-encoding"))
         # Concurrent scrapes wait for each other instead of sharing turns of the loop.
         async with self._one_scrape:
-            self._score_series.before_scrape()
-            snapshot = self._registry.snapshot()
+            self.score_series.before_scrape()
+            snapshot = self.registry.snapshot()
             if request.method == "GET":
-                self._score_series.after_scrape()
+                self.score_series.after_scrape()
             compressing = self._compressing if gzipped else None
-            body = await scrape_body(snapshot, accept, self._clock, compressing)
+            body = await scrape_body(snapshot, accept, self.clock, compressing)
         headers = {
             "content-type": snapshot.content_type(accept),
             "content-length": str(sum(map(len, body))),
@@ -171,15 +166,15 @@ class TelemetryServer:
         return _plain(HTTPStatus.OK, "ok")
 
     async def _ready(self, request: Request) -> Response:
-        status = HTTPStatus.OK if self._readiness.is_ready else HTTPStatus.SERVICE_UNAVAILABLE
-        conditions = self._readiness.conditions
+        status = HTTPStatus.OK if self.readiness.is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+        conditions = self.readiness.conditions
         if _JSON in _header(request, "accept"):
             stated: list[JsonValue] = [
                 {"name": name, "ready": condition.is_ready, "detail": condition.detail}
                 for name, condition in conditions.items()
             ]
-            return _json({"ready": self._readiness.is_ready, "conditions": stated}, status)
-        if self._readiness.is_ready:
+            return _json({"ready": self.readiness.is_ready, "conditions": stated}, status)
+        if self.readiness.is_ready:
             return _plain(status, "ready")
         lines = [
             f"{name}: {condition.detail}" if condition.detail else name
@@ -189,9 +184,9 @@ class TelemetryServer:
         return _plain(status, "\n".join(["not ready", *lines]))
 
     async def _self_check(self, request: Request) -> Response:
-        assert self._probes is not None  # else there is no such route
+        assert self.probes is not None  # else there is no such route
         is_post = request.method == "POST"
-        return _json(self._probes.expect_probe() if is_post else self._probes.probe_verdicts())
+        return _json(self.probes.expect_probe() if is_post else self.probes.probe_verdicts())
 
 
 async def scrape_body(

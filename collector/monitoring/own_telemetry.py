@@ -96,15 +96,7 @@ class OwnTraces:
     def trace_evaluated(
         self, *, spans: int, runs: int, reason: str, start_unix_nano: int, end_unix_nano: int
     ) -> None:
-        """Record that a trace was graded.
-
-        Args:
-            spans: Number of its spans.
-            runs: Number of its agent runs.
-            reason: Its finish reason.
-            start_unix_nano: Start of grading.
-            end_unix_nano: End of grading.
-        """
+        """Record that a trace of this number of spans and runs, finished for `reason`, was graded then."""
         span = self._tracer.start_span("evaluate trace", context=Context(), start_time=start_unix_nano)
         if span.is_recording():
             span.set_attribute("tracegrade.spans", spans)

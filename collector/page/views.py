@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,23 +43,17 @@ _MISSING_WORDS: Mapping[str, str] = {
 _BY_DEFAULT = "nothing; "
 
 
+@dataclass(eq=False)
 class Views:
     """Every view as a function from a request to its response, run in a thread."""
 
-    def __init__(
-        self,
-        queries: RunQueries | None,
-        criteria: Callable[[], CriteriaSet],
-        clock: Clock,
-        *,
-        trace_link: str | None,
-        waits: Callable[[], Mapping[str, float]] | None = None,
-    ) -> None:
-        self._store = queries
-        self._waits = waits
-        self._criteria = criteria
-        self._clock = clock
-        self._trace_link = trace_link
+    queries: RunQueries | None
+    criteria_in_force: Callable[[], CriteriaSet]
+    clock: Clock
+    trace_link: str | None
+    waits: Callable[[], Mapping[str, float]] | None = None
+
+    def __post_init__(self) -> None:
         self._templates = Environment(
             loader=FileSystemLoader(Path(__file__).parent / "templates"),
             autoescape=True,
@@ -81,7 +75,7 @@ class Views:
         """Every agent: its runs, their outcomes, the evaluations in force, what is missing."""
         first, last = self._hours()
         result = self._queries(request).agents(first)
-        criteria = self._criteria()
+        criteria = self.criteria_in_force()
         rows = [
             {
                 "agent": agent,
@@ -94,7 +88,7 @@ class Views:
         tenant = _tenant(request)
         silent = [name for name in criteria.exact_names(tenant or "") if name not in seen]
         # Services belong to no tenant in particular: a visitor with a tenant is not shown any.
-        waits = None if self._waits is None or tenant is not None else sorted(self._waits().items())
+        waits = None if self.waits is None or tenant is not None else sorted(self.waits().items())
         return self._page(request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits)
 
     def agent(self, request: Request) -> Response:
@@ -107,7 +101,7 @@ class Views:
             raise HTTPException(404, "There are no stored runs of this agent.")
         start = _start_of(summary.hours, last)
         versions = queries.versions(name, first)
-        applied = {evaluation.name: evaluation for evaluation in _in_force(self._criteria(), summary)}
+        applied = {evaluation.name: evaluation for evaluation in _in_force(self.criteria_in_force(), summary)}
         return self._page(
             request,
             "agent.html",
@@ -131,7 +125,7 @@ class Views:
         result = self._queries(request).runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
         if not result:
             raise HTTPException(404, "There are no stored runs of this trace.")
-        criteria = self._criteria()
+        criteria = self.criteria_in_force()
         runs = []
         for summary, line in result:
             written = {
@@ -139,7 +133,7 @@ class Views:
                 for _, evaluation in criteria.sources_for(summary.agent, summary.tenant)
             }
             runs.append((summary, shown_run(line), written))
-        link = None if self._trace_link is None else self._trace_link.replace("{trace_id}", quote(trace_id))
+        link = None if self.trace_link is None else self.trace_link.replace("{trace_id}", quote(trace_id))
         return self._page(
             request, "run.html", f"Run of {result[0][0].agent}", runs=runs, trace_id=trace_id, link=link
         )
@@ -157,7 +151,7 @@ class Views:
 
     def criteria(self, request: Request) -> Response:
         """What is in force, from which file, how often it applied and failed."""
-        criteria = self._criteria()
+        criteria = self.criteria_in_force()
         tenant = _tenant(request)
         shown = criteria
         if tenant is not None:
@@ -187,7 +181,7 @@ class Views:
 
     def api_agents(self, request: Request) -> Response:
         """A summary of every agent."""
-        criteria = self._criteria()
+        criteria = self.criteria_in_force()
         agents = self._queries(request).agents()
         rows = [{**agent.to_json(), "evaluations": len(_in_force(criteria, agent))} for agent in agents]
         return JSONResponse({"agents": rows})
@@ -219,10 +213,10 @@ class Views:
 
     def _queries(self, request: Request) -> RunQueries:
         """Reads the runs that the visitor may see."""
-        if self._store is None:
+        if self.queries is None:
             raise StoreUnusable("it is disabled (store: off)")
         tenant = _tenant(request)
-        return self._store if tenant is None else self._store.of_tenant(tenant)
+        return self.queries if tenant is None else self.queries.of_tenant(tenant)
 
     def _filter(self, request: Request) -> tuple[RunFilter, dict[str, str], str]:
         """The filter of a query, its form fields, and the problem with it."""
@@ -235,14 +229,14 @@ class Views:
         problem = ""
         try:
             if "since" in fields and (seconds := parse_duration(fields["since"])):
-                filters["since"] = max(self._clock.unix_nano() // 1_000_000 - round(seconds * 1000), 1)
+                filters["since"] = max(self.clock.unix_nano() // 1_000_000 - round(seconds * 1000), 1)
         except ValueError as error:
             problem = f"since: {error}"
         return RunFilter(**filters), fields, problem
 
     def _hours(self) -> tuple[int, int]:
         """The first and the last hour of charts and counts."""
-        last = self._clock.unix_nano() // 1_000_000 // _HOUR_MILLISECONDS
+        last = self.clock.unix_nano() // 1_000_000 // _HOUR_MILLISECONDS
         return last - _LONGEST_HOURS + 1, last
 
     def _page(

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 
@@ -80,6 +81,7 @@ class StoreUnusable(TracegradeError):
     """The file is not a run store, or cannot be opened; the message is one line."""
 
 
+@dataclass(eq=False)
 class RunDatabase:
     """One database, in a file or in memory: one thread writes, any thread reads.
 
@@ -87,11 +89,12 @@ class RunDatabase:
     which readers and the writer use in turn.
     """
 
-    def __init__(self, path: Path | None, limit_bytes: int, *, is_open: bool = False) -> None:
-        self._path = path
-        self._limit_bytes = limit_bytes
+    path: Path | None
+    limit_bytes: int
+    is_open: bool = False
+
+    def __post_init__(self) -> None:
         self._connection: sqlite3.Connection | None = None
-        self._is_open = is_open
         self._lock = threading.Lock()
 
     def open(self) -> int:
@@ -102,26 +105,26 @@ class RunDatabase:
             sqlite3.Error, OSError: the disk failed.
         """
         self.close()
-        if self._path is None:
+        if self.path is None:
             connection = _connected(":memory:")
         else:
             # Created here, so that others cannot read it at any time.
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            connection = _connected(str(self._path))
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            connection = _connected(str(self.path))
         try:
             before = self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
-        self._is_open = True
+        self.is_open = True
         return before
 
     def _prepare(self, connection: sqlite3.Connection) -> int:
         before = 0
-        if self._path is not None:
-            before = _checked_version(connection, self._path, may_be_empty=True)
-            os.chmod(self._path, 0o600)
+        if self.path is not None:
+            before = _checked_version(connection, self.path, may_be_empty=True)
+            os.chmod(self.path, 0o600)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(_MARKS)
@@ -150,7 +153,7 @@ class RunDatabase:
     def close(self) -> None:
         """Close it; safe before `open` and twice."""
         with self._lock:
-            connection, self._connection, self._is_open = self._connection, None, False
+            connection, self._connection, self.is_open = self._connection, None, False
             if connection is not None:
                 with suppress(sqlite3.Error):
                     connection.close()
@@ -169,10 +172,10 @@ class RunDatabase:
         with self._lock:
             connection = self._opened()
             with _transaction(connection):
-                _add(connection, runs, self._limit_bytes // _GENERATIONS)
+                _add(connection, runs, self.limit_bytes // _GENERATIONS)
                 removed = _remove_oldest(connection, keep_from_milliseconds)
-            is_full = _used_bytes(connection) > _FULL * self._limit_bytes
-            while is_full and _used_bytes(connection) > _ROOMY * self._limit_bytes:
+            is_full = _used_bytes(connection) > _FULL * self.limit_bytes
+            while is_full and _used_bytes(connection) > _ROOMY * self.limit_bytes:
                 with _transaction(connection):
                     pruned = _remove_oldest(connection)
                 if not pruned:
@@ -183,8 +186,8 @@ class RunDatabase:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection to read from; raises `StoreUnusable` if the database is not open."""
-        if self._path is not None and self._is_open:
-            with closing(_connected_read_only(self._path)) as connection:
+        if self.path is not None and self.is_open:
+            with closing(_connected_read_only(self.path)) as connection:
                 yield connection
         else:
             with self._lock:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from collector.clock import Clock, ends_within
@@ -41,6 +42,7 @@ _Pending: TypeAlias = tuple[RunRows | GradedRun, Callable[[], None] | None]
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class RunStore:
     """An exporter of results that stores graded runs; if the disk fails, only stored runs are lost.
 
@@ -54,23 +56,17 @@ class RunStore:
 
     name = STORE
 
-    def __init__(
-        self,
-        config: StoreConfig,
-        *,
-        metrics: Metrics,
-        clock: Clock,
-        limit_bytes: int = 0,
-        conversations: StoredConversations | None = None,
-    ) -> None:
-        self._limit_bytes = limit_bytes or config.limit_bytes
-        self._config = config
-        self._conversations = conversations
+    config: StoreConfig
+    metrics: Metrics
+    clock: Clock
+    limit_bytes: int = 0
+    conversations: StoredConversations | None = None
+
+    def __post_init__(self) -> None:
+        self.limit_bytes = self.limit_bytes or self.config.limit_bytes
         self._has_all = True
-        self._metrics = metrics
-        self._clock = clock
-        self._log = RateLimitedLogger(_logger, clock)
-        self._database = RunDatabase(config.path, self._limit_bytes)
+        self._log = RateLimitedLogger(_logger, self.clock)
+        self._database = RunDatabase(self.config.path, self.limit_bytes)
         self.queries = RunQueries(self._database)
         """Queries, from any thread."""
         self._pending: deque[_Pending] = deque()
@@ -83,11 +79,11 @@ class RunStore:
         self._thread: ThreadPoolExecutor | None = None
         self._writer: asyncio.Task[None] | None = None
         for reason in ("queue_full", "too_large", "disk", "shutdown"):
-            metrics.results_dropped.add(0, reason, STORE)
+            self.metrics.results_dropped.add(0, reason, STORE)
         for outcome in ("written", "removed"):
-            metrics.store_runs.add(0, outcome)
-        metrics.store_limit_bytes.set(self._limit_bytes)
-        metrics.store_bytes.set(0)
+            self.metrics.store_runs.add(0, outcome)
+        self.metrics.store_limit_bytes.set(self.limit_bytes)
+        self.metrics.store_bytes.set(0)
 
     async def start(self) -> None:
         """Open the database and start writing; a failing disk is retried later."""
@@ -101,12 +97,12 @@ class RunStore:
         is_full = len(self._pending) + len(runs) > _MAX_PENDING or self._pending_bytes > _MAX_PENDING_BYTES
         if self._is_broken or is_full:
             self._has_all = False
-            self._metrics.results_dropped.add(len(runs), "disk" if self._is_broken else "queue_full", STORE)
+            self.metrics.results_dropped.add(len(runs), "disk" if self._is_broken else "queue_full", STORE)
             if done is not None:
                 done()
             return
         started = time.thread_time()
-        now = self._clock.unix_nano()
+        now = self.clock.unix_nano()
         rows = [run if _is_large(run) else rows_of(run, now) for run in runs]
         self._pending.extend((row, None) for row in rows[:-1])
         self._pending.append((rows[-1], done))
@@ -120,21 +116,21 @@ class RunStore:
         self._arrived.set()
         writer, self._writer = self._writer, None
         if writer is not None:
-            await ends_within(deadline - self._clock.monotonic(), writer, self._clock)
+            await ends_within(deadline - self.clock.monotonic(), writer, self.clock)
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
         thread, self._thread = self._thread, None
         lost = len(self._pending) + len(self._writing)
         if thread is not None:
-            if self._conversations is not None and self._has_all and not lost:
-                thread.submit(self._conversations.leave, self._database)
+            if self.conversations is not None and self._has_all and not lost:
+                thread.submit(self.conversations.leave, self._database)
             thread.submit(self._database.close)
             thread.shutdown(wait=False)
         if lost:
             self._pending.clear()
             self._pending_bytes = 0
             self._writing = []
-            self._metrics.results_dropped.add(lost, "shutdown", STORE)
+            self.metrics.results_dropped.add(lost, "shutdown", STORE)
 
     async def _open(self, thread: ThreadPoolExecutor) -> None:
         try:
@@ -146,23 +142,23 @@ class RunStore:
             if before:
                 _logger.info(
                     "Upgraded the run store of an older version of tracegrade.",
-                    extra={"path": str(self._config.path), "version": before},
+                    extra={"path": str(self.config.path), "version": before},
                 )
 
     def _open_database(self) -> int:
         before = self._database.open()
-        if self._conversations is not None:
-            self._conversations.restore(self._database)
+        if self.conversations is not None:
+            self.conversations.restore(self._database)
         return before
 
     def _fail(self, error: Exception) -> None:
         if not self._is_broken:
-            self._metrics.store_failures.add(1)
+            self.metrics.store_failures.add(1)
             self._log.warning(
                 "failing",
                 "The run store is unavailable. Runs are still graded and delivered but not stored until the "
                 "disk recovers.",
-                path=str(self._config.path or "memory"),
+                path=str(self.config.path or "memory"),
                 error=str(error),
             )
         self._is_broken = True
@@ -178,7 +174,7 @@ class RunStore:
                     return
                 self._arrived.clear()
                 if self._is_broken:
-                    await ends_within(_RETRY_SECONDS, self._closing.wait(), self._clock)
+                    await ends_within(_RETRY_SECONDS, self._closing.wait(), self.clock)
                     await self._open(thread)
                 else:
                     await self._arrived.wait()
@@ -198,24 +194,24 @@ class RunStore:
             except (sqlite3.Error, OSError, StoreUnusable) as error:
                 self._fail(error)
                 continue
-            self._metrics.store_runs.add(written, "written")
-            self._metrics.store_runs.add(removed, "removed")
-            self._metrics.store_bytes.set(used)
+            self.metrics.store_runs.add(written, "written")
+            self.metrics.store_runs.add(removed, "removed")
+            self.metrics.store_bytes.set(used)
             if written < count:
                 self._has_all = False
-                self._metrics.results_dropped.add(count - written, "too_large", STORE)
+                self.metrics.results_dropped.add(count - written, "too_large", STORE)
             self._complete(self._writing)
             self._writing = []
             seconds += self._reading_seconds
             self._reading_seconds = 0.0
             rest = min(_REST_PER_WORK * seconds, _LONGEST_REST_SECONDS)
-            await ends_within(rest, self._closing.wait(), self._clock)
+            await ends_within(rest, self._closing.wait(), self.clock)
 
     def _complete(self, pending: list[_Pending], reason: str | None = None) -> None:
         """Report runs as written, or as dropped for `reason`."""
         if reason is not None and pending:
             self._has_all = False
-            self._metrics.results_dropped.add(len(pending), reason, STORE)
+            self.metrics.results_dropped.add(len(pending), reason, STORE)
         for _, done in pending:
             if done is not None:
                 done()
@@ -223,11 +219,11 @@ class RunStore:
     def _write(self, runs: Sequence[RunRows | GradedRun]) -> tuple[int, int, int, float]:
         """Runs written and removed, bytes used, and CPU seconds taken."""
         started = time.thread_time()
-        now = self._clock.unix_nano()
-        largest = self._limit_bytes // _LARGEST_SHARE
+        now = self.clock.unix_nano()
+        largest = self.limit_bytes // _LARGEST_SHARE
         plain = (run if isinstance(run, RunRows) else rows_of(run, now) for run in runs)
         rows = [row for row in (row.packed() for row in plain) if len(row.line) <= largest]
-        oldest = now // 1_000_000 - round(self._config.retention * 1000)
+        oldest = now // 1_000_000 - round(self.config.retention * 1000)
         removed = 0
         for together in _portions(rows, largest):
             removed += self._database.write(together, oldest)

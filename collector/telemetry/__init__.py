@@ -1,18 +1,6 @@
 """The service's own metrics, health and logs, as they are recorded; `collector.monitoring` serves them."""
 
-from collector.telemetry.agent_series import (
-    HOLD_SECONDS,
-    MAX_AGENTS,
-    MAX_CLASS_LENGTH,
-    MAX_CLASS_SERIES,
-    MAX_CLASSES,
-    MAX_LABEL_SETS,
-    MAX_RESOURCE_VALUES,
-    MAX_TOOLS,
-    MAX_TOOLS_PER_AGENT,
-    MAX_VERSIONS,
-    OVERFLOW,
-)
+from collector.telemetry.agent_series import OVERFLOW, Limits
 from collector.telemetry.liveness import DEAD_SECONDS, Heartbeat, Watchdog, WatchedCode
 from collector.telemetry.logs import OWN_LOGGERS, RateLimitedLogger, configure_logging, record_fields
 from collector.telemetry.metrics import (
@@ -42,11 +30,9 @@ from collector.telemetry.telemetry_config import (
 )
 
 __all__ = [
-    "BEFORE_FAN_OUT", "CLASSIFIERS", "DEAD_SECONDS", "HOLD_SECONDS", "MAX_AGENTS", "MAX_CLASSES",
-    "MAX_CLASS_LENGTH", "MAX_CLASS_SERIES", "MAX_LABEL_SETS", "MAX_RESOURCE_VALUES", "MAX_TOOLS",
-    "MAX_TOOLS_PER_AGENT", "MAX_VERSIONS", "OVERFLOW", "OWN_LOGGERS", "AnyInstrument", "Counter",
-    "Exemplar", "Gauge", "Heartbeat", "Histogram", "Instrument", "Labels", "Metrics", "OtlpConfig",
-    "PrometheusConfig", "RateLimitedLogger", "Readiness", "ScoreSeries", "SelfCheckConfig",
+    "BEFORE_FAN_OUT", "CLASSIFIERS", "DEAD_SECONDS", "OVERFLOW", "OWN_LOGGERS", "AnyInstrument",
+    "Counter", "Exemplar", "Gauge", "Heartbeat", "Histogram", "Instrument", "Labels", "Limits", "Metrics",
+    "OtlpConfig", "PrometheusConfig", "RateLimitedLogger", "Readiness", "ScoreSeries", "SelfCheckConfig",
     "SelfCheckTlsConfig", "TelemetryConfig", "Watchdog", "WatchedCode", "configure_logging",
     "measure_loop_lag", "observe_verdict_delays", "publish_accounting_errors", "record_fields",
 ]  # fmt: skip

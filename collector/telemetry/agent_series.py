@@ -14,38 +14,36 @@ from collector.clock import Clock
 from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels, Metrics
 from processors.model import AgentRun, JsonValue, Outcome
 
-MAX_AGENTS = 1000
-"""Agents with series of their own, in addition to those named exactly in criteria."""
 
-MAX_VERSIONS = 100
-"""Versions of one agent."""
+class Limits:
+    """Bounds of label values that come from telemetry, and with them of the number of series."""
 
-MAX_RESOURCE_VALUES = 100
-"""Values of one resource attribute, over all agents."""
+    AGENTS = 1000
+    """Agents with series of their own, in addition to those named exactly in criteria."""
+    VERSIONS = 100
+    """Versions of one agent."""
+    RESOURCE_VALUES = 100
+    """Values of one resource attribute, over all agents."""
+    LABEL_SETS = 2000
+    """Sets of agent, version and resource attributes, over all agents; in addition each agent has one without
+    optional labels, and one for all others."""
+    TOOLS_PER_AGENT, TOOLS = 100, 5000
+    """Tools of one agent, and pairs of both over all agents not named exactly; beyond either they share one
+    value."""
+    CLASSES, CLASS_LENGTH = 30, 64
+    """Classes of one evaluation and label set, and their length: longer texts are not classes."""
+    CLASS_SERIES = 5000
+    """Pairs of classes over all evaluations."""
+    NAME_LENGTH = 256
+    """Longer names share the overflow value."""
+    HOLD_SECONDS = 15.0
+    """For how long after it appeared a new series is shown at 0 to the first scrape."""
 
-MAX_LABEL_SETS = 2000
-"""Sets of agent, version and resource attributes, over all agents; in addition each agent has one without
-optional labels, and one for all others."""
-
-MAX_TOOLS_PER_AGENT = 100
-MAX_TOOLS = 5000
-"""Pairs of agent and tool, over all agents not named exactly; beyond either bound tools share one value."""
-
-MAX_CLASSES, MAX_CLASS_LENGTH = 30, 64
-"""Classes of one evaluation and label set, and their length: longer texts are not classes."""
-MAX_CLASS_SERIES = 5000
-"""Pairs of classes over all evaluations."""
-
-MAX_LENGTH = 256
-"""Longer names share the overflow value."""
 
 OVERFLOW = "__overflow__"
 """The value of all names without a slot."""
 
-HOLD_SECONDS = 15.0
-"""For how long after it appeared a new series is shown at 0 to the first scrape."""
-
-MAX_INTERVAL_SECONDS = 60.0
+_MAX_INTERVAL_SECONDS = 60.0
 """The longest time between two searches for idle series."""
 
 _OUTCOMES = tuple(Outcome)
@@ -61,7 +59,7 @@ class LabelValues:
     none.
     """
 
-    def __init__(self, limit: int, max_length: int = MAX_LENGTH) -> None:
+    def __init__(self, limit: int, max_length: int = Limits.NAME_LENGTH) -> None:
         self._limit = limit
         self._max_length = max_length
         self._taken: set[str] = set()
@@ -134,7 +132,7 @@ class NewSeries:
     def before_scrape(self) -> None:
         """A scrape is going to show which series there are, and which no longer."""
         self._removed.clear()
-        latest = self._clock.monotonic() - HOLD_SECONDS
+        latest = self._clock.monotonic() - Limits.HOLD_SECONDS
         for instrument in self._unseen.values():
             for labels in [labels for labels, since in instrument.unseen.items() if since <= latest]:
                 del instrument.unseen[labels]
@@ -204,7 +202,7 @@ class EvaluationSeries(Series):
         self._scores = scores
         self.labels = labels
         self.classes: dict[tuple[str, str], Series] = {}
-        self.class_values = LabelValues(MAX_CLASSES, MAX_CLASS_LENGTH)
+        self.class_values = LabelValues(Limits.CLASSES, Limits.CLASS_LENGTH)
 
     def count_result(self, outcome: Outcome, score: Exemplar | None) -> None:
         """Count a result; its score, if it has one, names the span behind it."""
@@ -265,8 +263,8 @@ class AgentSeries:
     lasting: frozenset[tuple[bool, str]] = frozenset()
     runs: dict[Labels, RunSeries] = field(default_factory=dict)
     tools: dict[tuple[str, str], Series] = field(default_factory=dict)
-    tool_values: LabelValues = field(default_factory=lambda: LabelValues(MAX_TOOLS_PER_AGENT))
-    versions: LabelValues = field(default_factory=lambda: LabelValues(MAX_VERSIONS))
+    tool_values: LabelValues = field(default_factory=lambda: LabelValues(Limits.TOOLS_PER_AGENT))
+    versions: LabelValues = field(default_factory=lambda: LabelValues(Limits.VERSIONS))
 
     @property
     def is_overflow(self) -> bool:
@@ -274,6 +272,7 @@ class AgentSeries:
         return self.name == OVERFLOW
 
 
+@dataclass(eq=False)
 class KnownAgents:
     """All agents with series, by label value, and the bounds over all of them.
 
@@ -281,20 +280,19 @@ class KnownAgents:
     are in force; all others, those of versions, tools and classes too, expire after `expiry_seconds` idle.
     """
 
-    def __init__(
-        self, metrics: Metrics, clock: Clock, resource_attributes: Sequence[str], expiry_seconds: float
-    ) -> None:
+    metrics: Metrics
+    clock: Clock
+    resource_attributes: Sequence[str]
+    expiry_seconds: float
+
+    def __post_init__(self) -> None:
         self.agents: dict[str, AgentSeries] = {}
-        self._names = LabelValues(MAX_AGENTS)
-        self._resource_attributes = tuple(resource_attributes)
-        self._resource_values = [LabelValues(MAX_RESOURCE_VALUES) for _ in resource_attributes]
+        self._names = LabelValues(Limits.AGENTS)
+        self._resource_values = [LabelValues(Limits.RESOURCE_VALUES) for _ in self.resource_attributes]
         self._overflow = (OVERFLOW,) * (1 + len(self._resource_values))
         self._label_sets = self._tools = self._class_series = 0
-        self._clock = clock
-        self._expiry_seconds = expiry_seconds
         self._next_sweep = 0.0
-        self.new = NewSeries(clock)
-        self._metrics = metrics
+        self.new = NewSeries(self.clock)
 
     def reserve(self, names: Iterable[str]) -> None:
         """Give the agents of these `names`, and of no others, a slot whatever the number of others."""
@@ -312,12 +310,12 @@ class KnownAgents:
     def series_of(self, agent: AgentSeries, run: AgentRun) -> RunSeries:
         """The series that `run` of `agent` counts in."""
         version = run.agent.version
-        if not self._resource_attributes:
+        if not self.resource_attributes:
             optional: Labels = (version,) if version else ()
         else:
             resource = run.resource
             optional = trimmed(
-                (version or "", *(_text(resource.get(name)) for name in self._resource_attributes))
+                (version or "", *(_text(resource.get(name)) for name in self.resource_attributes))
             )
         match = agent.runs.get(optional)
         return self._bounded(agent, optional) if match is None else match
@@ -330,9 +328,9 @@ class KnownAgents:
         """The series of an evaluation of `runs`."""
         result = runs.evaluations.get((in_shadow, name))
         if result is None:
-            results, scores = self._metrics.results, self._metrics.score
+            results, scores = self.metrics.results, self.metrics.score
             if in_shadow:
-                results, scores = self._metrics.shadow_results, self._metrics.shadow_score
+                results, scores = self.metrics.shadow_results, self.metrics.shadow_score
             agent, *optional = runs.labels
             result = EvaluationSeries(self.new, results, scores, (agent, name, *optional))
             runs.evaluations[in_shadow, name] = result
@@ -343,7 +341,7 @@ class KnownAgents:
         values = agent.tool_values
         if tool in values or agent.is_exact:
             label = values.value(tool)
-        elif self._tools < MAX_TOOLS:
+        elif self._tools < Limits.TOOLS:
             before = len(values)
             label = values.value(tool)
             self._tools += len(values) - before
@@ -352,7 +350,7 @@ class KnownAgents:
         result = agent.tools.get((label, status))
         if result is None:
             labels = (agent.name, label, status)
-            result = agent.tools[label, status] = Series(self.new, self._metrics.tool_calls, labels)
+            result = agent.tools[label, status] = Series(self.new, self.metrics.tool_calls, labels)
         return result
 
     def class_series(self, series: EvaluationSeries, expected: str, predicted: str) -> Series:
@@ -361,22 +359,22 @@ class KnownAgents:
         if result is not None:
             return result
         classes = OVERFLOW, OVERFLOW
-        if self._class_series < MAX_CLASS_SERIES:
+        if self._class_series < Limits.CLASS_SERIES:
             classes = series.class_values.value(expected), series.class_values.value(predicted)
         result = series.classes.get(classes)
         if result is None:
             agent, name, *optional = series.labels
             labels = (agent, name, *classes, *optional)
-            result = series.classes[classes] = Series(self.new, self._metrics.classifications, labels)
+            result = series.classes[classes] = Series(self.new, self.metrics.classifications, labels)
             self._class_series += 1
         return result
 
     def sweep(self) -> int:
         """Remove idle series, if it is time; the number removed. Call this after a scrape."""
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if now < self._next_sweep:
             return 0
-        self._next_sweep = now + min(MAX_INTERVAL_SECONDS, self._expiry_seconds / 4)
+        self._next_sweep = now + min(_MAX_INTERVAL_SECONDS, self.expiry_seconds / 4)
         expired = sum([self._sweep_agent(agent, now) for agent in self.agents.values()])
         if expired:
             self._free_unused()
@@ -389,16 +387,14 @@ class KnownAgents:
             for series in runs.evaluations.values():
                 expired += self._sweep(series.classes, now)
             expired += self._sweep(runs.evaluations, now, agent.lasting if lasts else ())
-            if not lasts and runs.is_idle(now, self._expiry_seconds) and not runs.evaluations:
+            if not lasts and runs.is_idle(now, self.expiry_seconds) and not runs.evaluations:
                 expired += runs.remove()
                 del agent.runs[optional]
         return expired
 
     def _sweep(self, series: dict[KeyT, SeriesT], now: float, lasting: Container[KeyT] = ()) -> int:
         idle = [
-            key
-            for key, one in series.items()
-            if key not in lasting and one.is_idle(now, self._expiry_seconds)
+            key for key, one in series.items() if key not in lasting and one.is_idle(now, self.expiry_seconds)
         ]
         return sum([series.pop(key).remove() for key in idle])
 
@@ -434,14 +430,14 @@ class KnownAgents:
         match = agent.runs.get(bounded)
         if match is not None:
             return match
-        if bounded and self._label_sets >= MAX_LABEL_SETS:
+        if bounded and self._label_sets >= Limits.LABEL_SETS:
             bounded = self._overflow
         elif bounded and bounded != self._overflow:
             self._label_sets += 1
         return agent.runs.get(bounded) or self._add(agent, bounded)
 
     def _add(self, agent: AgentSeries, optional: Labels) -> RunSeries:
-        runs = agent.runs[optional] = RunSeries(self.new, self._metrics, agent.name, optional)
+        runs = agent.runs[optional] = RunSeries(self.new, self.metrics, agent.name, optional)
         return runs
 
 

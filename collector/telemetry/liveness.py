@@ -72,6 +72,7 @@ class WatchedCode:
         return value.hex() if isinstance(value, bytes) else str(value)
 
 
+@dataclass(eq=False)
 class Watchdog:
     """Logs once what blocks a loop for more than `step_seconds`, and again when it turns.
 
@@ -79,12 +80,11 @@ class Watchdog:
     nothing while the loop turns. If the process as a whole did not run, that is logged instead.
     """
 
-    def __init__(
-        self, heartbeat: Heartbeat, watched: Mapping[str, WatchedCode], step_seconds: float = STEP_SECONDS
-    ) -> None:
-        self._heartbeat = heartbeat
-        self._watched = watched
-        self._step_seconds = step_seconds
+    heartbeat: Heartbeat
+    watched: Mapping[str, WatchedCode]
+    step_seconds: float = STEP_SECONDS
+
+    def __post_init__(self) -> None:
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -102,20 +102,20 @@ class Watchdog:
 
     def _watch(self) -> None:
         longest = 0.0  # how long the loop has been blocked; 0 while it turns
-        interval = min(_CHECK_SECONDS, self._step_seconds / 2)
+        interval = min(_CHECK_SECONDS, self.step_seconds / 2)
         started, used = time.monotonic(), time.process_time()
         while not self._stopped.wait(interval):
             late, worked = time.monotonic() - started - interval, time.process_time() - used
             started, used = time.monotonic(), time.process_time()
-            if late > self._step_seconds and worked < late / 2:
+            if late > self.step_seconds and worked < late / 2:
                 # Not even this thread ran, and nothing of the process did instead: no step is to blame.
                 _logger.warning(
                     "The process did not run: it was suspended or had no CPU.",
                     extra={"seconds": round(late, 1)},
                 )
                 continue
-            silent = self._heartbeat.silent_seconds
-            if silent > self._step_seconds:
+            silent = self.heartbeat.silent_seconds
+            if silent > self.step_seconds:
                 if not longest:
                     doing = {"seconds": round(silent, 1), **self._doing()}
                     _logger.warning("A step blocks the event loop.", extra=doing)
@@ -132,7 +132,7 @@ class Watchdog:
         """
         doing: dict[str, str] = {}
         frames = sys._current_frames()
-        self._add_doing(doing, frames.pop(self._heartbeat.thread_id, None))
+        self._add_doing(doing, frames.pop(self.heartbeat.thread_id, None))
         for frame in frames.values() if "trace_id" not in doing else ():
             self._add_doing(doing, frame)
         return doing
@@ -142,7 +142,7 @@ class Watchdog:
             module = str(frame.f_globals.get("__name__", ""))
             if "step" not in doing and module.startswith(_OWN_CODE):
                 doing["step"] = f"{module}.{frame.f_code.co_qualname}:{frame.f_lineno}"
-            for key, watched in self._watched.items():
+            for key, watched in self.watched.items():
                 if key not in doing and frame.f_code is watched.code:
                     doing[key] = watched.value(frame)
             frame = frame.f_back

@@ -56,6 +56,11 @@ class Instrument:
         self.removals = 0
         self.unseen: dict[Labels, float] = {}
         """Series that a scrape is to show at 0, and since when they exist."""
+        if not self.labels:
+            self.begin(())
+
+    def begin(self, labels: Labels) -> None:
+        """Show a series at 0; a gauge shows nothing before it is set."""
 
     def named_labels(self, labels: Labels) -> list[tuple[str, str]]:
         """The labels that the series with these values has, with their names."""
@@ -74,11 +79,6 @@ class Counter(Instrument):
 
     type = "counter"
     values: dict[Labels, float]
-
-    def __init__(self, name_and_labels: str, help_text: str, *, optional_labels: Labels = ()) -> None:
-        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
-        if not self.labels:
-            self.begin(())
 
     def add(self, amount: float, *labels: str) -> None:
         """Add `amount`, not negative; 0 makes the series appear."""
@@ -110,8 +110,8 @@ class Gauge(Instrument):
     values: dict[Labels, float]
 
     def __init__(self, name_and_labels: str, help_text: str, *, optional_labels: Labels = ()) -> None:
-        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
         self.functions: dict[Labels, Callable[[], float]] = {}
+        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
 
     def set(self, value: float, *labels: str) -> None:
         """Set the value of a series."""
@@ -151,12 +151,10 @@ class Histogram(Instrument):
     def __init__(
         self, name_and_labels: str, help_text: str, buckets: Sequence[float], *, optional_labels: Labels = ()
     ) -> None:
-        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
         self.buckets = tuple(buckets)
         self.row_bytes = 8 * (len(self.buckets) + 2)
         self.exemplars: dict[Labels, dict[int, Exemplar]] = {}
-        if not self.labels:
-            self.row()
+        super().__init__(name_and_labels, help_text, optional_labels=optional_labels)
 
     def observe(self, value: float, *labels: str) -> None:
         """Count one observation."""
@@ -211,8 +209,7 @@ AnyInstrument: TypeAlias = Counter | Gauge | Histogram
 class Metrics:
     """The table. Names follow Prometheus; counters get `_total` when they are rendered.
 
-    Args:
-        resource_labels: The names of the labels that hold resource attributes of agents, all optional.
+    `resource_labels` are those that hold resource attributes of agents, all optional.
     """
 
     def __init__(self, resource_labels: Labels = ()) -> None:

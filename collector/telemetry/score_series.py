@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
 from collector.clock import Clock
 from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, trimmed
@@ -25,6 +26,7 @@ _INTERVAL_SECONDS = 10.0
 _logger = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class ScoreSeries:
     """Counts graded traces into `Metrics`.
 
@@ -33,26 +35,18 @@ class ScoreSeries:
 
     A scrape shows new series at 0: whatever shows the metrics calls `before_scrape` and `after_scrape` around
     it.
-
-    Args:
-        metrics: The table, with the labels of `resource_attributes`.
-        clock: Measures what is new and what is idle.
-        resource_attributes: The resource attributes that are labels.
-        expiry_seconds: Series are removed after this time without a count.
     """
 
-    def __init__(
-        self,
-        metrics: Metrics,
-        clock: Clock,
-        *,
-        resource_attributes: Sequence[str] = (),
-        expiry_seconds: float = DEFAULT_EXPIRY_SECONDS,
-    ) -> None:
-        self._metrics = metrics
-        self._clock = clock
-        self._known = KnownAgents(metrics, clock, resource_attributes, expiry_seconds)
-        self._without_criteria = _AgentsWithoutCriteria(metrics, clock)
+    metrics: Metrics
+    clock: Clock
+    resource_attributes: Sequence[str] = ()
+    """Those that are labels."""
+    expiry_seconds: float = DEFAULT_EXPIRY_SECONDS
+    """After this time without a count series are removed."""
+
+    def __post_init__(self) -> None:
+        self._known = KnownAgents(self.metrics, self.clock, self.resource_attributes, self.expiry_seconds)
+        self._without_criteria = _AgentsWithoutCriteria(self.metrics, self.clock)
         self._evaluations_shown: dict[str, frozenset[Labels]] = {}
         self._criteria = CriteriaSet()
         self._has_criteria = False
@@ -89,7 +83,7 @@ class ScoreSeries:
             for run in trace.graded_runs:
                 for result in run.results:
                     if result.reason is not _NO_CRITERIA and result.stage is not _SHADOW:
-                        self._metrics.backfill_results.add(1, result.outcome.value)
+                        self.metrics.backfill_results.add(1, result.outcome.value)
             return
         for graded, shown in zip(trace.graded_runs, trace.runs, strict=True):
             self._count_run(graded, shown)
@@ -104,7 +98,7 @@ class ScoreSeries:
         """Everything was shown as it stood: remove what is idle, show what new series count."""
         expired = self._known.sweep()
         if expired:
-            self._metrics.series_expired.add(expired)
+            self.metrics.series_expired.add(expired)
             self._remove_stale_gauges()
         self.flush()
 
@@ -122,7 +116,7 @@ class ScoreSeries:
         if not agent.is_exact:
             return
         series = self._known.plain_series(agent)
-        failures = self._metrics.consecutive_failures
+        failures = self.metrics.consecutive_failures
         for in_shadow, name in keys:
             self._known.evaluation_series(series, name, in_shadow=in_shadow)
             if not in_shadow:
@@ -136,9 +130,9 @@ class ScoreSeries:
             if evaluation.stage is Stage.LIVE
         )
         for labels in self._evaluations_shown.pop(agent, frozenset()) - shown:
-            self._metrics.evaluation_info.remove(*labels)
+            self.metrics.evaluation_info.remove(*labels)
         for labels in shown:
-            self._metrics.evaluation_info.set(1, *labels)
+            self.metrics.evaluation_info.set(1, *labels)
         if shown:
             self._evaluations_shown[agent] = shown
 
@@ -157,10 +151,10 @@ class ScoreSeries:
         if agent.is_overflow and not self._criteria.evaluations_for(run.agent.name):
             self._without_criteria.note(agent.name, has_evaluations=False)
         span_id = run.carrier_span_id or run.span_id or b""
-        now = self._clock.unix_nano()
+        now = self.clock.unix_nano()
         if run.has_all_spans:  # else time and tokens may be missing
             series.observe_run(run, span_id, now)
-        muted = self._metrics.muted_until.values
+        muted = self.metrics.muted_until.values
         for place, result in enumerate(graded.results):
             if result.muted_until_unix_nano or muted:
                 self._note_mute(agent.name, result)
@@ -169,7 +163,7 @@ class ScoreSeries:
                 # Without criteria there is no event, and the evaluation stage has counted the run.
                 if result.reason is _NO_CRITERIA:
                     continue
-                self._metrics.not_evaluated.add(1, result.reason.value)
+                self.metrics.not_evaluated.add(1, result.reason.value)
             outcome = series.evaluations.get((in_shadow, result.name)) or known.evaluation_series(
                 series, result.name, in_shadow=in_shadow
             )
@@ -187,7 +181,7 @@ class ScoreSeries:
     def _count_failures(self, agent: AgentSeries, result: EvaluationResult) -> None:
         """Count failures in a row, except of agents without a slot, which share one series."""
         if not agent.is_overflow:
-            failures = self._metrics.consecutive_failures.values
+            failures = self.metrics.consecutive_failures.values
             labels = agent.name, result.name
             failures[labels] = failures.get(labels, 0) + 1 if result.outcome is _FAIL else 0
 
@@ -198,9 +192,9 @@ class ScoreSeries:
 
     def _note_mute(self, agent: str, result: EvaluationResult) -> None:
         if result.muted_until_unix_nano:
-            self._metrics.muted_until.set(result.muted_until_unix_nano / 1e9, agent, result.name)
+            self.metrics.muted_until.set(result.muted_until_unix_nano / 1e9, agent, result.name)
         else:
-            self._metrics.muted_until.remove(agent, result.name)
+            self.metrics.muted_until.remove(agent, result.name)
 
     def _remove_stale_gauges(self) -> None:
         """Remove gauges whose agent has no series any more, or whose evaluation is not in force."""
@@ -212,7 +206,7 @@ class ScoreSeries:
         in_force = {
             name: {evaluation.name for evaluation in self._criteria.evaluations_for(name)} for name in agents
         }
-        for gauge in (self._metrics.consecutive_failures, self._metrics.muted_until):
+        for gauge in (self.metrics.consecutive_failures, self.metrics.muted_until):
             for labels in list(gauge.values):
                 if labels[1] not in in_force.get(labels[0], ()):
                     gauge.remove(*labels)

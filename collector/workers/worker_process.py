@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 from collector.clock import Clock, ends_within
@@ -35,21 +36,16 @@ class WorkerDied(TracegradeError):
     """The process ended, or sent something that is not an answer."""
 
 
+@dataclass(eq=False)
 class WorkerProcess:
     """A worker process, to be ended with `end` whatever happened before.
 
     No method limits its own time. After one was cancelled, `end` is the only thing left to do.
     """
 
-    def __init__(
-        self,
-        process: asyncio.subprocess.Process,
-        transport: asyncio.SubprocessTransport,
-        max_reply_bytes: int,
-    ) -> None:
-        self._process = process
-        self._transport = transport
-        self._max_reply_bytes = max_reply_bytes
+    process: asyncio.subprocess.Process
+    transport: asyncio.SubprocessTransport
+    max_reply_bytes: int
 
     @classmethod
     async def start(
@@ -73,7 +69,7 @@ class WorkerProcess:
     @property
     def pid(self) -> int:
         """The id of the process."""
-        return self._process.pid
+        return self.process.pid
 
     async def request(self, message: bytes) -> bytes:
         """Send a message and return the answer to it; raises `WorkerDied`."""
@@ -85,27 +81,27 @@ class WorkerProcess:
 
         Raises `WorkerDied` if the process is known to have ended; another end is noticed by `receive`.
         """
-        questions = self._process.stdin
+        questions = self.process.stdin
         if questions is None or questions.is_closing():  # uvloop would raise RuntimeError on writing
             raise WorkerDied("the worker process ended")
         questions.writelines((LENGTH.pack(len(message)), message))
 
     async def receive(self) -> bytes:
         """The next answer; raises `WorkerDied` if none comes."""
-        answers = self._process.stdout
+        answers = self.process.stdout
         if answers is None:
             raise WorkerDied("the worker has no pipes")
         try:
             (length,) = LENGTH.unpack(await answers.readexactly(LENGTH.size))
-            if length > self._max_reply_bytes:
-                raise WorkerDied(f"the answer has more than {self._max_reply_bytes} bytes")
+            if length > self.max_reply_bytes:
+                raise WorkerDied(f"the answer has more than {self.max_reply_bytes} bytes")
             return await answers.readexactly(length)
         except (asyncio.IncompleteReadError, OSError):
             raise WorkerDied("the worker process ended") from None
 
     async def wait(self) -> None:
         """Return when the process has ended, for whatever reason."""
-        await self._process.wait()
+        await self.process.wait()
 
     async def end(self) -> None:
         """Kill the process, with what it started, and wait for its end.
@@ -114,13 +110,13 @@ class WorkerProcess:
         process may hold the other side open.
         """
         for descriptor in (0, 1):
-            pipe = self._transport.get_pipe_transport(descriptor)
+            pipe = self.transport.get_pipe_transport(descriptor)
             if pipe is not None:
                 pipe.close()
-        if self._process.returncode is None:
+        if self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        await self._process.wait()
+                os.killpg(self.process.pid, signal.SIGKILL)
+        await self.process.wait()
 
 
 class WorkerLanes:

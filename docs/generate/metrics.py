@@ -1,23 +1,7 @@
 """The reference page of all metrics, generated from their table."""
 
 from collector.stability import level_of
-from collector.telemetry import (
-    HOLD_SECONDS,
-    MAX_AGENTS,
-    MAX_CLASS_LENGTH,
-    MAX_CLASS_SERIES,
-    MAX_CLASSES,
-    MAX_LABEL_SETS,
-    MAX_RESOURCE_VALUES,
-    MAX_TOOLS,
-    MAX_TOOLS_PER_AGENT,
-    MAX_VERSIONS,
-    OVERFLOW,
-    Counter,
-    Gauge,
-    Histogram,
-    Metrics,
-)
+from collector.telemetry import OVERFLOW, Counter, Gauge, Histogram, Limits, Metrics
 
 _RESOURCE_ATTRIBUTES = "resource attributes"
 _INTRODUCTION = f"""\
@@ -30,19 +14,21 @@ Exemplars, with the trace and span behind the last score in each bucket, are in 
 
 - Label values that come from telemetry are bounded.
   Agents named exactly in criteria always have their own series.
-  Other agents get the first {MAX_AGENTS:,} names seen, and all others share `{OVERFLOW}`.
-  Tools have {MAX_TOOLS_PER_AGENT} names for each agent, and {MAX_TOOLS:,} over all agents not named exactly.
-  An agent has {MAX_VERSIONS} versions, a resource attribute {MAX_RESOURCE_VALUES} values.
-  Sets of agent, version and resource attributes are at most {MAX_LABEL_SETS:,}, not counting those without.
-  Evaluations distinguish {MAX_CLASSES} classes, of at most {MAX_CLASS_LENGTH} characters,
-  and all together {MAX_CLASS_SERIES:,} pairs of them.
+  Other agents get the first {Limits.AGENTS:,} names seen, and all others share `{OVERFLOW}`.
+  Tools have {Limits.TOOLS_PER_AGENT} names for each agent, and {Limits.TOOLS:,} over all agents not \
+named exactly.
+  An agent has {Limits.VERSIONS} versions, a resource attribute {Limits.RESOURCE_VALUES} values.
+  Sets of agent, version and resource attributes are at most {Limits.LABEL_SETS:,}, not counting those \
+without.
+  Evaluations distinguish {Limits.CLASSES} classes, of at most {Limits.CLASS_LENGTH} characters,
+  and all together {Limits.CLASS_SERIES:,} pairs of them.
 - Labels in brackets are left out of a series where their value is empty.
   `[resource attributes]` are those that `exporters.prometheus.resource_attributes` lists,
   each a label of its own with `_` for what is no letter or digit: `service.version` is `service_version`.
 - Series of agents named exactly in criteria are there at 0 from the start.
   Any other series with the name of an agent appears at 0 first, because what a series holds
   when it is first scraped is lost to `rate()`.
-  It takes its first increment after the next scrape, or after {HOLD_SECONDS:.0f} s.
+  It takes its first increment after the next scrape, or after {Limits.HOLD_SECONDS:.0f} s.
 - A series with the name of an agent in which nothing was counted for `exporters.prometheus.series_expiry`
   (a day, if nothing else is written) is taken away, and its label values make room for others.
   The series of agents named exactly in criteria stay; those of their versions, resource attributes, tools

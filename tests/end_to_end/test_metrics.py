@@ -8,7 +8,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.telemetry.agent_series import MAX_AGENTS, OVERFLOW
+from collector.telemetry.agent_series import OVERFLOW, Limits
 from tests.support.agent_spans import key_values
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_in_loop import ServiceInLoop, read_samples
@@ -93,8 +93,8 @@ async def test_hostile_names_of_agents_and_tools_are_bounded_and_counted() -> No
     overflow = f'gen_ai_agent_name="{OVERFLOW}"'
     assert HOSTILE_NAMES == sum_of(samples, "tracegrade_agent_runs_total")
     assert HOSTILE_NAMES == sum_of(samples, "tracegrade_tool_calls_total")
-    assert MAX_AGENTS < len(agents) < MAX_AGENTS + 200
-    assert HOSTILE_NAMES - MAX_AGENTS == sum(samples[name] for name in agents if overflow in name)
+    assert Limits.AGENTS < len(agents) < Limits.AGENTS + 200
+    assert HOSTILE_NAMES - Limits.AGENTS == sum(samples[name] for name in agents if overflow in name)
     assert text.count("\n") < 150_000
 
 

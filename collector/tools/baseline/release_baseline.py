@@ -55,19 +55,11 @@ def scores_on_server(
     version: str | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> Scores:
-    """The scores that a Prometheus server has seen.
+    """The scores in a Prometheus server, those of all tracegrade instances that it scrapes added up.
 
-    What all agents without series of their own share (`__overflow__`) is left out.
-
-    Args:
-        server: Scrapes the tracegrade instances; their scores are added up.
-        unix_nano: The end of the window.
-        window: How far back scores count, as PromQL writes it, for example `7d` or `1h30m`.
-        version: Only scores of this version of the agents (`gen_ai.agent.version`).
-        labels: Only series with these labels, for example those of one environment.
-
-    Raises:
-        PrometheusError: the server gives no usable answer.
+    What all agents without series of their own share (`__overflow__`) is left out. The window, as PromQL
+    writes it (`7d`, `1h30m`), ends at `unix_nano`. With a `version` (`gen_ai.agent.version`) or `labels` only
+    series that have them count. Raises `PrometheusError`.
     """
     required = dict(labels or {}) | ({_VERSION: version} if version is not None else {})
     matchers = [
@@ -109,13 +101,10 @@ def scores_of_runs(runs: Iterable[GradedRun], version: str | None = None) -> Sco
 
 
 def pin(scores: Scores, *, release: str, unix_nano: int, min_samples: int = MIN_SAMPLES) -> Baseline:
-    """The baseline of a release: the evaluations that have at least `min_samples` scores.
+    """The baseline of a release from what was measured at `unix_nano`.
 
-    Args:
-        scores: What was measured.
-        release: The name that alerts will show, of 1 to 200 characters.
-        unix_nano: When this was measured.
-        min_samples: A mean of fewer scores is not pinned: it is too uncertain.
+    A mean of fewer than `min_samples` scores is too uncertain to be pinned. Alerts will show `release`, of 1
+    to 200 characters.
     """
     agents: dict[str, dict[str, PinnedScore]] = {}
     left_out = []

@@ -66,16 +66,14 @@ class _Target:
         return place if self.is_own else f"endpoint {self.address}"
 
 
+@dataclass(eq=False)
 class ListenerTrial:
     """Sends to each listener of `config`, or to `sender.endpoint`, and queries `service` for the verdicts."""
 
-    def __init__(
-        self, config: ServiceConfig, sender: Sender, service: RunningService | None, clock: Clock
-    ) -> None:
-        self._config = config
-        self._sender = sender
-        self._service = service
-        self._clock = clock
+    config: ServiceConfig
+    sender: Sender
+    service: RunningService | None
+    clock: Clock
 
     async def hops(self) -> list[Hop]:
         """A hop for each listener, and one for the verdicts behind them."""
@@ -83,9 +81,9 @@ class ListenerTrial:
         awaited: dict[str, float] = {}
         for target in self._targets():
             request, traces = b"", dict[str, float]()
-            if target.is_own and self._service is not None:
+            if target.is_own and self.service is not None:
                 with contextlib.suppress(NoAnswerError):  # the hop of the telemetry endpoint reports it
-                    request, traces = _probe(await asyncio.to_thread(self._service.expect_probe))
+                    request, traces = _probe(await asyncio.to_thread(self.service.expect_probe))
             hop = await self._sent(target, request)
             if hop.state is State.WORKS:
                 awaited |= traces
@@ -93,13 +91,13 @@ class ListenerTrial:
         return [*hops, await self._verdicts(awaited)]
 
     def _targets(self) -> list[_Target]:
-        protocols = self._config.receivers.otlp.protocols
+        protocols = self.config.receivers.otlp.protocols
         own: list[_Target] = []
         if protocols.grpc is not None:
             own.append(_Target("otlp", protocols.grpc, reachable_address(protocols.grpc.endpoint)))
         if protocols.http is not None:
             own.append(_Target("otlp_http", protocols.http, reachable_address(protocols.http.endpoint)))
-        text = self._sender.endpoint
+        text = self.sender.endpoint
         if text is None:
             return own
         url = URL(text if "://" in text else f"//{text}")
@@ -115,7 +113,7 @@ class ListenerTrial:
     async def _sent(self, target: _Target, request: bytes) -> Hop:
         try:
             settings = self._settings(target)
-            async with open_exporter(target.kind, settings, self._clock) as exporter:
+            async with open_exporter(target.kind, settings, self.clock) as exporter:
                 sending = exporter.export(request, 1)
                 return await sent(target.where, exporter.endpoints["traces"], settings, sending)
         except NotAcceptedError as error:
@@ -132,13 +130,13 @@ class ListenerTrial:
             NotAcceptedError: there is no token to send.
             StartupError: a certificate cannot be read.
         """
-        listener, sender = target.listener, self._sender
+        listener, sender = target.listener, self.sender
         secure = listener.tls is not None if target.secure is None else target.secure
         tls: JsonObject = {}
         if sender.ca_file is not None:
             tls["ca_file"] = str(sender.ca_file.absolute())
         if secure and listener.tls is not None:
-            self_check = self._config.service.telemetry.self_check
+            self_check = self.config.service.telemetry.self_check
             own_certificate = ListenerTls(listener.tls, self_check.tls)
             if listener.tls.client_ca_file is not None:
                 shown = self_check.tls or listener.tls
@@ -161,7 +159,7 @@ class ListenerTrial:
 
     async def _verdicts(self, awaited: Mapping[str, float]) -> Hop:
         where = "processors.evaluation"
-        if self._service is None or not awaited:
+        if self.service is None or not awaited:
             return Hop(
                 where,
                 "no trace of this probe reached grading",
@@ -169,16 +167,16 @@ class ListenerTrial:
                 "reached.",
             )
         patience = max(awaited.values())
-        deadline = self._clock.monotonic() + patience
+        deadline = self.clock.monotonic() + patience
         while True:
             try:
-                verdicts = await asyncio.to_thread(self._service.probe_verdicts)
+                verdicts = await asyncio.to_thread(self.service.probe_verdicts)
             except NoAnswerError as error:
                 return Hop(where, str(error), "the verdicts", "See the log of the service.")
             problems = [verdicts.get(trace) for trace in awaited]
             if None not in problems:
                 break
-            if self._clock.monotonic() >= deadline:
+            if self.clock.monotonic() >= deadline:
                 return Hop(
                     where,
                     f"no verdict within {patience:g} s",
@@ -186,7 +184,7 @@ class ListenerTrial:
                     "See the log of the service: its loop may be busy, or its finish clock stand still "
                     "because it refuses spans.",
                 )
-            await self._clock.sleep(_LOOK_SECONDS)
+            await self.clock.sleep(_LOOK_SECONDS)
         if wrong := [str(problem) for problem in problems if problem]:
             return Hop(
                 where,

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from collector.clock import Clock, ends_within
@@ -46,6 +46,7 @@ class SelfCheckFailedError(TracegradeError):
         self.reason = reason
 
 
+@dataclass(eq=False)
 class SelfCheck:
     """Checks the service at once when started, and from then on at every interval, if it is enabled.
 
@@ -55,28 +56,21 @@ class SelfCheck:
     with its cause. `release` gives held bytes back to the memory limiter, `random_bytes` makes trace ids.
     """
 
-    def __init__(
-        self,
-        config: SelfCheckConfig,
-        *,
-        grace_seconds: float,
-        release: Callable[[int], None],
-        metrics: Metrics,
-        clock: Clock,
-        random_bytes: Callable[[int], bytes] = secrets.token_bytes,
-    ) -> None:
-        self._config = config
-        self._patience = grace_seconds + VERDICT_MARGIN_SECONDS
-        self._release = release
-        self._metrics = metrics
-        self._clock = clock
-        self._random_bytes = random_bytes
+    config: SelfCheckConfig
+    grace_seconds: float
+    release: Callable[[int], None]
+    metrics: Metrics
+    clock: Clock
+    random_bytes: Callable[[int], bytes] = secrets.token_bytes
+
+    def __post_init__(self) -> None:
+        self._patience = self.grace_seconds + VERDICT_MARGIN_SECONDS
         criteria = self_check_criteria()
         # Counts in metrics of its own, which are not published: users' series are about users' traces.
         self._grading = GradingStage(
-            grader=Grader(criteria=lambda: criteria, clock=clock, instance="self-check"),
+            grader=Grader(criteria=lambda: criteria, clock=self.clock, instance="self-check"),
             metrics=Metrics(),
-            clock=clock,
+            clock=self.clock,
         )
         self._expected: dict[bytes, Outcome] = {}
         self._probes: dict[bytes, str | None] = {}
@@ -84,12 +78,12 @@ class SelfCheck:
         any."""
         self._awaited: dict[bytes, asyncio.Future[str | None]] = {}
         self._task: asyncio.Task[None] | None = None
-        self._log = RateLimitedLogger(_logger, clock)
-        if config.enabled:
+        self._log = RateLimitedLogger(_logger, self.clock)
+        if self.config.enabled:
             for outcome in ("success", "failure"):
-                metrics.self_checks.add(0, outcome)
-            metrics.self_check_last_success.set(0)
-            metrics.spans_dropped.add(0, DROP_REASON, BEFORE_FAN_OUT)
+                self.metrics.self_checks.add(0, outcome)
+            self.metrics.self_check_last_success.set(0)
+            self.metrics.spans_dropped.add(0, DROP_REASON, BEFORE_FAN_OUT)
 
     def start(self, listener: ServerConfig, endpoint: str, tasks: TaskOwner) -> None:
         """Begin checking through the listener of that configuration, which serves `endpoint` by now.
@@ -97,8 +91,8 @@ class SelfCheck:
         Raises:
             StartupError: a certificate for TLS cannot be read.
         """
-        if self._config.enabled:
-            client = ListenerClient(listener, endpoint, self._config)
+        if self.config.enabled:
+            client = ListenerClient(listener, endpoint, self.config)
             self._task = tasks.create_task(self._check_for_ever(client), name="self-check")
 
     async def shutdown(self) -> None:
@@ -123,7 +117,7 @@ class SelfCheck:
         _keep_latest(self._probes, _MAX_PROBES)
         return {
             "traces": {trace_id.hex(): outcome.value for trace_id, outcome in expected.items()},
-            "unix_nano": self._clock.unix_nano(),
+            "unix_nano": self.clock.unix_nano(),
             "patience_seconds": self._patience,
         }
 
@@ -138,8 +132,8 @@ class SelfCheck:
     def finish(self, trace: FinishedTrace) -> None:
         """Grade a trace that was `made` here, and drop it."""
         spans = trace.spans
-        self._metrics.spans_dropped.add(len(spans), DROP_REASON, BEFORE_FAN_OUT)
-        self._release(held_bytes(spans))
+        self.metrics.spans_dropped.add(len(spans), DROP_REASON, BEFORE_FAN_OUT)
+        self.release(held_bytes(spans))
         expected = self._expected.pop(trace.trace_id)
         awaited = self._awaited.pop(trace.trace_id, None)
         is_awaited = awaited is not None and not awaited.done()
@@ -155,7 +149,7 @@ class SelfCheck:
 
     def _expect(self) -> Mapping[bytes, Outcome]:
         """The ids of two new traces, one to pass and one to fail."""
-        expected = {self._random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
+        expected = {self.random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
         self._expected |= expected
         _keep_latest(self._expected, _MAX_TRACES)
         return expected
@@ -163,12 +157,12 @@ class SelfCheck:
     async def _check_for_ever(self, client: ListenerClient) -> None:
         was_failing = False
         while True:
-            started = self._clock.monotonic()
+            started = self.clock.monotonic()
             is_failing = not await self._succeeds(client)
             if was_failing and not is_failing:
                 _logger.info("The self-check succeeds again.")
             was_failing = is_failing
-            await self._clock.sleep(max(0.0, started + self._config.interval - self._clock.monotonic()))
+            await self.clock.sleep(max(0.0, started + self.config.interval - self.clock.monotonic()))
 
     async def _succeeds(self, client: ListenerClient) -> bool:
         """Check once, count and log."""
@@ -185,10 +179,10 @@ class SelfCheck:
         except Exception:  # a check that breaks must not take the service down
             self._log.exception("unexpected_error", "A self-check failed unexpectedly.")
         else:
-            self._metrics.self_checks.add(1, "success")
-            self._metrics.self_check_last_success.set(self._clock.unix_nano() / 1e9)
+            self.metrics.self_checks.add(1, "success")
+            self.metrics.self_check_last_success.set(self.clock.unix_nano() / 1e9)
             return True
-        self._metrics.self_checks.add(1, "failure")
+        self.metrics.self_checks.add(1, "failure")
         return False
 
     async def _check(self, client: ListenerClient) -> None:
@@ -202,10 +196,10 @@ class SelfCheck:
         expected = self._expect()  # a request without an answer may have been accepted all the same
         self._awaited = {trace_id: loop.create_future() for trace_id in expected}
         verdicts = list(self._awaited.values())
-        await client.send(self_check_request(expected, self._clock.unix_nano()))
-        standstill = self._metrics.finish_clock_standstill_seconds.value()
-        await ends_within(self._patience, asyncio.wait(verdicts), self._clock)
-        standstill = self._metrics.finish_clock_standstill_seconds.value() - standstill
+        await client.send(self_check_request(expected, self.clock.unix_nano()))
+        standstill = self.metrics.finish_clock_standstill_seconds.value()
+        await ends_within(self._patience, asyncio.wait(verdicts), self.clock)
+        standstill = self.metrics.finish_clock_standstill_seconds.value() - standstill
         if not all(verdict.done() for verdict in verdicts):
             message = f"no verdict within {self._patience:g} s"
             if standstill >= 1:

@@ -44,11 +44,9 @@ def self_check_criteria() -> CriteriaSet:
 
 
 def self_check_request(expected: Mapping[bytes, Outcome], unix_nano: int) -> bytes:
-    """A serialised export request with one trace for each id, with the outcome in `expected`.
+    """A serialised export request: a trace for each id in `expected` that is to pass or fail.
 
-    Args:
-        expected: `pass` or `fail` by trace id.
-        unix_nano: When all of them began.
+    All of them began at `unix_nano`.
     """
     spans = [span for trace, outcome in expected.items() for span in _spans(trace, outcome, unix_nano)]
     resource = Resource(attributes=[_attribute("service.name", SELF_CHECK_AGENT)])

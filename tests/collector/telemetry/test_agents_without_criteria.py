@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from collector.clock import ManualClock
-from collector.telemetry.agent_series import MAX_AGENTS, OVERFLOW
+from collector.telemetry.agent_series import OVERFLOW, Limits
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedTrace
@@ -84,17 +84,17 @@ def test_criteria_that_are_reloaded_count_at_once(caplog: pytest.LogCaptureFixtu
 def test_agents_beyond_the_slots_share_one_series() -> None:
     agents = Agents(criteria_with({"weather": ["order"]}))
 
-    agents.see(*(f"agent-{number}" for number in range(MAX_AGENTS + 5)))
+    agents.see(*(f"agent-{number}" for number in range(Limits.AGENTS + 5)))
 
     shown = agents.scrape()
-    assert MAX_AGENTS + 1 == len(shown)
+    assert Limits.AGENTS + 1 == len(shown)
     assert OVERFLOW in shown
 
 
 def test_agents_beyond_the_slots_that_are_graded_are_not_shown() -> None:
     agents = Agents(criteria_with({"agent-*": ["order"]}))
 
-    agents.see(*(f"agent-{number}" for number in range(MAX_AGENTS + 5)))
+    agents.see(*(f"agent-{number}" for number in range(Limits.AGENTS + 5)))
 
     assert [] == agents.scrape()
 

@@ -11,15 +11,7 @@ from msgspec.structs import replace
 
 from collector.clock import ManualClock
 from collector.monitoring.exposition import MetricsRegistry
-from collector.telemetry.agent_series import (
-    MAX_AGENTS,
-    MAX_CLASSES,
-    MAX_LABEL_SETS,
-    MAX_RESOURCE_VALUES,
-    MAX_TOOLS,
-    MAX_TOOLS_PER_AGENT,
-    OVERFLOW,
-)
+from collector.telemetry.agent_series import OVERFLOW, Limits
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedTrace
@@ -253,8 +245,8 @@ def test_ten_thousand_hostile_agent_names_make_a_bounded_number_of_series(
     series.flush()
 
     agents = {agent for agent, _, _ in metrics.results.values}
-    assert MAX_AGENTS + 2 == len(agents)
-    assert 10_000 - MAX_AGENTS == metrics.results.value(OVERFLOW, "order", "pass")
+    assert Limits.AGENTS + 2 == len(agents)
+    assert 10_000 - Limits.AGENTS == metrics.results.value(OVERFLOW, "order", "pass")
     assert 1 == metrics.results.value("weather_agent", "order", "pass")
     assert 10_001 == sum(metrics.results.values.values())
 
@@ -262,9 +254,9 @@ def test_ten_thousand_hostile_agent_names_make_a_bounded_number_of_series(
 def test_an_agent_named_exactly_after_all_slots_are_taken_still_gets_its_series(
     metrics: Metrics, series: ScoreSeries
 ) -> None:
-    for number in range(MAX_AGENTS + 1):
+    for number in range(Limits.AGENTS + 1):
         series.record(graded(result(), agent=f"agent{number}"))
-    late = f"agent{MAX_AGENTS}"
+    late = f"agent{Limits.AGENTS}"
 
     series.set_criteria(criteria_with({late: ["order"]}))
     series.record(graded(result(), agent=late))
@@ -285,8 +277,8 @@ def test_hostile_tool_names_are_bounded_for_an_agent_and_over_all(
     series.flush()
 
     by_agent = Counter(agent for agent, tool, _ in metrics.tool_calls.values if tool != OVERFLOW)
-    assert {MAX_TOOLS_PER_AGENT, 1} == set(by_agent.values())
-    assert MAX_TOOLS + 1 == by_agent.total()
+    assert {Limits.TOOLS_PER_AGENT, 1} == set(by_agent.values())
+    assert Limits.TOOLS + 1 == by_agent.total()
     assert 60 * 150 + 1 == sum(metrics.tool_calls.values.values())
     assert 1 == metrics.tool_calls.value("weather_agent", "get_forecast", "ok")
 
@@ -480,9 +472,9 @@ def test_classes_are_bounded(metrics: Metrics, series: ScoreSeries) -> None:
     series.record(graded(classified("refund", "a text that is no class " * 10)))
     series.flush()
 
-    assert MAX_CLASSES == len(metrics.classifications.values)
+    assert Limits.CLASSES == len(metrics.classifications.values)
     assert 1001 == sum(metrics.classifications.values.values())
-    assert 1001 - (MAX_CLASSES - 1) == metrics.classifications.value(
+    assert 1001 - (Limits.CLASSES - 1) == metrics.classifications.value(
         "weather_agent", "topic", "refund", OVERFLOW
     )
 
@@ -536,9 +528,9 @@ def test_versions_and_resource_values_are_bounded_for_each_and_over_all(clock: M
     series.flush()
 
     runs = metrics.agent_runs.values
-    assert MAX_LABEL_SETS + 30 + 2 >= len(runs)
+    assert Limits.LABEL_SETS + 30 + 2 >= len(runs)
     assert 30 * 200 + 1 == sum(runs.values())
-    assert MAX_RESOURCE_VALUES + 1 == len({labels[2] for labels in runs if len(labels) > 2})
+    assert Limits.RESOURCE_VALUES + 1 == len({labels[2] for labels in runs if len(labels) > 2})
     assert 1 == metrics.results.value("weather_agent", "order", "pass", OVERFLOW, OVERFLOW)
 
 

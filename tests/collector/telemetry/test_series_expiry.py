@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from collector.clock import ManualClock
-from collector.telemetry.agent_series import MAX_AGENTS, MAX_TOOLS_PER_AGENT, MAX_VERSIONS, OVERFLOW
+from collector.telemetry.agent_series import OVERFLOW, Limits
 from collector.telemetry.metrics import Metrics
 from collector.telemetry.score_series import ScoreSeries
 from collector.trace import GradedTrace
@@ -186,10 +186,10 @@ def test_a_series_that_comes_back_before_a_scrape_missed_it_waits_for_the_scrape
 
 
 def test_names_of_expired_series_give_their_slots_to_others(scraped: Scraped) -> None:
-    tools = tuple(f"tool{number}" for number in range(MAX_TOOLS_PER_AGENT))
-    for number in range(MAX_AGENTS):
+    tools = tuple(f"tool{number}" for number in range(Limits.TOOLS_PER_AGENT))
+    for number in range(Limits.AGENTS):
         scraped.record(agent=f"agent{number}")
-    for number in range(MAX_VERSIONS):
+    for number in range(Limits.VERSIONS):
         scraped.record(agent="agent0", version=f"v{number}", tools=tools)
     scraped.record(agent="late_agent")
     scraped.record(agent="agent0", version="new", tools=("late_tool",))

@@ -37,7 +37,7 @@ async def test_a_worker_that_says_far_too_much_can_be_ended(tmp_path: Path) -> N
     evaluators = loaded(tmp_path, {"loud": code})
     worker = await started(evaluators)
 
-    pipe = worker._transport.get_pipe_transport(1)
+    pipe = worker.transport.get_pipe_transport(1)
     assert isinstance(pipe, asyncio.ReadTransport)
 
     with pytest.raises(WorkerDied):
