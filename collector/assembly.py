@@ -44,7 +44,7 @@ from collector.memory_limiter import MemoryLimiter
 from collector.memory_plan import plan_memory
 from collector.monitoring import MetricsRegistry, OwnLogs, OwnTraces, TelemetryServer
 from collector.otlp import EnvelopeRegistry
-from collector.page import PageServer
+from collector.page import PageServer, Views
 from collector.path import Delivery, Finisher, Intake
 from collector.receivers import SpanSource, build_receivers
 from collector.resumption import Resumption
@@ -337,10 +337,13 @@ def assemble(
         else None,
         page=PageServer(
             config.page,
-            queries=None if store is None else store.queries,
-            criteria=lambda: criteria.current,
-            clock=clock,
-            waits=None if learned is None else learned.waits,
+            Views(
+                None if store is None else store.queries,
+                lambda: criteria.current,
+                clock,
+                config.page.trace_link,
+                waits=None if learned is None else learned.waits,
+            ),
         )
         if config.page
         else None,

@@ -5,11 +5,15 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from collector.clock import Clock, SystemClock
 from collector.errors import StartupError, TracegradeError
 from processors.documents import InvalidInput, Problem
+
+if TYPE_CHECKING:
+    from collector.configuration import ServiceConfig
 
 EXIT_OK, EXIT_FAILED, EXIT_UNUSABLE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -25,6 +29,13 @@ class CommandContext:
     environment: Mapping[str, str]
     clock: Clock
     handle_signals: HandleSignals
+
+    def service_file(self, path: Path | None) -> "ServiceConfig":
+        """The service file at `path`; None: the defaults. Raises ProblemsFound."""
+        # Checking it takes every component with its libraries, so this alone loads them.
+        from collector.configuration import load_configuration
+
+        return load_configuration(path, self.environment)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collector.commands.arguments import add_config, path_text
 from collector.commands.command import EXIT_OK, Command, CommandContext
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings
-from collector.configuration import load_configuration, print_configuration, schema_documents
+from collector.configuration import print_configuration, schema_documents
 from collector.container import container_memory
 from collector.criteria import UNCOVERED_AGENTS, CriteriaStore, run_criteria_tests
 from collector.memory_plan import plan_memory
@@ -19,7 +19,7 @@ _DOCUMENTS = ("config", "criteria", "objectives", "run")
 
 
 def _validate(options: Namespace, context: CommandContext) -> int:
-    config = load_configuration(options.config, context.environment)
+    config = context.service_file(options.config)
     offline = OfflineCriteria(config.processors.evaluation, context.environment)
     plan_memory(config, container_memory())
     subjects: list[tuple[str, Sequence[str], bool]] = [(path, [path], False) for path in options.criteria]
@@ -62,12 +62,12 @@ def _in_order(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _print_config(options: Namespace, context: CommandContext) -> int:
-    print(print_configuration(load_configuration(options.config, context.environment)), end="")
+    print(print_configuration(context.service_file(options.config)), end="")
     return EXIT_OK
 
 
 def _schema(options: Namespace, context: CommandContext) -> int:
-    config = load_configuration(options.config, context.environment)
+    config = context.service_file(options.config)
     documents = schema_documents(config.processors.evaluation.custom_evaluators)
     print(json.dumps(documents[options.document], indent=2, ensure_ascii=False))
     return EXIT_OK

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from collector.commands.arguments import add_argument, add_config, add_flag, argument_type, path_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
-from collector.configuration import load_configuration
 from collector.tools.doctor import Hop, Sender, State, examine
 from collector.tools.prometheus_api import PrometheusApi
 
@@ -46,7 +45,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, context: CommandContext) -> int:
-    config = load_configuration(options.config, context.environment)
+    config = context.service_file(options.config)
     hops = asyncio.run(
         examine(
             config,

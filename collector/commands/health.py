@@ -6,7 +6,6 @@ from http import HTTPStatus
 
 from collector.commands.arguments import add_argument, add_config, endpoint_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
-from collector.commands.service_file import load_service_file
 from collector.config_fields import reachable_address
 from collector.tools.http_client import NoAnswerError, query
 
@@ -27,7 +26,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace, context: CommandContext) -> int:
-    endpoint = options.endpoint or load_service_file(options.config, context).telemetry_endpoint()
+    endpoint = options.endpoint or context.service_file(options.config).telemetry_endpoint()
     is_ready, answer = query_readiness(endpoint)
     print(answer, file=sys.stdout if is_ready else sys.stderr)
     return EXIT_OK if is_ready else EXIT_FAILED

@@ -26,7 +26,6 @@ from collector.commands.arguments import (
 from collector.commands.command import EXIT_OK, Command, CommandContext, unusable
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings, progress_bar, write_new, write_output
-from collector.commands.service_file import load_service_file
 from collector.store import MAX_MATCHES, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.annotation import run_from_json
@@ -124,7 +123,7 @@ def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentR
     """The runs in a store, the newest first."""
     path: Path | None = options.store
     if path is _OF_SERVICE:
-        path = load_service_file(options.config, context).store.path
+        path = context.service_file(options.config).store.path
     if path is None:
         raise unusable("--store: the service file sets no store.path")
     matching = RunFilter(

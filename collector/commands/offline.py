@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Self
 
 from collector.commands.command import CommandContext
-from collector.commands.service_file import load_service_file
 from collector.criteria import EvaluationConfig, load_criteria
 from collector.recordings import Progress, RecordedStream, no_progress
 from collector.workers.custom_evaluators import load_custom_evaluators
@@ -27,7 +26,7 @@ class OfflineCriteria:
         """Those of a service file; without one, the defaults."""
         if service_file is None:
             return cls(EvaluationConfig(), context.environment)
-        return cls(load_service_file(service_file, context).processors.evaluation, context.environment)
+        return cls(context.service_file(service_file).processors.evaluation, context.environment)
 
     def load(self, patterns: Sequence[str] | None = None) -> CriteriaSet:
         """The criteria in the files that `patterns` name; none: those of the service file."""

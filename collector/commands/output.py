@@ -84,6 +84,17 @@ def write_new(path: Path, text: str) -> None:
         file.write(text)
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Put `text` at `path`, in the place of what is there: whole or not at all.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
 def write_output(path: Path | None, text: str, write: Callable[[Path, str], object] = write_over) -> None:
     """Print `text`, or have it written to `path`; raises ProblemsFound where that fails."""
     if path is None:

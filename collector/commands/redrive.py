@@ -6,7 +6,6 @@ from argparse import ArgumentParser, Namespace
 
 from collector.commands.arguments import add_argument, add_config, duration_argument, path_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
-from collector.configuration import load_configuration
 from collector.exporters import ExporterContext, redrive_file
 from collector.telemetry import Metrics
 from processors.documents import did_you_mean
@@ -31,7 +30,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
 
 
 def _run(options: Namespace, context: CommandContext) -> int:
-    config = load_configuration(options.config, context.environment)
+    config = context.service_file(options.config)
     exporter = config.exporters.get(options.to)
     if exporter is None:
         known = ", ".join(config.exporters)

@@ -9,7 +9,7 @@ from threading import Thread
 
 from collector.commands.arguments import add_config, add_flag
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext
-from collector.configuration import ServiceConfig, load_configuration
+from collector.configuration import ServiceConfig
 from collector.criteria import default_file
 from collector.errors import BackgroundTaskDied
 from collector.page import PageConfig
@@ -22,7 +22,7 @@ since their traces wait for more spans, and would be traversed in vain."""
 
 
 def _run(options: Namespace, context: CommandContext) -> int:
-    config = load_configuration(options.config, context.environment)
+    config = context.service_file(options.config)
     if options.config is None:
         config = config.model_copy(update={"page": PageConfig()})
         if options.demo:

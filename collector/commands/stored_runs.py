@@ -25,7 +25,6 @@ from collector.commands.arguments import (
 )
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
 from collector.commands.output import OutputConsole, print_table
-from collector.commands.service_file import load_service_file
 from collector.config_fields import format_duration, reachable_address
 from collector.printing import RunPrintout
 from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
@@ -98,7 +97,7 @@ def _store(options: Namespace, context: CommandContext) -> _Store:
     if options.endpoint is not None:
         token = options.token_file.read_text().split("\n")[0].strip() if options.token_file else ""
         return _StoreOfService(reachable_address(options.endpoint), token)
-    path = options.store or load_service_file(options.config, context).store.path
+    path = options.store or context.service_file(options.config).store.path
     if path is None:
         raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
     return _StoreFile(path, context.clock)

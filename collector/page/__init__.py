@@ -2,5 +2,6 @@
 
 from collector.page.page_config import PageConfig
 from collector.page.page_server import PageServer
+from collector.page.views import Views
 
-__all__ = ["PageConfig", "PageServer"]
+__all__ = ["PageConfig", "PageServer", "Views"]

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, quote
 
@@ -15,15 +15,13 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer
-from collector.clock import Clock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.page.page_access import COOKIE, SESSION_SECONDS, VISITOR, PageAccess
 from collector.page.page_config import PageConfig
 from collector.page.views import Views
 from collector.receivers import ssl_context
-from collector.store import RunQueries, StoreUnusable
-from processors.criteria import CriteriaSet
+from collector.store import StoreUnusable
 
 _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
@@ -43,56 +41,44 @@ _HEADERS = [
 ]
 
 
+@dataclass(eq=False)
 class PageServer:
-    """Serves the page between `start` and `shutdown`; views are rendered in threads.
+    """Serves `views` between `start` and `shutdown`; they are rendered in threads."""
 
-    `criteria` returns the set in force; `waits` the learned wait of each service, where waits are learned.
-    """
+    config: PageConfig
+    views: Views
 
-    def __init__(
-        self,
-        config: PageConfig,
-        *,
-        queries: RunQueries | None,
-        criteria: Callable[[], CriteriaSet],
-        clock: Clock,
-        waits: Callable[[], Mapping[str, float]] | None = None,
-    ) -> None:
-        self._access = PageAccess(config, clock)
-        self._views = Views(queries, criteria, clock, trace_link=config.trace_link, waits=waits)
-        self._config = config
-        self._clock = clock
+    def __post_init__(self) -> None:
+        self._access = PageAccess(self.config, self.views.clock)
         self._server: AsgiServer | None = None
         self._app = Starlette(
             routes=[
-                Route("/", self._views.agents),
-                Route("/agent", self._views.agent),
-                Route("/run/{trace_id}", self._views.run),
-                Route("/find", self._views.find),
-                Route("/criteria", self._views.criteria),
+                Route("/", self.views.agents),
+                Route("/agent", self.views.agent),
+                Route("/run/{trace_id}", self.views.run),
+                Route("/find", self.views.find),
+                Route("/criteria", self.views.criteria),
                 Route("/login", self._login, methods=["GET", "POST"]),
                 Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
-                Route("/api/newest", self._views.api_newest),
-                Route("/api/agents", self._views.api_agents),
-                Route("/api/runs", self._views.api_runs),
-                Route("/api/run/{trace_id}", self._views.api_run),
+                Route("/api/newest", self.views.api_newest),
+                Route("/api/agents", self.views.api_agents),
+                Route("/api/runs", self.views.api_runs),
+                Route("/api/run/{trace_id}", self.views.api_run),
             ],
-            exception_handlers=dict.fromkeys(
-                (HTTPException, sqlite3.Error, StoreUnusable), self._views.error
-            ),
+            exception_handlers=dict.fromkeys((HTTPException, sqlite3.Error, StoreUnusable), self.views.error),
         )
 
     @property
     def endpoint(self) -> str:
         """`host:port` with the port really listened on, once started."""
-        return self._config.endpoint if self._server is None else self._server.endpoint
+        return self.config.endpoint if self._server is None else self._server.endpoint
 
     async def start(self) -> None:
         """Listen; raises `StartupError` if the address, a certificate or a token file is unusable."""
-        host, port = parse_endpoint(self._config.endpoint)
+        host, port = parse_endpoint(self.config.endpoint)
         try:
             self._access.load()
-            tls = None if self._config.tls is None else ssl_context(self._config.tls)
+            tls = None if self.config.tls is None else ssl_context(self.config.tls)
             server = AsgiServer(
                 self._guarded,
                 host,
@@ -100,7 +86,7 @@ class PageServer:
                 ssl=tls,
                 limit_concurrency=_MAX_CONNECTIONS,
                 request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
-                clock=self._clock,
+                clock=self.views.clock,
             )
             await server.start()
         except StartupError as error:
@@ -145,7 +131,7 @@ class PageServer:
         if not self._access.needs_token:
             return RedirectResponse("/", 303)
         if request.method == "GET":
-            return await asyncio.to_thread(self._views.login, request, to, False)
+            return await asyncio.to_thread(self.views.login, request, to, False)
         body = b""
         async for piece in request.stream():
             body += piece
@@ -154,7 +140,7 @@ class PageServer:
         form = parse_qs(body.decode(errors="replace"))
         session = self._access.session_for(form.get("token", [""])[0].strip())
         if session is None:
-            return await asyncio.to_thread(self._views.login, request, to, True)
+            return await asyncio.to_thread(self.views.login, request, to, True)
         response = RedirectResponse(to, 303)
         response.set_cookie(
             COOKIE,

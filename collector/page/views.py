@@ -45,12 +45,15 @@ _BY_DEFAULT = "nothing; "
 
 @dataclass(eq=False)
 class Views:
-    """Every view as a function from a request to its response, run in a thread."""
+    """Every view as a function from a request to its response, run in a thread.
+
+    `waits` returns the learned wait of each service, where waits are learned.
+    """
 
     queries: RunQueries | None
     criteria_in_force: Callable[[], CriteriaSet]
     clock: Clock
-    trace_link: str | None
+    trace_link: str | None = None
     waits: Callable[[], Mapping[str, float]] | None = None
 
     def __post_init__(self) -> None:

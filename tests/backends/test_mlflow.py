@@ -7,7 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from collector.tools.demo.demo_agent import scripted_runs
+from collector.tools.demo import scripted_runs
 from processors.model.json_values import JsonObject
 from tests.support.corpus import recorded_requests
 from tests.support.demo_traffic import demo_request, sent_keys

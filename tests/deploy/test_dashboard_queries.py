@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from collector.tools.demo.demo_agent import ScriptedCall, ScriptedRun, perform, scripted_runs
+from collector.tools.demo import ScriptedCall, ScriptedRun, perform, scripted_runs
 from processors.model.json_values import JsonObject
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.dashboard_exceptions import exceptions

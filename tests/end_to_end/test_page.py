@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from collector.cli import run_command
-from collector.tools.demo.demo_agent import ScriptedCall, ScriptedRun, perform
+from collector.tools.demo import ScriptedCall, ScriptedRun, perform
 from processors.model.json_values import JsonObject
 from tests.support.accessibility import accessibility_findings
 from tests.support.chromium import Chromium

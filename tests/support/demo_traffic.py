@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from collector.otlp.codec import split_request
-from collector.tools.demo.demo_agent import SERVICE_NAME, perform, scripted_runs
+from collector.tools.demo import SERVICE_NAME, perform, scripted_runs
 
 
 def demo_request(resource_attributes: Mapping[str, str] = MappingProxyType({})) -> bytes:

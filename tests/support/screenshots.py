@@ -18,7 +18,7 @@ from msgspec import structs
 
 from collector.clock import ManualClock
 from collector.criteria import default_file
-from collector.page import PageConfig, PageServer
+from collector.page import PageConfig, PageServer, Views
 from processors.annotation import graded_run_from_json
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import GradedRun
@@ -98,9 +98,7 @@ async def taken(folder: Path) -> Sequence[Screenshot]:
     text = default_file("criteria/demo.yaml").read_text()
     criteria = CriteriaSet(read_criteria(text, "demo.yaml", {}).agents)
     failed = next(run for run in runs if len(run.run.tool_calls) > 1 and run.verdict.value == "fail")
-    server = PageServer(
-        PageConfig(endpoint="127.0.0.1:0"), queries=filled(runs), criteria=lambda: criteria, clock=clock
-    )
+    server = PageServer(PageConfig(endpoint="127.0.0.1:0"), Views(filled(runs), lambda: criteria, clock))
     await server.start()
     pictures = []
     async with Chromium(WIDTH) as browser:

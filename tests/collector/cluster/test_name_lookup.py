@@ -4,7 +4,7 @@ import dns.asyncresolver
 import dns.name
 import pytest
 
-from collector.cluster.name_lookup import LookupFailed, NameLookup
+from collector.cluster.peer_watch import LookupFailed, NameLookup
 from tests.support.name_server import Behaviour, NameServer
 
 NAME = "replicas.test"

@@ -5,8 +5,7 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.cluster.cluster_config import ClusterConfig
-from collector.cluster.name_lookup import Answer, LookupFailed
-from collector.cluster.peer_watch import PeerWatch
+from collector.cluster.peer_watch import Answer, LookupFailed, PeerWatch
 from collector.telemetry.metrics import Metrics
 
 TWO = frozenset({"127.0.0.2", "127.0.0.3"})

@@ -9,8 +9,8 @@ import pytest
 
 from collector.cli import run_command
 from collector.clock import SystemClock
+from collector.page import PageServer, Views
 from collector.page.page_config import PageConfig
-from collector.page.page_server import PageServer
 from collector.store.run_database import open_store_file
 from collector.store.run_queries import RunQueries
 from processors.annotation.run_line import run_to_json
@@ -31,9 +31,7 @@ async def sources(tmp_path: Path) -> AsyncIterator[list[list[str]]]:
         {"endpoint": "127.0.0.1:0", "auth": {"bearer_token_file": tmp_path / "tokens.txt"}}
     )
     clock = SystemClock()
-    server = PageServer(
-        config, queries=RunQueries(open_store_file(path)), criteria=lambda: CriteriaSet(), clock=clock
-    )
+    server = PageServer(config, Views(RunQueries(open_store_file(path)), lambda: CriteriaSet(), clock))
     await server.start()
     yield [
         ["--store", str(path)],

@@ -13,7 +13,7 @@ import pytest
 
 from collector.clock import SystemClock
 from collector.framework_pages import supported_frameworks
-from collector.page import PageConfig, PageServer
+from collector.page import PageConfig, PageServer, Views
 from collector.page.views import content_settings
 from collector.store.run_queries import RunQueries
 from processors.criteria.agent_criteria import CriteriaSet
@@ -53,12 +53,9 @@ async def _page(
 ) -> AsyncIterator[str]:
     """The address of a page over these runs."""
     queries = filled([_recent(run) for run in runs]) if isinstance(runs, list) else runs
-    server = PageServer(
-        PageConfig.model_validate({"endpoint": "127.0.0.1:0", **config}),
-        queries=queries,
-        criteria=lambda: criteria or CriteriaSet(),
-        clock=SystemClock(),
-    )
+    page = PageConfig.model_validate({"endpoint": "127.0.0.1:0", **config})
+    views = Views(queries, lambda: criteria or CriteriaSet(), SystemClock(), page.trace_link)
+    server = PageServer(page, views)
     await server.start()
     try:
         yield f"http://{server.endpoint}"

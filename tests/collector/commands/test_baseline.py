@@ -12,8 +12,8 @@ import pytest
 import pytest_asyncio
 
 from collector.cli import run_command
+from collector.commands.baseline import pin
 from collector.tools.alerting.objectives import PinnedScore
-from collector.tools.baseline.release_baseline import pin
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.prometheus_server import PrometheusServer
 
@@ -278,9 +278,9 @@ def test_a_baseline_is_dated_in_utc_and_ordered_by_name() -> None:
     half, whole = PinnedScore(mean=0.123456789, samples=20), PinnedScore(mean=1, samples=20)
     scores = {("b", "y"): half, ("b", "x"): whole, ("a", "z"): whole}
 
-    baseline = pin(scores, release="r", unix_nano=1_769_817_600_999_999_999)
+    baseline, _ = pin(scores, release="r", unix_nano=1_769_817_600_999_999_999)
 
-    read = json.loads(baseline.text())
+    read = json.loads(baseline.model_dump_json())
     assert "2026-01-31T00:00:00Z" == read["created"]
     assert ["a", "b"] == list(read["agents"])
     assert {"x": {"mean": 1.0, "samples": 20}, "y": {"mean": 0.123457, "samples": 20}} == read["agents"]["b"]
@@ -290,7 +290,9 @@ def test_a_baseline_is_dated_in_utc_and_ordered_by_name() -> None:
 def test_names_that_the_file_cannot_hold_are_left_out() -> None:
     score = PinnedScore(mean=1, samples=20)
 
-    baseline = pin({("", "e"): score, ("a" * 201, "e"): score, ("b", "e"): score}, release="r", unix_nano=0)
+    baseline, left_out = pin(
+        {("", "e"): score, ("a" * 201, "e"): score, ("b", "e"): score}, release="r", unix_nano=0
+    )
 
-    assert ["b"] == list(baseline.file.agents)
-    assert (1, 2) == (baseline.pinned, len(baseline.left_out))
+    assert ["b"] == list(baseline.agents)
+    assert 2 == len(left_out)
