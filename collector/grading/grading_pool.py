@@ -19,7 +19,14 @@ from collector.grading.lanes import Supply
 from collector.otlp import EnvelopeRegistry
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, GradedTrace
-from collector.workers.worker_process import WorkerDied, WorkerLanes, WorkerProcess, within, worker_command
+from collector.workers.worker_process import (
+    WorkerDied,
+    WorkerLanes,
+    WorkerProcess,
+    unless_ended,
+    within,
+    worker_command,
+)
 from processors.model import AgentRun
 
 CRASHES_UNTIL_QUARANTINE = 3
@@ -136,7 +143,7 @@ class GradingPool(WorkerLanes):
                 while len(sent) < MESSAGES_AHEAD and (self._waiting or not sent):
                     jobs = self._next()
                     if not jobs:
-                        await self._arrival_before(ended)
+                        await unless_ended(self._arrived.wait(), ended)
                         continue
                     sent.append(jobs)
                     message = TRACES + await self._encoded(jobs)
@@ -164,16 +171,6 @@ class GradingPool(WorkerLanes):
                 self._log.warning("lost", "A grading process was lost; another replaces it.")
             for place, jobs in reversed(list(enumerate(sent))):
                 self._take_back(jobs, has_crashed=bool(reason) and place == 0)  # it was at the first only
-
-    async def _arrival_before(self, ended: asyncio.Future[None]) -> None:
-        """Wait for traces; raises `WorkerDied` if the process ends before, or has."""
-        arrival = asyncio.ensure_future(self._arrived.wait())
-        try:
-            await asyncio.wait((arrival, ended), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            arrival.cancel()
-        if ended.done():
-            raise WorkerDied("the worker process ended")
 
     def _next(self) -> list[_Job]:
         """The next traces to be graded; if there is none, `_arrived` is set when there is."""

@@ -13,7 +13,15 @@ from collector.telemetry import Metrics
 from collector.workers.custom_evaluators import LOAD_SECONDS, CustomEvaluators
 from collector.workers.protocol import MAX_REPLY_BYTES
 from collector.workers.worker_evaluator import WorkerFailure, read_answer
-from collector.workers.worker_process import COMMAND, WorkerDied, WorkerLanes, WorkerProcess, back_off, within
+from collector.workers.worker_process import (
+    COMMAND,
+    WorkerDied,
+    WorkerLanes,
+    WorkerProcess,
+    back_off,
+    unless_ended,
+    within,
+)
 from processors.model import NotEvaluated, Score
 
 WAIT_SECONDS = 10.0
@@ -108,39 +116,47 @@ class WorkerPool(WorkerLanes):
         future.set_result(NotEvaluated.over_limit("the service stopped before a worker answered"))
 
     async def _work_with(self, worker: WorkerProcess) -> None:
-        while True:
-            question = await self._waiting.get()
-            answer, name = question.answer, question.evaluator
-            if answer.done():
-                continue
-            try:
-                worker.send(question.message)
-            except WorkerDied:  # while it waited for a question, so not because of this one
-                self._metrics.worker_failures.add(1, "died")
-                self._waiting.put_nowait(question)
-                return
-            try:
-                reply = await within(self._timeout, worker.receive(), self._clock)
-            except (TimeoutError, WorkerDied) as error:
-                if isinstance(error, TimeoutError):
-                    limit = format_duration(self._timeout)
-                    kind, text = "WorkerTimeout", f"evaluator {name} did not answer within {limit}"
-                else:
-                    kind, text = "WorkerDied", f"evaluator {name} crashed its worker process"
-                self._suspensions.note_failure(name)
-                self._metrics.worker_failures.add(1, kind.removeprefix("Worker").lower())
-                self._log.warning(
-                    "lost",
-                    "A custom evaluator crashed or timed out; its worker was restarted.",
-                    evaluator=name,
-                )
-                if not answer.done():
-                    answer.set_exception(WorkerFailure(kind, text))
-                return
-            self._suspensions.note_answer(name)
-            if answer.done():
-                continue
+        ended = asyncio.ensure_future(worker.wait())
+        try:
+            while True:
+                question = await unless_ended(self._waiting.get(), ended)
+                if question.answer.done():
+                    continue
+                try:
+                    worker.send(question.message)
+                except WorkerDied:
+                    self._waiting.put_nowait(question)
+                    raise
+                if not await self._has_answered(worker, question):
+                    return
+        except WorkerDied:  # it had no question, so because of none
+            self._metrics.worker_failures.add(1, "died")
+        finally:
+            ended.cancel()
+
+    async def _has_answered(self, worker: WorkerProcess, question: _Question) -> bool:
+        """Settle a question that was sent; False if the worker is lost over it."""
+        answer, name = question.answer, question.evaluator
+        try:
+            reply = await within(self._timeout, worker.receive(), self._clock)
+        except (TimeoutError, WorkerDied) as error:
+            if isinstance(error, TimeoutError):
+                limit = format_duration(self._timeout)
+                kind, text = "WorkerTimeout", f"evaluator {name} did not answer within {limit}"
+            else:
+                kind, text = "WorkerDied", f"evaluator {name} crashed its worker process"
+            self._suspensions.note_failure(name)
+            self._metrics.worker_failures.add(1, kind.removeprefix("Worker").lower())
+            self._log.warning(
+                "lost", "A custom evaluator crashed or timed out; its worker was restarted.", evaluator=name
+            )
+            if not answer.done():
+                answer.set_exception(WorkerFailure(kind, text))
+            return False
+        self._suspensions.note_answer(name)
+        if not answer.done():
             try:
                 answer.set_result(read_answer(name, reply))
             except WorkerFailure as failure:
                 answer.set_exception(failure)
+        return True

@@ -48,7 +48,12 @@ class LoadedEvaluator(NamedTuple):
 def begin(order_text: bytes) -> tuple[bytes, Answer]:
     """Load the evaluators of an order; what became of each, and what answers questions to them."""
     order = json.loads(order_text)
-    _limit_resources(order["memory_limit_bytes"])
+    for kind, limit in (
+        (resource.RLIMIT_AS, order["memory_limit_bytes"]),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(kind, (limit, limit))
     _limit_time(order["load_seconds"])
     evaluators: dict[str, LoadedEvaluator] = {}
     loaded = {name: _load(name, source, evaluators) for name, source in order["evaluators"].items()}
@@ -63,12 +68,6 @@ def begin(order_text: bytes) -> tuple[bytes, Answer]:
         return _json_text(graded)
 
     return _json_text(loaded), answer
-
-
-def _limit_resources(memory_bytes: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _limit_time(timeout_seconds: float) -> None:

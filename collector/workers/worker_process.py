@@ -205,6 +205,18 @@ async def within(seconds: float, work: Awaitable[_ResultT], clock: Clock) -> _Re
         working.cancel()
 
 
+async def unless_ended(work: Awaitable[_ResultT], ended: asyncio.Future[None]) -> _ResultT:
+    """The result of `work`, which is cancelled if a process has `ended` before; raises `WorkerDied` then."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((working, ended), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise WorkerDied("the worker process ended")
+        return working.result()
+    finally:
+        working.cancel()
+
+
 def back_off(failures: int) -> float:
     """Seconds to wait after that many failures in a row, the first included: 1, 2, 4, to 60."""
     return min(_MAX_BACK_OFF_SECONDS, 2.0 ** min(failures - 1, 10))
