@@ -73,18 +73,12 @@ AUTO: Literal["auto"] = "auto"
 EVIDENCE: Literal["evidence"] = "evidence"
 
 
-def _seconds_or_word(value: object) -> float | str:
-    return value if value in (AUTO, EVIDENCE) and isinstance(value, str) else _seconds(value)
-
-
-def _format_or_word(value: float | str) -> str:
-    return value if isinstance(value, str) else format_duration(value)
-
-
 DurationOrWord: TypeAlias = Annotated[
     float | Literal["auto", "evidence"],
-    BeforeValidator(_seconds_or_word),
-    PlainSerializer(_format_or_word, return_type=str),
+    BeforeValidator(lambda value: value if value in (AUTO, EVIDENCE) else _seconds(value)),
+    PlainSerializer(
+        lambda value: value if isinstance(value, str) else format_duration(value), return_type=str
+    ),
     WithJsonSchema(
         {"type": "string", "pattern": f"{_PATTERN}|^(auto|evidence)$", "examples": ["2s", AUTO, EVIDENCE]}
     ),

@@ -59,7 +59,8 @@ class PeerSet:
         if not moved:
             return None
         now = self.clock.monotonic()
-        is_flap = self._are_unsteady(moved, now) and self._interrupted_share(now) >= FLAP_SHARE
+        self._moved_at = {peer: at for peer, at in self._moved_at.items() if now - at < FLAP_SECONDS}
+        is_flap = moved <= self._moved_at.keys() and self._interrupted_share(now) >= FLAP_SHARE
         self._moved_at.update(dict.fromkeys(moved, now))
         if is_flap:
             return "flap"
@@ -71,10 +72,6 @@ class PeerSet:
         seconds = self.interval_seconds + LOOKUP_SECONDS
         self._interrupted.append((start, now + seconds))
         self.note_rerouting(self.clock.unix_nano() - int((now - start) * 1e9), seconds)
-
-    def _are_unsteady(self, moved: frozenset[str], now: float) -> bool:
-        self._moved_at = {peer: at for peer, at in self._moved_at.items() if now - at < FLAP_SECONDS}
-        return moved <= self._moved_at.keys()
 
     def _interrupted_share(self, now: float) -> float:
         """The part of the last ten minutes in which traces were interrupted; they began one after another."""

@@ -98,7 +98,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace, context: CommandContext) -> int:
-    _check_source(options)
+    if bool(options.prometheus) == bool(options.paths):
+        raise unusable("expected either --prometheus URL or recorded traffic in PATH")
+    source, others = ("--prometheus", _ONLY_FOR_PATHS) if options.prometheus else ("PATH", _ONLY_FOR_A_SERVER)
+    for name in others:
+        if getattr(options, name):
+            raise unusable(f"--{name} cannot be used with {source}")
     now = context.clock.unix_nano()
     scores = (
         _scores_on_server(options, now) if options.prometheus else _scores_of_paths(options, context, now)
@@ -114,15 +119,6 @@ def _run(options: argparse.Namespace, context: CommandContext) -> int:
     write_output(options.output, baseline.model_dump_json(indent=2) + "\n", write_whole)
     print(f"{pinned} scores pinned, {len(left_out)} left out", file=sys.stderr)
     return EXIT_OK
-
-
-def _check_source(options: argparse.Namespace) -> None:
-    if bool(options.prometheus) == bool(options.paths):
-        raise unusable("expected either --prometheus URL or recorded traffic in PATH")
-    source, others = ("--prometheus", _ONLY_FOR_PATHS) if options.prometheus else ("PATH", _ONLY_FOR_A_SERVER)
-    for name in others:
-        if getattr(options, name):
-            raise unusable(f"--{name} cannot be used with {source}")
 
 
 def _scores_on_server(options: argparse.Namespace, now: int) -> Scores:

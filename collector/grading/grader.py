@@ -170,7 +170,9 @@ class Grader:
                     conversations = iter((yield Needed(runs=talking)).conversations)
                     started += self.clock.monotonic() - stopped
                     talking = ()
-                    runs = [run if run.session is None else _within(run, next(conversations)) for run in runs]
+                    for place, run in enumerate(runs):
+                        if run.session is not None and (known := next(conversations)) is not None:
+                            runs[place] = run.in_conversation(known)
             applied = list(zip(runs, evaluations, strict=True))
             if trace.quarantined:
                 results = [
@@ -322,10 +324,6 @@ def evidence_reader(dialects: Sequence[Dialect]) -> Callable[[Sequence[RawSpan]]
             return None
 
     return read
-
-
-def _within(run: AgentRun, conversation: Conversation | None) -> AgentRun:
-    return run if conversation is None else run.in_conversation(conversation)
 
 
 def _look_at_conversations(runs: Sequence[AgentRun], evaluations: Sequence[Sequence[Evaluation]]) -> bool:

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from collector.clock import Clock, SystemClock
-from collector.grading.grader import Graded, Grader, Needed, Questions, Supplied, Tally, advance
+from collector.grading.grader import Graded, Grader, Needed, Supplied, Tally, advance
 from collector.grading.hand_over import Form, Question, decode_questions, encode_graded
 from collector.otlp import EnvelopeRegistry
 from collector.results_config import ResultsConfig
 from collector.workers.protocol import serve
 from processors.criteria import CriteriaSet
-from processors.evaluate import Answer
 from processors.model import PriceTable
 from processors.shapes import Dialect
 
@@ -115,13 +114,13 @@ class _Worker:
         if isinstance(outcome, Needed) and outcome.runs and len(outcome.runs) == len(question.conversations):
             outcome = advance(steps, Supplied(conversations=question.conversations))
         answers = question.answers or ()
-        if isinstance(outcome, Needed) and outcome.questions and _fit(answers, outcome.questions):
+        if isinstance(outcome, Needed) and outcome.questions and _keys(answers) == _keys(outcome.questions):
             outcome = advance(steps, Supplied(answers=answers))
         return outcome
 
 
-def _fit(answers: Sequence[Mapping[str, Answer]], questions: Questions) -> bool:
-    return [set(of_run) for of_run in answers] == [set(of_run) for of_run in questions]
+def _keys(by_run: Sequence[Mapping[str, object]]) -> list[set[str]]:
+    return [set(of_run) for of_run in by_run]
 
 
 if __name__ == "__main__":

@@ -189,7 +189,9 @@ def decode_graded(
     `read_run` reads a line, when a field of a run is looked at that is not counted. `holds_spans`: whether
     spans leave with their verdict.
     """
-    answers = decode_with_envelopes(message, list[_Answer], registry.envelope, _error_of_text)
+    answers = decode_with_envelopes(
+        message, list[_Answer], registry.envelope, lambda _, text: GradingFailed(text)
+    )
     decoded: list[tuple[GradedTrace | Questions, Tally]] = []
     for question, answer in zip(questions, answers, strict=True):
         if answer.questions is not None:
@@ -284,7 +286,3 @@ def _with_failures(answers: Mapping[str, Answer]) -> dict[str, Any]:
 def _error_text(part: object) -> object:
     """The form of the error in a `Tally`."""
     return "".join(format_exception(part)) if isinstance(part, Exception) else plain_value(part)
-
-
-def _error_of_text(_: type, text: str) -> GradingFailed:
-    return GradingFailed(text)

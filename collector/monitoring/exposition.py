@@ -57,7 +57,8 @@ class MetricsRegistry:
 
     def snapshot(self) -> "MetricsSnapshot":
         """A copy of everything that a scrape shows; call this in the thread that updates the table."""
-        return MetricsSnapshot([_copied(instrument) for instrument in self._metrics.instruments()], self)
+        shown: list[Mapping[Labels, Any]] = [instrument.shown() for instrument in self._metrics.instruments()]
+        return MetricsSnapshot([(list(series), list(series.values())) for series in shown], self)
 
 
 @dataclass(eq=False)
@@ -105,11 +106,6 @@ def _quality(header: str, token: str) -> float:
             except ValueError:
                 continue
     return best
-
-
-def _copied(instrument: AnyInstrument) -> tuple[list[Labels], Sequence[float] | Sequence[bytes]]:
-    shown: Mapping[Labels, Any] = instrument.shown()
-    return list(shown), list(shown.values())
 
 
 class _Block:

@@ -52,8 +52,9 @@ class StoreConfig(StrictModel):
         return max(min(self.limit_bytes, most), _LEAST_MIB * 1024 * 1024)
 
 
-def _without_off(written: object) -> object:
-    return {"enabled": False} if written is False or written == "off" else written
+_OFF_IS_DISABLED = BeforeValidator(
+    lambda written: {"enabled": False} if written is False or written == "off" else written
+)
 
 
 class _OrOff:
@@ -61,5 +62,5 @@ class _OrOff:
         return {"anyOf": [handler(schema), {"enum": ["off", False, None]}]}
 
 
-StoreSection: TypeAlias = Annotated[StoreConfig, EMPTY_IS_DEFAULTS, BeforeValidator(_without_off), _OrOff()]
+StoreSection: TypeAlias = Annotated[StoreConfig, EMPTY_IS_DEFAULTS, _OFF_IS_DISABLED, _OrOff()]
 """The settings, nothing for their defaults, or `off`."""

@@ -104,8 +104,8 @@ def rules_text(inputs: RuleInputs) -> str:
         *(template.series("sums") if longer else []),
         *(rule for window in longer for rule in _means(window, by_window[window], inputs.scale)),
         *template.series("evaluations"),
-        *_objectives(objectives),
-        *_unconditional(inputs.unconditional),
+        *_recorded(_OBJECTIVE, map(_target, objectives), f" on ({_EVALUATION})"),
+        *_recorded(_UNCONDITIONAL, [f"{_ROUTING}{{{one}}}" for one in pair_matchers(inputs.unconditional)]),
         *_baselines(inputs.baselines, inputs.objectives.thresholds.min_results),
         *(rule for window in windows for rule in template.series("drops", window)),
         *template.series("versions"),
@@ -243,15 +243,10 @@ def _means(window: str, pairs: Iterable[Pair], scale: TimeScale) -> list[_Rule]:
         f"sum_over_time({_SUM}{selection}) / ({count} > 0)"
         for selection, count in zip(selections, counts, strict=True)
     ]
-    rules: list[_Rule] = [{"record": f"agent:gen_ai_evaluation_score:mean{window}", "expr": _any_of(means)}]
-    if window not in _ALWAYS_COUNTED:
-        rules.append({"record": _COUNT + window, "expr": _any_of(counts)})
-    return rules
-
-
-def _objectives(objectives: Sequence[PlacedObjective]) -> list[_Rule]:
-    targets = list(map(_target, objectives))
-    return [{"record": _OBJECTIVE, "expr": _any_of(targets, f" on ({_EVALUATION})")}] if targets else []
+    return [
+        *_recorded(f"agent:gen_ai_evaluation_score:mean{window}", means),
+        *([] if window in _ALWAYS_COUNTED else _recorded(_COUNT + window, counts)),
+    ]
 
 
 def _target(placed: PlacedObjective) -> str:
@@ -261,11 +256,6 @@ def _target(placed: PlacedObjective) -> str:
     if placed.objective.severity:
         target = f'label_replace({target}, "severity", "{placed.objective.severity}", "", "")'
     return target
-
-
-def _unconditional(pairs: Sequence[Pair]) -> list[_Rule]:
-    routed = [f"{_ROUTING}{{{matchers}}}" for matchers in pair_matchers(pairs)]
-    return [{"record": _UNCONDITIONAL, "expr": _any_of(routed)}] if routed else []
 
 
 def _baselines(baselines: BaselinesFile | None, min_samples: int) -> list[_Rule]:
@@ -311,9 +301,13 @@ def _burns(objectives: Iterable[PlacedObjective]) -> list[dict[str, str]]:
     ]
 
 
-def _any_of(expressions: Sequence[str], on: str = "") -> str:
-    """The series of each of `expressions`; of those that agree in the labels of `on` (all), the first one."""
-    return f"\nor{on}\n".join(f"  {expression}" for expression in expressions)
+def _recorded(name: str, expressions: Iterable[str], on: str = "") -> list[_Rule]:
+    """A rule, unless there are no `expressions`, that records the series of each of them as `name`.
+
+    Of series that agree in the labels of `on` (all), the first one counts.
+    """
+    text = f"\nor{on}\n".join(f"  {expression}" for expression in expressions)
+    return [{"record": name, "expr": text}] if text else []
 
 
 def _pairs_by_window(inputs: RuleInputs) -> dict[str, list[Pair]]:

@@ -3,32 +3,22 @@
 import asyncio
 import io
 import re
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel
-from yarl import URL
 
 from collector.clock import Clock
 from collector.errors import ExportError
 from collector.exporters import ExporterContext, exporter_types
 from collector.telemetry import Metrics
 from collector.tools.doctor.hop import Hop
-from collector.tools.doctor.wire import Remote, wire_problem
+from collector.tools.doctor.wire import Problem, Remote, wire_problem
 
 _LONGEST_SECONDS = 15.0
-_OTHER_EXPORTER = {
-    "grpc": "Use an exporter of type otlp_http for this address, or give the backend's port for gRPC.",
-    "http": "Use an exporter of type otlp for this address, or give the backend's port for OTLP/HTTP.",
-}
-_OTHER_PORT = (
-    "Set OTEL_EXPORTER_OTLP_PROTOCOL of the sender to what listens there, or send to the other port."
-)
 _CODE = re.compile(r"(?:HTTP (3|\d{3}):?|([A-Z][A-Z_]+):|No answer (within))")
-_Advice = tuple[str, str, str]
-"""What was expected, what to do at an exporter, and what at a sender to a listener."""
-_ADVICE: Mapping[str, _Advice] = {
+_ADVICE = {
     "401 403 UNAUTHENTICATED PERMISSION_DENIED": (
         "credentials that may write there",
         "Correct the token or the key in headers of this exporter, or give it the right to write traces.",
@@ -57,8 +47,8 @@ _ADVICE: Mapping[str, _Advice] = {
         "Send to the address to which the proxy redirects.",
     ),
 }
-"""By the codes of answers."""
-_OTHER_ADVICE: _Advice = (
+"""By codes of answers: what was expected, what to do at an exporter, and what at a sender to a listener."""
+_OTHER_ADVICE = (
     "the answer that it was accepted",
     "See the log of the backend.",
     "See the log of the service.",
@@ -90,36 +80,18 @@ async def sent(
         answer = await asyncio.wait_for(sending, _LONGEST_SECONDS)
     except (ExportError, TimeoutError) as error:
         message = str(error) or f"No answer within {_LONGEST_SECONDS:g} s."
-        problem = await asyncio.to_thread(wire_problem, _remote(where, url, settings, path))
-        return problem or _refusal(where, message, at_exporter=path is not None)
+        problem = await asyncio.to_thread(wire_problem, Remote(url, settings, path))
+        return Hop(where, *(problem or _refusal(message, at_exporter=path is not None)))
     if rejected := getattr(answer, "rejected_spans", 0):
         result = f"{url} answered that it rejected {rejected} spans: {answer.message}"
         return Hop(where, result, "that all of it is accepted", "See the limits and the log there.")
     return Hop(where, f"{url} accepted it")
 
 
-def _remote(where: str, url: str, settings: Any, path: str | None) -> Remote:
-    speaks: Literal["grpc", "http"] = "grpc" if hasattr(settings, "is_secure") else "http"
-    parts = URL(url if "://" in url else f"//{url}")
-    secure = settings.is_secure if speaks == "grpc" else parts.scheme == "https"
-    host = parts.host or ""
-    return Remote(
-        where=where,
-        host=host,
-        port=parts.port or (443 if secure else 80),
-        speaks=speaks,
-        secure=secure,
-        trusted=settings.tls.ca_file,
-        name=settings.tls.server_name_override or host,
-        tls_setting="the sender's tls" if path is None else f"{path}.tls",
-        other_protocol=_OTHER_PORT if path is None else _OTHER_EXPORTER[speaks],
-    )
-
-
-def _refusal(where: str, message: str, *, at_exporter: bool) -> Hop:
-    """The hop whose server answered an exporter with the error `message`, which begins with its code."""
+def _refusal(message: str, *, at_exporter: bool) -> Problem:
+    """What it means that a server answered with the error `message`, which begins with its code."""
     match = _CODE.match(message)
     code = match and match[match.lastindex or 0]
     advice = (advice for codes, advice in _ADVICE.items() if code in codes.split())
     expected, for_exporter, for_sender = next(advice, _OTHER_ADVICE)
-    return Hop(where, message, expected, for_exporter if at_exporter else for_sender)
+    return message, expected, for_exporter if at_exporter else for_sender

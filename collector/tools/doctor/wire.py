@@ -7,55 +7,55 @@ at most.
 import socket
 import ssl
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from collector.tools.doctor.hop import Hop
+from yarl import URL
 
 _TIMEOUT_SECONDS = 3.0
 _H2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
 """A client's first bytes, with empty settings (RFC 9113, 3.4)."""
 _H2_FRAME_HEAD_BYTES, _SETTINGS_FRAME = 9, 4
+_OTHER_EXPORTER = {
+    True: "Use an exporter of type otlp_http for this address, or give the backend's port for gRPC.",
+    False: "Use an exporter of type otlp for this address, or give the backend's port for OTLP/HTTP.",
+}
+"""By whether the one configured is for gRPC."""
+_OTHER_PORT = (
+    "Set OTEL_EXPORTER_OTLP_PROTOCOL of the sender to what listens there, or send to the other port."
+)
 _EXPIRED, _NOT_YET_VALID, _OTHER_NAME, _OTHER_ADDRESS = 10, 9, 62, 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remote:
-    """A server to reach for the hop `where`.
+Problem = tuple[str, str, str]
+"""What was observed, what was expected, and what to do."""
 
-    `name` is what its certificate must be made out to; `trusted` None: the system's authorities.
-    `tls_setting` names what the user would change, `other_protocol` is what to do where it speaks the other
-    of the two protocols.
+
+class Remote:
+    """A server to reach at `url` with an exporter that has these `settings`.
+
+    `path` is that of the exporter in the configuration; None: it stands for a sender to a listener.
     """
 
-    where: str
-    host: str
-    port: int
-    speaks: Literal["grpc", "http"]
-    secure: bool
-    name: str
-    trusted: Path | None
-    tls_setting: str
-    other_protocol: str
-
-    @property
-    def address(self) -> str:
-        """`host:port`."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+    def __init__(self, url: str, settings: Any, path: str | None) -> None:
+        parts = URL(url if "://" in url else f"//{url}")
+        self.speaks_grpc = hasattr(settings, "is_secure")
+        self.secure: bool = settings.is_secure if self.speaks_grpc else parts.scheme == "https"
+        self.host = parts.host or ""
+        self.port = parts.port or (443 if self.secure else 80)
+        self.address = f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        self.trusted: Path | None = settings.tls.ca_file
+        self.name: str = settings.tls.server_name_override or self.host
+        self.tls_setting = "the sender's tls" if path is None else f"{path}.tls"
+        self.other_protocol = _OTHER_PORT if path is None else _OTHER_EXPORTER[self.speaks_grpc]
 
 
-_Problem = tuple[str, str, str]
-"""What was found, what was expected, and what to do."""
-
-
-def wire_problem(remote: Remote) -> Hop | None:
+def wire_problem(remote: Remote) -> Problem | None:
     """What keeps a client from speaking with `remote`; None where nothing does."""
-    problem = _connection_problem(remote) or _tls_problem(remote) or _protocol_problem(remote)
-    return None if problem is None else Hop(remote.where, *problem)
+    return _connection_problem(remote) or _tls_problem(remote) or _protocol_problem(remote)
 
 
-def _connection_problem(remote: Remote) -> _Problem | None:
+def _connection_problem(remote: Remote) -> Problem | None:
     try:
         _answer(remote, None)
     except socket.gaierror as error:
@@ -72,7 +72,7 @@ def _connection_problem(remote: Remote) -> _Problem | None:
     return None
 
 
-def _tls_problem(remote: Remote) -> _Problem | None:
+def _tls_problem(remote: Remote) -> Problem | None:
     setting = remote.tls_setting
     try:
         _answer(remote, _trusting_anyone())
@@ -104,7 +104,7 @@ def _tls_problem(remote: Remote) -> _Problem | None:
     return None
 
 
-def _certificate_problem(remote: Remote, error: ssl.SSLCertVerificationError) -> _Problem:
+def _certificate_problem(remote: Remote, error: ssl.SSLCertVerificationError) -> Problem:
     result = f"the certificate of {remote.address} is not trusted: {error.verify_message}"
     if error.verify_code in (_EXPIRED, _NOT_YET_VALID):
         advice = "Renew the certificate of the server; check the clock of this machine."
@@ -116,10 +116,10 @@ def _certificate_problem(remote: Remote, error: ssl.SSLCertVerificationError) ->
     return result, expected, f"Name the authority that issued it in {remote.tls_setting}.ca_file."
 
 
-def _protocol_problem(remote: Remote) -> _Problem | None:
+def _protocol_problem(remote: Remote) -> Problem | None:
     speaks_http2 = _speaks(remote, "h2", _H2_PREFACE)
     request = f"GET / HTTP/1.1\r\nHost: {remote.address}\r\nConnection: close\r\n\r\n".encode()
-    if (remote.speaks == "grpc") is speaks_http2 or _speaks(remote, "http/1.1", request) is speaks_http2:
+    if remote.speaks_grpc is speaks_http2 or _speaks(remote, "http/1.1", request) is speaks_http2:
         return None
     if speaks_http2:
         result, expected = "speaks gRPC (HTTP/2)", "OTLP over HTTP/1.1, by custom on port 4318"
