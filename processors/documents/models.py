@@ -79,7 +79,8 @@ class StrictModel(BaseModel):
     by `use_attribute_docstrings` of Pydantic, whenever the class is imported.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Built when first needed: a command checks few of the hundred models that it loads.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     @classmethod
     def __get_pydantic_json_schema__(
