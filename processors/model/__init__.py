@@ -106,7 +106,7 @@ __all__ = [
     "MAX_MATCHED_CHARACTERS", "MAX_ORDERED_CALLS", "MAX_OUTPUT_CHARACTERS", "MAX_OUTPUT_VALUES",
     "MAX_REORDERING_STEPS", "MAX_SEARCHED_CHARACTERS", "MAX_SEARCH_STEPS", "MAX_TEXT_LENGTH",
     "REDACTION_MARKERS", "AgentIdentity", "AgentRun", "CallCategory", "Conversation", "ConversationView",
-    "Decision", "DecodedValue", "EvaluationError", "EvaluationResult", "Evaluator", 
+    "Decision", "DecodedValue", "EvaluationError", "EvaluationResult", "Evaluator",
     "FinishReason", "GradedRun", "IncompleteReason", "JsonObject", "JsonValue", "LateMapping", "LateObject",
     "Message", "ModelCall", "ModelPrice", "NotEvaluated", "NotEvaluatedReason", "Outcome",
     "PriceTable", "RunFacts", "RunReference", "Scope", "Score", "Severity", "SkipReason", "Stage",
