@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from collector.config_fields import PositiveDuration
+from processors.documents import StrictModel
 from processors.model import AgentRun, Conversation, reference_of, time_text
 
 MAX_RUNS, MAX_CALLS = 100, 2_000
@@ -24,31 +25,18 @@ _RUN_BYTES, _CALL_BYTES = 1_200, 900
 """About what a run and a call take in memory without their texts. Values take as much as their texts."""
 
 
-class ConversationsConfig(BaseModel):
+class ConversationsConfig(StrictModel):
     """`processors.evaluation.conversations`: what is kept for evaluations with `scope: conversation`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    max_pause: PositiveDuration = Field(
-        default=3600.0,
-        description="Maximum time between two runs of a conversation. A conversation that is new to "
-        "the service counts as known from its start once the service has missed nothing for that long.",
-        examples=["30m", "1d"],
-    )
-    retention: PositiveDuration = Field(
-        default=24 * 3600.0,
-        description="How long a conversation is retained after its last run. After that only its "
-        "existence is known, not what happened in it.",
-        examples=["24h"],
-    )
-    max_mib: int = Field(
-        default=64,
-        ge=1,
-        le=64 * 1024,
-        description="Memory limit for the calls of all conversations, in addition to `limit_mib`; the "
-        "least recently active are discarded first.",
-        examples=[64],
-    )
+    max_pause: PositiveDuration = Field(default=3600.0, examples=["30m", "1d"])
+    """Maximum time between two runs of a conversation. A conversation that is new to the service counts as
+    known from its start once the service has missed nothing for that long."""
+    retention: PositiveDuration = Field(default=24 * 3600.0, examples=["24h"])
+    """How long a conversation is retained after its last run. After that only its existence is known, not
+    what happened in it."""
+    max_mib: int = Field(default=64, ge=1, le=64 * 1024, examples=[64])
+    """Memory limit for the calls of all conversations, in addition to `limit_mib`; the least recently active
+    are discarded first."""
 
 
 class Conversations:

@@ -20,12 +20,12 @@ KafkaName: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length
 class KafkaTlsConfig(StrictModel):
     """TLS to the brokers; their certificates and names are checked. Files are PEM."""
 
-    ca_file: FilePath | None = Field(
-        default=None,
-        description="Authorities to trust for the brokers' certificates; by default the system's.",
-    )
-    cert_file: FilePath | None = Field(default=None, description="The client certificate.")
-    key_file: FilePath | None = Field(default=None, description="Its private key, without a passphrase.")
+    ca_file: FilePath | None = None
+    """Authorities to trust for the brokers' certificates; by default the system's."""
+    cert_file: FilePath | None = None
+    """The client certificate."""
+    key_file: FilePath | None = None
+    """Its private key, without a passphrase."""
 
     @model_validator(mode="after")
     def _check_pair(self) -> Self:
@@ -37,29 +37,26 @@ class KafkaTlsConfig(StrictModel):
 class KafkaSaslConfig(StrictModel):
     """The credentials of the service."""
 
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = Field(
-        description="PLAIN sends the password itself: only with TLS."
-    )
-    username: str = Field(min_length=1, description="The name of the user.")
-    password: SecretStr = Field(description="The password; never printed.")
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+    """PLAIN sends the password itself: only with TLS."""
+    username: str = Field(min_length=1)
+    """The name of the user."""
+    password: SecretStr
+    """The password; never printed."""
 
 
 class KafkaConnectionConfig(StrictModel):
     """The keys of everything that connects to brokers."""
 
-    brokers: tuple[Broker, ...] = Field(
-        min_length=1,
-        description="Brokers to connect to first, as host:port; they name the others.",
-        examples=[["kafka-0.kafka:9092", "kafka-1.kafka:9092"]],
-    )
+    brokers: tuple[Broker, ...] = Field(min_length=1, examples=[["kafka-0.kafka:9092", "kafka-1.kafka:9092"]])
+    """Brokers to connect to first, as host:port; they name the others."""
     topic: KafkaName
-    client_id: KafkaName = Field(
-        default="tracegrade", description="The name in the brokers' logs and quotas."
-    )
-    tls: Annotated[KafkaTlsConfig | None, EMPTY_IS_DEFAULTS] = Field(
-        default=None, description="TLS to the brokers; without it everything is readable on its way."
-    )
-    sasl: KafkaSaslConfig | None = Field(default=None, description="Credentials, where brokers require them.")
+    client_id: KafkaName = "tracegrade"
+    """The name in the brokers' logs and quotas."""
+    tls: Annotated[KafkaTlsConfig | None, EMPTY_IS_DEFAULTS] = None
+    """TLS to the brokers; without it everything is readable on its way."""
+    sasl: KafkaSaslConfig | None = None
+    """Credentials, where brokers require them."""
 
     @model_validator(mode="after")
     def _check_plain(self) -> Self:

@@ -16,35 +16,24 @@ _DEFAULT_EMIT = {"hold": ("span_event",), "stream": ("log",), "verdicts_only": (
 class ResultsConfig(StrictModel):
     """How verdicts travel."""
 
-    mode: Literal["hold", "stream", "verdicts_only"] = Field(
-        default="hold",
-        description="hold: spans wait for the verdict, so that events ride on them. stream: spans are "
-        "forwarded as they come, verdicts follow. verdicts_only: no span is forwarded.",
-    )
-    emit: tuple[Literal["span_event", "log", "span"], ...] = Field(
-        default=("span_event",),
-        min_length=1,
-        description="span_event: events on the agents' spans, where these are held. log: OTLP log records. "
-        "span: a small span for each graded run. Without spans that wait, the default is log.",
-    )
-    annotations: tuple[Literal["openinference"], ...] = Field(
-        default=(),
-        description="openinference: evaluation attributes in addition to the events, on the agents' spans "
-        "where these are held, else on the spans of the verdicts.",
-    )
+    mode: Literal["hold", "stream", "verdicts_only"] = "hold"
+    """hold: spans wait for the verdict, so that events ride on them. stream: spans are forwarded as they
+    come, verdicts follow. verdicts_only: no span is forwarded."""
+    emit: tuple[Literal["span_event", "log", "span"], ...] = Field(default=("span_event",), min_length=1)
+    """span_event: events on the agents' spans, where these are held. log: OTLP log records. span: a small
+    span for each graded run. Without spans that wait, the default is log."""
+    annotations: tuple[Literal["openinference"], ...] = ()
+    """openinference: evaluation attributes in addition to the events, on the agents' spans where these are
+    held, else on the spans of the verdicts."""
 
-    content: Literal["full", "none"] = Field(
-        default="full",
-        description="What verdicts, in every form, show of messages, tool arguments and tool results. none: "
-        "neither content nor explanations. Spans that are forwarded keep their content.",
-    )
+    content: Literal["full", "none"] = "full"
+    """What verdicts, in every form, show of messages, tool arguments and tool results. none: neither content
+    nor explanations. Spans that are forwarded keep their content."""
     redact: tuple[str, ...] = Field(
-        default=(),
-        max_length=_MAX_PATTERNS,
-        description="Regular expressions (RE2). What matches is hidden in every form of a verdict, whatever "
-        "`content` is; spans that are forwarded stay as they are.",
-        examples=[[r"[\w.+-]+@[\w-]+\.[\w.-]+"]],
+        default=(), max_length=_MAX_PATTERNS, examples=[[r"[\w.+-]+@[\w-]+\.[\w.-]+"]]
     )
+    """Regular expressions (RE2). What matches is hidden in every form of a verdict, whatever `content` is;
+    spans that are forwarded stay as they are."""
 
     @field_validator("redact")
     @classmethod

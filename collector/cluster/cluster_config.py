@@ -35,33 +35,24 @@ class ClusterConfig(StrictModel):
     """
 
     peers_dns: Annotated[str, AfterValidator(_checked_name)] | None = Field(
-        default=None,
-        description="The name of all replicas, the one that the balancer looks up: that of a headless "
-        "service which publishes addresses that are not ready. Every verdict then waits `name_ttl` and 2 s "
-        "longer, or `resolver_interval` where that is less, since the balancer may know of a change before "
-        "it is known here.",
-        examples=["tracegrade-replicas"],
+        default=None, examples=["tracegrade-replicas"]
     )
+    """The name of all replicas, the one that the balancer looks up: that of a headless service which
+    publishes addresses that are not ready. Every verdict then waits `name_ttl` and 2 s longer, or
+    `resolver_interval` where that is less, since the balancer may know of a change before it is known here.
+    """
     peers: (
         Annotated[tuple[Annotated[str, AfterValidator(_checked_peer)], ...], Field(min_length=1)] | None
-    ) = Field(
-        default=None,
-        description="Alternatively all replicas, exactly as in the balancer's static list. A change "
-        "of the list requires a restart.",
-        examples=[["tracegrade-0:4317", "tracegrade-1:4317"]],
-    )
-    resolver_interval: PositiveDuration = Field(
-        default=5.0,
-        ge=1,
-        description="How long after a change a balancer may still use the old set. At least the balancer's "
-        "own interval and the name's TTL together; for a list, the time until all balancers have a new one.",
-    )
+    ) = Field(default=None, examples=[["tracegrade-0:4317", "tracegrade-1:4317"]])
+    """Alternatively all replicas, exactly as in the balancer's static list. A change of the list requires a
+    restart."""
+    resolver_interval: PositiveDuration = Field(default=5.0, ge=1)
+    """How long after a change a balancer may still use the old set. At least the balancer's own interval and
+    the name's TTL together; for a list, the time until all balancers have a new one."""
 
-    name_ttl: PositiveDuration = Field(
-        default=5.0,
-        description="How long answers for `peers_dns` may be cached before they reach this service: "
-        "the name's TTL, 5 s in clusters with CoreDNS. A change is noticed at most that much later.",
-    )
+    name_ttl: PositiveDuration = 5.0
+    """How long answers for `peers_dns` may be cached before they reach this service: the name's TTL, 5 s in
+    clusters with CoreDNS. A change is noticed at most that much later."""
 
     @model_validator(mode="after")
     def _names_peers_once(self) -> Self:

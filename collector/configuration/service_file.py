@@ -84,14 +84,11 @@ class ServiceSection(StrictModel):
     """The service as a whole."""
 
     telemetry: Section[TelemetryConfig] = TelemetryConfig()
-    shutdown_timeout: Duration = Field(
-        default=30.0, description="Time after SIGTERM for delivering everything that is held."
-    )
-    dead_letters: DeadLettersConfig | None = Field(
-        default=None,
-        description="Stores what backends reject permanently in a file, from which `tracegrade "
-        "redrive` resends it. Without it such requests are dropped; they are counted either way.",
-    )
+    shutdown_timeout: Duration = 30.0
+    """Time after SIGTERM for delivering everything that is held."""
+    dead_letters: DeadLettersConfig | None = None
+    """Stores what backends reject permanently in a file, from which `tracegrade redrive` resends it. Without
+    it such requests are dropped; they are counted either way."""
 
 
 class ServiceConfig(StrictModel):
@@ -109,17 +106,13 @@ class ServiceConfig(StrictModel):
     """Without `prometheus`: once the file is loaded its endpoint is that of `service.telemetry`, and the rest
     of it is `prometheus`."""
     results: Section[ResultsConfig] = ResultsConfig()
-    journal: JournalConfig | None = Field(
-        default=None, description="Preserves acknowledged spans across crashes. Off unless configured."
-    )
+    journal: JournalConfig | None = None
+    """Preserves acknowledged spans across crashes. Off unless configured."""
     store: StoreSection = StoreConfig()
-    page: Annotated[PageConfig | None, EMPTY_IS_DEFAULTS] = Field(
-        default=None,
-        description="A page for browsing runs. Off unless configured; on in `tracegrade run` without a file.",
-    )
-    cluster: ClusterConfig | None = Field(
-        default=None, description="The replicas, if there is more than one."
-    )
+    page: Annotated[PageConfig | None, EMPTY_IS_DEFAULTS] = None
+    """A page for browsing runs. Off unless configured; on in `tracegrade run` without a file."""
+    cluster: ClusterConfig | None = None
+    """The replicas, if there is more than one."""
     service: Section[ServiceSection] = ServiceSection()
 
     _prometheus: PrometheusConfig = PrivateAttr(default_factory=PrometheusConfig)

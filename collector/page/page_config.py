@@ -17,37 +17,27 @@ TenantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
 class PageConfig(StrictModel):
     """A web page that shows runs, on a listener of its own."""
 
-    endpoint: Endpoint = Field(
-        default="127.0.0.1:9465",
-        description="Address of the page. Addresses reachable from other machines need `auth`, and `tls` or "
-        "`behind_proxy`.",
-    )
+    endpoint: Endpoint = "127.0.0.1:9465"
+    """Address of the page. Addresses reachable from other machines need `auth`, and `tls` or `behind_proxy`.
+    """
     tls: ServerTlsConfig | None = None
-    behind_proxy: bool = Field(
-        default=False, description="Whether a proxy in front of the page serves browsers over HTTPS."
-    )
-    auth: ServerAuthConfig | None = Field(
-        default=None,
-        description="Tokens, one of which people enter to get a cookie. Programs send it as a bearer token. "
-        "A token shows the runs of every tenant.",
-    )
+    behind_proxy: bool = False
+    """Whether a proxy in front of the page serves browsers over HTTPS."""
+    auth: ServerAuthConfig | None = None
+    """Tokens, one of which people enter to get a cookie. Programs send it as a bearer token. A token shows
+    the runs of every tenant."""
     tenant_auth: Mapping[TenantName, ServerAuthConfig] = Field(
-        default={},
-        description="Tokens by tenant: a token shows the runs of this tenant and the criteria that apply to "
-        "them, and nothing else. A token in more than one file is refused.",
-        examples=[{"blue": {"bearer_token_file": "/etc/tracegrade/blue-tokens"}}],
+        default={}, examples=[{"blue": {"bearer_token_file": "/etc/tracegrade/blue-tokens"}}]
     )
-    allowed_hosts: tuple[str, ...] = Field(
-        default=(),
-        description="Host names, without a port, by which browsers reach the page, in addition to those of "
-        "the loopback and the host of `endpoint`. Requests for other hosts are refused.",
-        examples=[["tracegrade.example.com"]],
-    )
+    """Tokens by tenant: a token shows the runs of this tenant and the criteria that apply to them, and
+    nothing else. A token in more than one file is refused."""
+    allowed_hosts: tuple[str, ...] = Field(default=(), examples=[["tracegrade.example.com"]])
+    """Host names, without a port, by which browsers reach the page, in addition to those of the loopback and
+    the host of `endpoint`. Requests for other hosts are refused."""
     trace_link: str | None = Field(
-        default=None,
-        description="Link to a trace in the trace backend; `{trace_id}` is replaced.",
-        examples=["https://grafana.example.com/explore?trace={trace_id}"],
+        default=None, examples=["https://grafana.example.com/explore?trace={trace_id}"]
     )
+    """Link to a trace in the trace backend; `{trace_id}` is replaced."""
 
     @field_validator("trace_link")
     @classmethod

@@ -15,24 +15,16 @@ _DAY_SECONDS = 24 * 3600.0
 class StoreConfig(StrictModel):
     """Stores graded runs for the page and for searches. `off` is short for `{enabled: false}`."""
 
-    enabled: bool = Field(default=True, description="Whether runs are stored at all.")
-    path: FilePath | None = Field(
-        default=None,
-        description="A file on a local disk for this process alone, created with mode 0600. Without it runs "
-        "are stored in memory, provided that there is a page.",
-        examples=["/var/lib/tracegrade/runs.db"],
-    )
-    retention: PositiveDuration = Field(
-        default=14 * _DAY_SECONDS, description="Older runs are removed.", examples=["14d", "36h"]
-    )
-    max_mib: int | None = Field(
-        default=None,
-        ge=_LEAST_MIB,
-        le=1024 * 1024,
-        description="Limit for runs and indices; the oldest runs are removed first. Default: 1024 with a "
-        "path, 64 in memory.",
-        examples=[1024],
-    )
+    enabled: bool = True
+    """Whether runs are stored at all."""
+    path: FilePath | None = Field(default=None, examples=["/var/lib/tracegrade/runs.db"])
+    """A file on a local disk for this process alone, created with mode 0600. Without it runs are stored in
+    memory, provided that there is a page."""
+    retention: PositiveDuration = Field(default=14 * _DAY_SECONDS, examples=["14d", "36h"])
+    """Older runs are removed."""
+    max_mib: int | None = Field(default=None, ge=_LEAST_MIB, le=1024 * 1024, examples=[1024])
+    """Limit for runs and indices; the oldest runs are removed first. Default: 1024 with a path, 64 in memory.
+    """
 
     @property
     def limit_bytes(self) -> int:

@@ -24,67 +24,56 @@ LogEncoding: TypeAlias = Literal["auto", "json", "console"]
 class OtlpConfig(StrictModel):
     """Destination of the service's own telemetry, which cannot be one of its receivers."""
 
-    endpoint: str = Field(
-        min_length=1,
-        description="`host:port` for gRPC, a URL for either protocol. With http/protobuf a URL without a "
-        "path gets `/v1/traces` or `/v1/logs`.",
-        examples=["localhost:14317", "http://localhost:14318"],
-    )
+    endpoint: str = Field(min_length=1, examples=["localhost:14317", "http://localhost:14318"])
+    """`host:port` for gRPC, a URL for either protocol. With http/protobuf a URL without a path gets
+    `/v1/traces` or `/v1/logs`."""
     protocol: Literal["grpc", "http/protobuf"] = "grpc"
-    headers: dict[str, SecretStr] = Field(
-        default_factory=dict, description="Sent with every request, e.g. authorization."
-    )
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    """Sent with every request, e.g. authorization."""
 
 
 class TracesConfig(StrictModel):
     """The service's own spans; off unless `otlp` is given."""
 
     otlp: OtlpConfig | None = None
-    sampling_ratio: float = Field(
-        default=0.01, ge=0, le=1, description="Share of evaluated traces with a span."
-    )
+    sampling_ratio: float = Field(default=0.01, ge=0, le=1)
+    """Share of evaluated traces with a span."""
 
 
 class LogsConfig(StrictModel):
     """The service's own log, on standard error, and sent to `otlp` if that is given."""
 
     level: LogLevel = "info"
-    encoding: LogEncoding = Field(
-        default="auto", description="auto: key=value lines on a terminal, JSON lines elsewhere."
-    )
+    encoding: LogEncoding = "auto"
+    """auto: key=value lines on a terminal, JSON lines elsewhere."""
     otlp: OtlpConfig | None = None
 
 
 class SelfCheckTlsConfig(StrictModel):
     """The client certificate of self-checks for a listener that requires one, as PEM files."""
 
-    cert_file: FilePath = Field(description="The client certificate, followed by its chain.")
-    key_file: FilePath = Field(description="The private key of the certificate, without a passphrase.")
+    cert_file: FilePath
+    """The client certificate, followed by its chain."""
+    key_file: FilePath
+    """The private key of the certificate, without a passphrase."""
 
 
 class SelfCheckConfig(StrictModel):
     """Self-checks: two traces sent to the service's own listener, whose verdicts must be right."""
 
     enabled: bool = True
-    interval: PositiveDuration = Field(
-        default=60.0,
-        description="Time between the starts of two checks. The bundled alert fires after 5 minutes without "
-        "a success.",
-    )
-    tls: SelfCheckTlsConfig | None = Field(
-        default=None,
-        description="The client certificate for a listener with `client_ca_file`. Default: the listener's "
-        "own certificate.",
-    )
+    interval: PositiveDuration = 60.0
+    """Time between the starts of two checks. The bundled alert fires after 5 minutes without a success."""
+    tls: SelfCheckTlsConfig | None = None
+    """The client certificate for a listener with `client_ca_file`. Default: the listener's own certificate.
+    """
 
 
 class TelemetryConfig(StrictModel):
     """The service's own metrics, health, logs and spans."""
 
-    endpoint: Endpoint = Field(
-        default="127.0.0.1:9464",
-        description="Serves `/metrics`, `/healthz` and `/readyz`; port 0 selects a free one.",
-    )
+    endpoint: Endpoint = "127.0.0.1:9464"
+    """Serves `/metrics`, `/healthz` and `/readyz`; port 0 selects a free one."""
     logs: LogsConfig = LogsConfig()
     traces: TracesConfig = TracesConfig()
     self_check: Section[SelfCheckConfig] = SelfCheckConfig()
@@ -93,19 +82,16 @@ class TelemetryConfig(StrictModel):
 class PrometheusConfig(StrictModel):
     """`exporters.prometheus`: where metrics and health are served, and the labels of agents' series."""
 
-    endpoint: Endpoint | None = Field(default=None, description="Overrides `service.telemetry.endpoint`.")
+    endpoint: Endpoint | None = None
+    """Overrides `service.telemetry.endpoint`."""
     resource_attributes: tuple[str, ...] = Field(
-        default=(),
-        max_length=10,
-        description="Resource attributes that become labels of the series of agents, with `_` for all "
-        "characters but letters and digits: `service.version` is the label `service_version`.",
-        examples=[["service.version", "deployment.environment.name"]],
+        default=(), max_length=10, examples=[["service.version", "deployment.environment.name"]]
     )
-    series_expiry: _Expiry = Field(
-        default=DEFAULT_EXPIRY_SECONDS,
-        description="How long series of agents remain without a count, at least `1m`. Those of agents "
-        "named exactly in criteria never expire.",
-    )
+    """Resource attributes that become labels of the series of agents, with `_` for all characters but letters
+    and digits: `service.version` is the label `service_version`."""
+    series_expiry: _Expiry = DEFAULT_EXPIRY_SECONDS
+    """How long series of agents remain without a count, at least `1m`. Those of agents named exactly in
+    criteria never expire."""
 
     @field_validator("resource_attributes")
     @classmethod

@@ -22,16 +22,12 @@ _ENTRY_POINT = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$"
 class CustomEvaluatorConfig(StrictModel):
     """A custom evaluator: a function or class in a file, or one in an installed package."""
 
-    file: FilePath | None = Field(default=None, description="A Python file.", examples=["checks/my_check.py"])
-    function: str = Field(
-        default="grade", pattern=_IDENTIFIERS, description="The function or class in `file`."
-    )
-    entry_point: str | None = Field(
-        default=None,
-        pattern=_ENTRY_POINT,
-        description="In place of `file`: a function or class in an installed package.",
-        examples=["my_package.checks:grade"],
-    )
+    file: FilePath | None = Field(default=None, examples=["checks/my_check.py"])
+    """A Python file."""
+    function: str = Field(default="grade", pattern=_IDENTIFIERS)
+    """The function or class in `file`."""
+    entry_point: str | None = Field(default=None, pattern=_ENTRY_POINT, examples=["my_package.checks:grade"])
+    """In place of `file`: a function or class in an installed package."""
 
     @model_validator(mode="after")
     def _check_source(self) -> Self:
@@ -71,14 +67,12 @@ class WorkersConfig(StrictModel):
     """Custom evaluators and the worker processes in which they run."""
 
     custom_evaluators: CustomEvaluatorConfigs = Field(
-        default_factory=dict,
-        description="Evaluators of your own, by the name that criteria use.",
-        examples=[{"my-check": {"file": "checks/my_check.py", "function": "grade"}}],
+        default_factory=dict, examples=[{"my-check": {"file": "checks/my_check.py", "function": "grade"}}]
     )
-    workers: int = Field(default=1, ge=1, le=64, description="Processes in which custom evaluators run.")
-    timeout: PositiveDuration = Field(
-        default=1.0, description="How long a custom evaluator may take for one run."
-    )
-    memory_limit_mib: int = Field(
-        default=512, ge=64, description="Mebibytes of address space of each of these processes."
-    )
+    """Evaluators of your own, by the name that criteria use."""
+    workers: int = Field(default=1, ge=1, le=64)
+    """Processes in which custom evaluators run."""
+    timeout: PositiveDuration = 1.0
+    """How long a custom evaluator may take for one run."""
+    memory_limit_mib: int = Field(default=512, ge=64)
+    """Mebibytes of address space of each of these processes."""

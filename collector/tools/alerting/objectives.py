@@ -34,41 +34,32 @@ Volume = Mapping[Pair, float]
 class Objective(StrictModel):
     """What is expected of an evaluation over time."""
 
-    target: Share = Field(
-        description="The share of runs that is to pass, of those that pass or fail.", examples=[0.95]
-    )
-    severity: Literal["page", "ticket"] | None = Field(
-        default=None,
-        description="How urgent a fast burn is; left out, the severity of the evaluation in its "
-        "criteria. A slow burn is always a ticket, and an advisory evaluation never alerts.",
-    )
+    target: Share = Field(examples=[0.95])
+    """The share of runs that is to pass, of those that pass or fail."""
+    severity: Literal["page", "ticket"] | None = None
+    """How urgent a fast burn is; left out, the severity of the evaluation in its criteria. A slow burn is
+    always a ticket, and an advisory evaluation never alerts."""
 
 
 class AgentObjectives(StrictModel):
     """The objectives of one agent or pattern."""
 
-    evaluations: dict[Text, Objective] = Field(
-        description="By the evaluation's name, or a pattern with `*`, `?` and `[abc]`."
-    )
+    evaluations: dict[Text, Objective]
+    """By the evaluation's name, or a pattern with `*`, `?` and `[abc]`."""
 
 
 class Thresholds(StrictModel):
     """From when on a difference matters. They hold for every agent."""
 
-    min_results: int = Field(
-        default=20, ge=1, description="Fewer results in a window are not enough data for any alert on shares."
-    )
-    not_evaluated: Share = Field(
-        default=0.2, description="How much the share of runs that could not be evaluated may rise."
-    )
-    errors: Share = Field(default=0.05, description="The share of runs in which the evaluator may break.")
-    growth: float = Field(
-        default=0.5,
-        gt=0,
-        le=100,
-        description="By which share the mean duration, tokens or cost of an agent's runs may grow above that "
-        "of the same hour last week; 1 is twice as much.",
-    )
+    min_results: int = Field(default=20, ge=1)
+    """Fewer results in a window are not enough data for any alert on shares."""
+    not_evaluated: Share = 0.2
+    """How much the share of runs that could not be evaluated may rise."""
+    errors: Share = 0.05
+    """The share of runs in which the evaluator may break."""
+    growth: float = Field(default=0.5, gt=0, le=100)
+    """By which share the mean duration, tokens or cost of an agent's runs may grow above that of the same
+    hour last week; 1 is twice as much."""
 
 
 class ObjectivesFile(StrictModel):
@@ -76,18 +67,15 @@ class ObjectivesFile(StrictModel):
 
     model_config = ConfigDict(title="tracegrade objectives")
 
-    agents: dict[Text, AgentObjectives] = Field(
-        default_factory=dict,
-        description="By the agent's name, or a pattern. Where several apply to an evaluation, the most "
-        "specific agent counts, then the most specific evaluation: a name before a pattern, then the pattern "
-        "with more literal characters, then the later one.",
-    )
-    defaults: Objective | None = Field(
-        default=Objective(target=0.95),
-        description="For all other evaluations; null: they have no objective.",
-    )
+    agents: dict[Text, AgentObjectives] = Field(default_factory=dict)
+    """By the agent's name, or a pattern. Where several apply to an evaluation, the most specific agent
+    counts, then the most specific evaluation: a name before a pattern, then the pattern with more literal
+    characters, then the later one."""
+    defaults: Objective | None = Objective(target=0.95)
+    """For all other evaluations; null: they have no objective."""
     thresholds: Thresholds = Thresholds()
-    version: Literal[1] = Field(default=1, description="Version of this file format.")
+    version: Literal[1] = 1
+    """Version of this file format."""
 
     def placed(self) -> "list[PlacedObjective]":
         """All objectives, the more specific before the less; the first that matches counts."""
