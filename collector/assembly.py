@@ -195,7 +195,23 @@ def assemble(
         hidden=config.hides_conversations,
         lost_until=lambda: buffer.lost_until_unix_nano,
     )
-    store = _store(config, memory.store_bytes, conversations, metrics, clock)
+    store = (
+        RunStore(
+            config.store,
+            metrics=metrics,
+            clock=clock,
+            limit_bytes=memory.store_bytes,
+            conversations=StoredConversations(
+                conversations,
+                read_run=run_from_json,
+                are_as_graded=config.results.content_rules().shows_all,
+                retention=evaluation.conversations.retention,
+                clock=clock,
+            ),
+        )
+        if config.keeps_runs
+        else None
+    )
     peers = (
         PeerWatch(config.cluster, note_rerouting=buffer.note_rerouting, metrics=metrics, clock=clock)
         if config.cluster
@@ -354,28 +370,6 @@ def assemble(
         finisher=finisher,
         grading=grading,
         fan_out=fan_out,
-    )
-
-
-def _store(
-    config: ServiceConfig, limit_bytes: int, conversations: Conversations, metrics: Metrics, clock: Clock
-) -> RunStore | None:
-    """The store of runs, which keeps conversations over a restart."""
-    if not config.keeps_runs:
-        return None
-    stored_conversations = StoredConversations(
-        conversations,
-        read_run=run_from_json,
-        are_as_graded=config.results.content_rules().shows_all,
-        retention=config.processors.evaluation.conversations.retention,
-        clock=clock,
-    )
-    return RunStore(
-        config.store,
-        metrics=metrics,
-        clock=clock,
-        limit_bytes=limit_bytes,
-        conversations=stored_conversations,
     )
 
 
