@@ -37,7 +37,6 @@ from processors.reconstruction.requested_calls import (
     shows_calls,
 )
 from processors.shapes import (
-    ANSWERED_CALL_MARKERS,
     FINAL_ANSWER_TOOL_NAMES,
     FINAL_ANSWER_TOOL_PREFIX,
     HANDOFF_TOOL_PREFIXES,
@@ -72,11 +71,8 @@ _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState
 _UNSEEN = frozenset({ValueState.ABSENT, ValueState.REDACTED})
 """States of a result for which what the model received is looked up."""
 _PRESENT, _FUNCTION = ValueState.PRESENT, CallCategory.FUNCTION
-_BEGINS_WITH_CALL = re.compile(
-    rb'\[\{"role": ?"assistant", ?"parts": ?\[(?:\{"type": ?"text", ?"content": ?"(?:[^"\\]++|\\.)*+"\}, ?)?'
-    rb'\{"type": ?"tool_call", ?"id": ?"[^"\\]*", ?"name": ?"[^"\\]+", ?"arguments": ?[{"]'
-)
-"""How an answer begins that shows a call, as the GenAI conventions write it."""
+_ENDED_FOR_CALL = (b'"finish_reason":"tool_call', b'"finish_reason": "tool_call')
+"""What in an answer names calls and is none."""
 _REQUEST_WORDS = (b'call"', b'Call"', b"tool", b"function")
 """Words without which no answer requests a call, however it is written."""
 _HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
@@ -409,26 +405,14 @@ class RunCalls:
         return NOT_REQUESTED if match is None else match.place
 
     def _may_hold_provider_calls(self) -> bool:
-        """Whether some turn's span contains a word with which calls at a provider are written.
-
-        It is enough to look at a turn's answer, unless it may leave its calls to the next turn's history.
-        """
-        requesting = self._requesting_these_alone
-        if requesting is not None:
-            return _holds(requesting, PROVIDER_CALL_MARKERS)
-        answers: list[bytes] = []
-        for turn, held in enumerate(self._answers, 1):
-            if held is not None and (turn == len(self.turns) or _BEGINS_WITH_CALL.match(held)):
-                answers.append(held)
-                continue
-            for reported in self._trace.readings_at(self.turns[turn - 1 : turn + 1]):
-                if _holds(reported.span.raw, PROVIDER_CALL_MARKERS):
-                    return True
-        markers = PROVIDER_CALL_MARKERS + ANSWERED_CALL_MARKERS
-        if _holds(b"\n".join(answers), markers):  # costs less than to search each
-            return True
-        last = self._trace.readings[self.turns[-1]]
-        return last is not None and any(message.requests for message in last.conversation.output)
+        """Whether some turn may contain a call at a provider, or one that is answered in the same output."""
+        if self._requesting_these_alone is not None:
+            return _holds(self._requesting_these_alone, PROVIDER_CALL_MARKERS)
+        turns = self._trace.readings_at(self.turns)
+        for turn in turns:
+            if turn.answer() is not None or _holds(turn.span.raw, PROVIDER_CALL_MARKERS):
+                return True
+        return any(message.requests for message in turns[-1].conversation.output)
 
     def _provider_calls(self) -> list[ToolCall]:
         """Calls at the model's provider, or answered in its own output, that no span reports."""
@@ -447,14 +431,11 @@ class RunCalls:
 
     def _handoffs_without_span(self) -> list[ToolCall]:
         """How the last turn passed the conversation on, where the framework does that without a call."""
-        if (
-            not self.turns
-            or self._requesting_these_alone is not None
-            or (reading := self._trace.readings[self.turns[-1]]) is None
-        ):
+        if not self.turns or self._requesting_these_alone is not None:
             return []
-        last, held = self.turns[-1], self._answers[-1] or reading.span.raw
-        if not _holds(held, _HANDOFF_MARKERS) or any(
+        last = self.turns[-1]
+        (reading,) = self._trace.readings_at((last,))
+        if not _holds(reading.answer() or reading.span.raw, _HANDOFF_MARKERS) or any(
             call.reading.category is CallCategory.HANDOFF for call in self._merged
         ):
             return []
@@ -555,7 +536,7 @@ class RunCalls:
             held = reading.answer()
             if held is None:
                 return None
-            count = held.count(b"tool_call")
+            count = held.count(b"tool_call") - sum(map(held.count, _ENDED_FOR_CALL))
             # An answer without a call may leave it to the next turn's history.
             if not count and (turn < len(self.turns) or _holds(held, _REQUEST_WORDS)):
                 return None
@@ -569,11 +550,6 @@ class RunCalls:
             if reported.find(call_id.encode()) < 0:
                 return None
         return reported
-
-    @late
-    def _answers(self) -> list[bytes | None]:
-        """The text in which a turn's whole answer stands, where that is known; for each turn."""
-        return [reading.answer() for reading in self._trace.readings_at(self.turns)]
 
     def _nested_agents(self) -> list[tuple[str, int]]:
         """The names and spans of the agents that ran within this run and under no call, in order of start."""

@@ -34,7 +34,6 @@ from processors.shapes.known_names import (
     is_placeholder_agent,
 )
 from processors.shapes.messages import (
-    ANSWERED_CALL_MARKERS,
     PROVIDER_CALL_MARKERS,
     CallRequest,
     CallResponse,
@@ -64,7 +63,7 @@ from processors.shapes.rewriting import (
 )
 
 __all__ = [
-    "AGENT_NAME_RESOURCE_ATTRIBUTES", "ANSWERED_CALL_MARKERS", "CONVERSATION_KEYS", "FINAL_ANSWER_TOOL_NAMES",
+    "AGENT_NAME_RESOURCE_ATTRIBUTES", "CONVERSATION_KEYS", "FINAL_ANSWER_TOOL_NAMES",
     "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS",
     "NOTHING_AWAITED", "NO_USAGE", "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS",
     "AgentReading", "AwaitedCall", "CallDecision", "CallRequest", "CallResponse", "CarrierKind",

@@ -97,8 +97,6 @@ PROVIDER_CALL_MARKERS = (
     b"generation_call", b"xecutable", b'"builtin"',
 )  # fmt: skip
 """What the bytes of a span contain whose messages hold calls that ran at the model's provider."""
-ANSWERED_CALL_MARKERS = (b"tool_call_response", b"tool-result", b"tool_result", b"unctionResponse")
-"""What the bytes of an answer contain that holds results of calls."""
 
 _ANSWERS = ("choices", "candidates", "generations", "output")
 """Where a response of a provider or a framework holds what the model answered."""
