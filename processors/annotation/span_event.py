@@ -19,16 +19,6 @@ from processors.annotation.result_attributes import (
 from processors.model import AgentRun, EvaluationResult
 from processors.spans import RawSpan, Span, encode_field
 
-__all__ = [
-    "EVENT_NAME",
-    "GradedRuns",
-    "append_results",
-    "count_results",
-    "evaluation_event",
-    "makes_event",
-    "results_by_carrier",
-]
-
 GradedRuns: TypeAlias = Collection[tuple[AgentRun, Sequence[EvaluationResult]]]
 """Agent runs with their results."""
 

@@ -23,12 +23,7 @@ def rewrite_runs(trace: Trace, outline: Outline) -> None:
 
 def _next_agent(handoff: int, run: RunScope, trace: Trace) -> str:
     parents = trace.tree.parents
-    for position in range(handoff + 1, min(handoff + 1 + _LOOK_AHEAD, len(parents))):
-        reading = trace.readings[position]
-        if (
-            reading is not None
-            and parents[position] == parents[run.carrier]
-            and reading.role is SpanRole.AGENT
-        ):
-            return reading.agent.name
-    return ""
+    following = range(handoff + 1, min(handoff + 1 + _LOOK_AHEAD, len(parents)))
+    siblings = [position for position in following if parents[position] == parents[run.carrier]]
+    agents = [reading.agent for reading in trace.readings_at(siblings) if reading.role is SpanRole.AGENT]
+    return agents[0].name if agents else ""

@@ -17,10 +17,10 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp.codec import join_spans
 from collector.printing import RunPrintout
+from processors.annotation import append_results
 from processors.annotation.evaluation_span import evaluation_spans
 from processors.annotation.log_record import result_records
 from processors.annotation.run_line import format_run
-from processors.annotation.span_event import append_results
 from processors.model.agent_run import AgentRun
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.graded_run import GradedRun

@@ -11,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from collector.otlp.codec import join_spans, split_request
 from collector.otlp.json_codec import json_to_request
-from processors.annotation.span_event import EVENT_NAME
+from processors.annotation.result_attributes import EVENT_NAME
 from processors.model.json_values import JsonObject, JsonValue
 from tests.support.corpus import recorded_requests
 from tests.support.otlp_senders import GrpcSender, HttpSender, Sender

@@ -15,7 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.otlp.codec import join_spans, split_request
 from processors.annotation.evaluation_span import SCOPE_NAME
-from processors.annotation.span_event import EVENT_NAME
+from processors.annotation.result_attributes import EVENT_NAME
 from tests.support.agent_spans import agent, tool
 from tests.support.backends import GrpcBackend, HttpBackend, eventually, log_records
 from tests.support.corpus import recorded_requests

@@ -23,9 +23,9 @@ from collector.otlp.json_codec import (
     request_to_json,
 )
 from docs.generate.evaluators import example_file, graded_example
+from processors.annotation import append_results
 from processors.annotation.run_line import format_run
 from processors.annotation.run_reader import run_from_json
-from processors.annotation.span_event import append_results
 from processors.criteria.agent_criteria import CriteriaSet, Evaluation
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.doubtful_criteria import criteria_warnings

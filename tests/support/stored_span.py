@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from processors.annotation.span_event import EVENT_NAME
+from processors.annotation.result_attributes import EVENT_NAME
 from processors.model.json_values import JsonObject, JsonValue
 from tests.support.backend_server import STORE_SECONDS
 

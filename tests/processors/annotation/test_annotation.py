@@ -3,7 +3,8 @@
 from msgspec.structs import replace
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from processors.annotation.span_event import EVENT_NAME, append_results, count_results
+from processors.annotation import append_results, count_results
+from processors.annotation.result_attributes import EVENT_NAME
 from processors.model.agent_run import AgentIdentity, AgentRun
 from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
 from processors.model.finish_reason import FinishReason

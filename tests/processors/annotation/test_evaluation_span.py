@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from processors.annotation import append_results
 from processors.annotation.evaluation_span import SCOPE_NAME, evaluation_spans
-from processors.annotation.span_event import append_results
 from processors.model.agent_run import AgentIdentity, AgentRun
 from processors.model.evaluation_result import EvaluationResult
 from processors.model.finish_reason import FinishReason

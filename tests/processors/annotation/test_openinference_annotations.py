@@ -5,7 +5,7 @@ import json
 from msgspec.structs import replace
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from processors.annotation.span_event import append_results
+from processors.annotation import append_results
 from processors.model.evaluation_result import EvaluationResult, Stage
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import span

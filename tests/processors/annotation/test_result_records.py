@@ -6,8 +6,9 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from processors.annotation import append_results
 from processors.annotation.log_record import result_records
-from processors.annotation.span_event import EVENT_NAME, append_results
+from processors.annotation.result_attributes import EVENT_NAME
 from processors.model.agent_run import AgentIdentity
 from processors.model.evaluation_result import EvaluationResult
 from tests.support.agent_spans import TRACE_ID, span_id
