@@ -121,8 +121,13 @@ class ToolCallCount(Evaluator):
         self._keys = ToolKeys(expected)
         self._names = [canonical_tool_name(key) for key in expected]
         self._positions = {key: position for position, key in enumerate(expected)}
+        shown = {
+            key: str(number) if symbol in ("=", "==") else f"{symbol} {number}"
+            for key, (symbol, number) in expected.items()
+        }
+        # With each criterion the end of its line: where it does not hold, and where it does.
         self._expected = [
-            (key, symbol, number, str(number) if symbol in ("=", "==") else f"{symbol} {number}")
+            (key, symbol, number, [f", Expected: {shown[key]}, Score: {score}" for score in _SCORES])
             for key, (symbol, number) in expected.items()
         ]
         self._expected_detail: JsonObject = {
@@ -136,16 +141,13 @@ class ToolCallCount(Evaluator):
             text = _empty_text(bool(calls), "actual tool calls")
             return self._score(0.0 if calls else 1.0, calls, lambda: {"_result": text}, (f"_result: {text}",))
         counted = [
-            (key, count, number, shown, _OPERATORS[symbol](count, number))
-            for (key, symbol, number, shown), count in zip(self._expected, self._counts(calls), strict=True)
+            (key, count, number, endings, _OPERATORS[symbol](count, number))
+            for (key, symbol, number, endings), count in zip(self._expected, self._counts(calls), strict=True)
         ]
         met = sum([holds for *_, holds in counted])
         if self._strict and met < len(counted):
             met, counted = 0, [next(row for row in counted if not row[-1])]
-        lines = [
-            f"{key}: Actual: {count}, Expected: {shown}, Score: {_SCORES[holds]}"
-            for key, count, _, shown, holds in counted
-        ]
+        lines = [f"{key}: Actual: {count}{endings[holds]}" for key, count, _, endings, holds in counted]
 
         def explained() -> JsonObject:  # in the words of the reference package, without the operator
             return {
