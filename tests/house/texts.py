@@ -13,15 +13,23 @@ from tests.house.product_code import PRODUCT, ROOT, modules
 SNAPSHOT = ROOT / "tests" / "house" / "texts.txt"
 NO_TEXTS = "/lexicon"  # words of languages, not ours
 FEWEST_WORDS = 3
+SETTINGS = ("Config", "Criteria", "Model", "Settings")
+"""How the names of models end, or those that they extend, of whose fields the docstrings are descriptions."""
 
 
 def texts_of(module: ast.Module) -> Iterator[str]:
-    """The literals of several words in a module, without docstrings; values that are put in show as `{}`."""
+    """The literals of several words in a module; values that are put in show as `{}`.
+
+    Of docstrings only those of settings and criteria, which schemas, help and the reference show.
+    """
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     skipped: set[int] = set()
     for node in ast.walk(module):
         if isinstance(node, documented):
-            skipped.update(id(each.value) for each in node.body if isinstance(each, ast.Expr))
+            described = node.body[1:] if isinstance(node, ast.ClassDef) and _has_settings(node) else []
+            skipped.update(
+                id(each.value) for each in node.body if isinstance(each, ast.Expr) and each not in described
+            )
         elif isinstance(node, ast.JoinedStr):
             skipped.update(map(id, node.values))
         if id(node) in skipped:
@@ -29,6 +37,11 @@ def texts_of(module: ast.Module) -> Iterator[str]:
         text = _text(node)
         if len(text.split()) >= FEWEST_WORDS:
             yield " ".join(text.split())
+
+
+def _has_settings(model: ast.ClassDef) -> bool:
+    names = [model.name, *(base.id for base in model.bases if isinstance(base, ast.Name))]
+    return any(name.endswith(SETTINGS) for name in names)
 
 
 def _text(node: ast.AST) -> str:
