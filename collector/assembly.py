@@ -107,7 +107,7 @@ def assemble(
     once.
 
     Raises:
-        ProblemsFound: the criteria files have mistakes, a custom evaluator cannot be loaded, or what may be
+        InvalidInput: the criteria files have mistakes, a custom evaluator cannot be loaded, or what may be
             held does not fit the container's memory.
     """
     prometheus, telemetry = config.prometheus, config.service.telemetry

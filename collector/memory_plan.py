@@ -33,7 +33,7 @@ def plan_memory(config: ServiceConfig, container_bytes: int | None) -> MemoryPla
     `limit_mib` counts held spans with all queues; runs that the store keeps in memory are in addition to it.
 
     Raises:
-        ProblemsFound: configured limits do not fit; with what to change.
+        InvalidInput: configured limits do not fit; with what to change.
     """
     limiter, otlp = config.processors.memory_limiter, config.receivers.otlp
     held, in_flight = limiter.limit_bytes, otlp.max_bytes_in_flight

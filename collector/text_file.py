@@ -7,7 +7,7 @@ from processors.documents import InvalidInput, Problem
 
 
 def read_text_file(path: Path) -> str:
-    """The text in the file; raises ProblemsFound where it cannot be read or is not UTF-8."""
+    """The text in the file; raises InvalidInput where it cannot be read or is not UTF-8."""
     try:
         content = path.read_bytes()
     except (OSError, ValueError) as error:
@@ -17,7 +17,7 @@ def read_text_file(path: Path) -> str:
 
 
 def decoded_text(content: bytes, name: str) -> str:
-    """The text of a file called `name`; raises ProblemsFound, with the line, where it is not UTF-8."""
+    """The text of a file called `name`; raises InvalidInput, with the line, where it is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -31,7 +31,7 @@ class CommandContext:
     handle_signals: HandleSignals
 
     def service_file(self, path: Path | None) -> "ServiceConfig":
-        """The service file at `path`; None: the defaults. Raises ProblemsFound."""
+        """The service file at `path`; None: the defaults. Raises InvalidInput."""
         # Checking it takes every component with its libraries, so this alone loads them.
         from collector.configuration import load_configuration
 
@@ -42,7 +42,7 @@ class CommandContext:
 class Command:
     """One command: `add_arguments` declares its arguments, `run` performs it and returns the exit code.
 
-    `run` may raise ProblemsFound, TracegradeError and OSError; `execute` prints them.
+    `run` may raise InvalidInput, TracegradeError and OSError; `execute` prints them.
     """
 
     add_arguments: Callable[[ArgumentParser], None]

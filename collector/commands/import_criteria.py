@@ -48,7 +48,7 @@ def import_criteria(path: Path, kind: str | None = None, agent: str = EVERY_AGEN
         agent: The agent that the criteria are for; neither kind of files names it.
 
     Raises:
-        ProblemsFound: files are missing or cannot be read, or no criteria file can name the agent.
+        InvalidInput: files are missing or cannot be read, or no criteria file can name the agent.
     """
     try:
         read_criteria(write_criteria(agent, []), "", {})
@@ -138,7 +138,7 @@ def _read(path: Path, read: Callable[[str, str], _ContentT]) -> list[_ContentT]:
     """The file at `path`, or the JSON files in that folder, each by `read`.
 
     Raises:
-        ProblemsFound: the problems of all of them.
+        InvalidInput: the problems of all of them.
     """
     files = find_files([str(path)], (".json",))
     problems = list(files.problems)

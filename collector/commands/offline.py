@@ -44,7 +44,7 @@ class OfflineCriteria:
         workers: OfflineWorkers | None = None,
         progress: Progress = no_progress,
     ) -> RecordedStream:
-        """The recorded traffic in `paths`, read as the service file states; raises ProblemsFound."""
+        """The recorded traffic in `paths`, read as the service file states; raises InvalidInput."""
         stream = RecordedStream(
             unix_nano=unix_nano,
             dialects=self.evaluation.own_dialects(),

@@ -96,7 +96,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_output(path: Path | None, text: str, write: Callable[[Path, str], object] = write_over) -> None:
-    """Print `text`, or have it written to `path`; raises ProblemsFound where that fails."""
+    """Print `text`, or have it written to `path`; raises InvalidInput where that fails."""
     if path is None:
         print(text, end="")
         return

@@ -83,7 +83,7 @@ def _run(options: argparse.Namespace, context: CommandContext) -> int:
 
 
 def _inputs(options: argparse.Namespace, context: CommandContext) -> RuleInputs:
-    """Read all files that the arguments name; raises ProblemsFound with the problems of all of them."""
+    """Read all files that the arguments name; raises InvalidInput with the problems of all of them."""
     problems: list[Problem] = []
 
     def read(path: Path | None, model: type[ModelT]) -> tuple[ModelT, LocatedYaml] | None:

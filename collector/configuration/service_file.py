@@ -164,7 +164,7 @@ def load_configuration(path: FilesystemPath | None, environment: Mapping[str, st
     file. Whatever a component would open (certificates, criteria) is not looked at here.
 
     Raises:
-        ProblemsFound: the file cannot be read or holds mistakes: all of them.
+        InvalidInput: the file cannot be read or holds mistakes: all of them.
     """
     if path is None:
         return parse_configuration("{}", "built-in configuration", environment)

@@ -45,7 +45,7 @@ def load_custom_evaluators(config: WorkersConfig) -> CustomEvaluators:
     """The custom evaluators of `config`, each loaded once in a worker process; without any, nothing runs.
 
     Raises:
-        ProblemsFound: a file cannot be read, or code cannot be loaded within the limits.
+        InvalidInput: a file cannot be read, or code cannot be loaded within the limits.
     """
     if not config.custom_evaluators:
         return CustomEvaluators(config)

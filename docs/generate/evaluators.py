@@ -78,7 +78,7 @@ def evaluators_reference() -> str:
     """The page in Markdown, with an index from what people want to the evaluators that check it.
 
     Raises:
-        ProblemsFound: an example or a recipe is not valid.
+        InvalidInput: an example or a recipe is not valid.
     """
     evaluators = evaluator_types().values()
     table = "".join(_row(evaluator) for evaluator in evaluators)
@@ -127,7 +127,7 @@ def graded_example(evaluator: type[Evaluator]) -> GradedRun:
     """The example run of an evaluator with the one result that it gets.
 
     Raises:
-        ProblemsFound: the example is not valid.
+        InvalidInput: the example is not valid.
         ValueError: its run cannot be read.
     """
     document = _read(evaluator, example_file(evaluator))

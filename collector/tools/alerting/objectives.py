@@ -175,7 +175,7 @@ def read_data_file(path: Path, model: type[ModelT]) -> tuple[ModelT, LocatedYaml
     """The content of the YAML or JSON file as `model`, and as it is written, for messages.
 
     Raises:
-        ProblemsFound: the file cannot be read or holds mistakes: all of them.
+        InvalidInput: the file cannot be read or holds mistakes: all of them.
     """
     name = str(path)
     document = read_yaml(read_text_file(path), name)
