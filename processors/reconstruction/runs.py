@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import NamedTuple
 
 from processors.model import (
@@ -131,10 +130,10 @@ class RunReport:
             while views:
                 views.pop()
 
-    input = property(attrgetter("_requested.value"))
-    input_state = property(attrgetter("_requested.state"))
-    output = property(attrgetter("_answered.value"))
-    output_state = property(attrgetter("_answered.state"))
+    input = property(lambda self: self._requested.value)
+    input_state = property(lambda self: self._requested.state)
+    output = property(lambda self: self._answered.value)
+    output_state = property(lambda self: self._answered.state)
 
     @late
     def error(self) -> ToolError | None:
