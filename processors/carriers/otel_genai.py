@@ -22,6 +22,7 @@ from processors.shapes.attribute_reading import (
     operation_name,
 )
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
+from processors.shapes.content_records import ContentRecords
 from processors.shapes.dialect import (
     AgentReading,
     AwaitedCall,
@@ -385,3 +386,12 @@ DIALECT = Dialect(
     tool_keys=(OPERATION, *_TOOL_KEYS),
     answer_key=_OUTPUT_MESSAGES,
 )
+
+RECORDS = ContentRecords(
+    frozenset(
+        {
+            "gen_ai.client.inference.operation.details", "gen_ai.system.message", "gen_ai.user.message",
+            "gen_ai.assistant.message", "gen_ai.tool.message", "gen_ai.choice",
+        }
+    )
+)  # fmt: skip

@@ -19,6 +19,7 @@ from processors.model import (
     value_of,
 )
 from processors.shapes.attribute_reading import better, first_arguments, first_decoded, first_text
+from processors.shapes.content_records import ContentRecords
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.members import failure, text_at
 from processors.shapes.result_envelope import open_result
@@ -105,6 +106,11 @@ def _output(span: Span) -> DecodedValue:
 
 DIALECT = Dialect("claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5)
 
+
+RECORDS = ContentRecords(
+    frozenset({"user_prompt", "tool_decision", "tool_result", "api_request", "assistant_response"}),
+    scope="com.anthropic.claude_code.events",
+)
 
 _SPANS = ("ClaudeAgentSDK.Agent", "ClaudeAgentSDK.Task", "ClaudeAgentSDK.Subagent")
 _MOST_UNDER_WAY = 64

@@ -5,6 +5,7 @@ The messages of a tool span hold the scheduler's request and its completed call.
 
 from processors.model import ABSENT, DecodedValue, JsonObject, ToolError, decode_arguments, decode_result
 from processors.shapes.attribute_reading import OPERATION, first_text, operation_name
+from processors.shapes.content_records import ContentRecords
 from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading, agent_fields, roles
 from processors.shapes.members import object_at, objects_at, text_at, value_at
 from processors.shapes.messages import read_messages
@@ -79,4 +80,15 @@ DIALECT = Dialect(
     agent_fields(name=("gen_ai.agent.name",), session=("gen_ai.conversation.id",)),
     _conversation,
     rank=5,
+)
+
+RECORDS = ContentRecords(
+    frozenset(
+        {
+            "gemini_cli.user_prompt",
+            "gemini_cli.tool_call",
+            "gemini_cli.api_request",
+            "gemini_cli.api_response",
+        }
+    )
 )

@@ -6,6 +6,7 @@ on that span what it knows, each call over the one before, and only these reques
 
 from processors.model import JsonObject, decode_result
 from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.content_records import ContentRecords
 from processors.shapes.dialect import Conversation, Dialect, SpanRole
 from processors.shapes.messages import ChatMessage, read_messages, read_model_response
 from processors.spans import Attributes, Span
@@ -76,3 +77,5 @@ DIALECT = Dialect(
     rank=70,
     scopes=("litellm",),
 )
+
+RECORDS = ContentRecords(frozenset({"gen_ai.content.prompt", "gen_ai.content.completion"}))

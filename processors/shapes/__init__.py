@@ -8,6 +8,7 @@ from processors.shapes.attribute_reading import (
     span_attributes,
 )
 from processors.shapes.available_tools import merge_tools
+from processors.shapes.content_records import ContentRecords
 from processors.shapes.decisions import (
     INTERRUPTION_ERRORS,
     CallDecision,
@@ -83,6 +84,7 @@ __all__ = [
     "CallResponse",
     "CarrierKind",
     "ChatMessage",
+    "ContentRecords",
     "Conversation",
     "Dialect",
     "DialectMapping",
