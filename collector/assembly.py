@@ -301,7 +301,11 @@ def assemble(
     metrics.build_info.set(1, release)
     metrics.held_bytes.read_from(lambda: limiter.used)
     metrics.held_bytes_limit.set(limiter.limit)
-    publish_accounting_errors(metrics, [queue.name for queue in fan_out.queues])
+    publish_accounting_errors(
+        metrics,
+        [queue.name for queue in fan_out.queues],
+        [queue.name for queue in fan_out.record_queues],
+    )
     return Parts(
         metrics=metrics,
         readiness=readiness,

@@ -2,14 +2,17 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from processors.model import FinishReason, GradedRun, value_type
 from processors.reconstruction import Scopes
 from processors.spans import RawSpan
 
+Signal: TypeAlias = Literal["traces", "logs"]
+"""What OTLP carries here: spans, and log records."""
+
 SPAN_OVERHEAD_BYTES = 256
-"""Counted for every held span in addition to its bytes: tuple, span id, entry in the trace's index."""
+"""Counted for every held span (or log record) in addition to its bytes: tuple, id, entry in an index."""
 DELIVERY_OVERHEAD_BYTES = 384
 """Counted for all that leaves together, in addition to its spans: the delivery and its place in a queue."""
 RECEIPT_BYTES = 512

@@ -32,7 +32,7 @@ from collector.trace import (
 )
 from processors.model import FinishReason
 from processors.reconstruction import Scopes
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 Interruption: TypeAlias = Literal["start", "outage", "refused", "peers", "keys"]
 """Why a trace may lack spans: it began before the service took any, met an outage, had some refused, was
@@ -222,7 +222,11 @@ class TraceBuffer:
             total += len(spans)
             steps.append((batch, key, size))
         reserved = needed if self.streams else 0  # for what leaves at once, in addition to the copies
-        self._acquire(needed + reserved + unopened * self._trace_bytes, batches)
+        try:
+            self._acquire(needed + reserved + unopened * self._trace_bytes, batches)
+        except RequestTooLarge:
+            self._remember_refused(batches)
+            raise
 
         arrival = self.finish_clock.now()
         self._metrics.spans_received.add(total)
@@ -427,12 +431,25 @@ class TraceBuffer:
         envelopes = {span[2] for batch in batches for span in batch.spans}
         alone = needed + sum(len(envelope.resource) + len(envelope.scope) for envelope in envelopes)
         if alone > limit:
-            self._remember_refused(batches)
             raise RequestTooLarge(
                 f"The request takes {alone} bytes to hold, more than the limit of {limit} for all spans."
             )
         self.group.make_room(needed + self._limiter.shared_bytes())
         raise Overloaded("The memory limit for held spans is reached; send the request again.")
+
+    def admit_records(self, records: Sequence[RawRecord]) -> int:
+        """Take all log records of one request, or none, to leave at once; the bytes acquired for them.
+
+        They are released by who has them last.
+
+        Raises:
+            Overloaded: there is no room now.
+            RequestTooLarge: the request could not even be held alone.
+        """
+        held = held_bytes(records)
+        self._acquire(held, (SpanBatch(b"", records),))
+        self._metrics.log_records_received.add(len(records))
+        return held
 
     def _open(self, key: bytes, batch: SpanBatch, arrival: float) -> HeldTrace:
         trace = HeldTrace(key, batch.trace_id, batch.tenant, arrival, self.finish_clock.monotonic)

@@ -42,7 +42,7 @@ from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.text_file import KeptFile
 from collector.trace import CountedReceipt, FinishedTrace, GradedTrace, Receipt, SpanBatch
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 GATHER_SECONDS = 0.002
 """How long to wait for requests that share a sync, while fewer arrived than before, and again for more."""
@@ -279,6 +279,16 @@ class Journal:
                 self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
         return CountedReceipt(partial(self._left, leaving))
 
+    def add_records(self, records: Sequence[RawRecord], body: bytes | None = None) -> Receipt:
+        """Store log records of one request, which leave at once, until the returned receipt is settled.
+
+        `body` is the request, if it has these records and no others.
+        """
+        batch = SpanBatch(b"", records)
+        segment, index = self._write_down([batch], BatchKind.RECORDS, body)
+        (held,) = self._enter([batch], BatchKind.RECORDS, segment, index)
+        return CountedReceipt(partial(self._left, [(held, segment, index)]))
+
     def stored(self) -> asyncio.Future[None] | None:
         """Done when all that was added so far is on disk; None if it already is. Fails with `Overloaded`."""
         if not self._has_changes:
@@ -326,7 +336,7 @@ class Journal:
         self._nudge_writer()
 
     def leaving_receipt(self, place: Place) -> Receipt:
-        """Records who has received spans that were recovered and leave at once."""
+        """Records who has received spans or log records that were recovered and leave at once."""
         return CountedReceipt(partial(self._left, [self._recovered_leaving.pop(place)]))
 
     def receipt(self, trace_id: bytes, tenant: str, already: frozenset[str] = frozenset()) -> Receipt:
@@ -402,7 +412,7 @@ class Journal:
         """Account for consecutive batches of a segment; returns what each of them is held with."""
         entered = []
         for index, batch in enumerate(batches, first):
-            if kind is BatchKind.LATE:
+            if kind.leaves_at_once:
                 held = _Held()
             else:
                 key = trace_key(batch.trace_id, batch.tenant)
@@ -461,7 +471,7 @@ class Journal:
         """Every exporter has received spans that left at once."""
         for held, segment, index in left:
             if not held.leaving:
-                self._forget(held)  # late spans
+                self._forget(held)  # late spans, log records
                 continue
             held.leaving -= 1
             if held.has_left and not held.leaving:

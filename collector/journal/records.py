@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from collector.errors import MalformedRequest
-from collector.otlp import EnvelopeRegistry, join_spans, split_request
+from collector.otlp import EnvelopeRegistry, join_spans, split_records, split_request
 from collector.trace import SpanBatch
 
 try:
@@ -21,10 +21,11 @@ try:
 except ImportError:  # platforms without it
     from zlib import crc32
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Of the whole journal."""
-READABLE_VERSIONS = (3, FORMAT_VERSION)
-"""Version 3 had other records of graded traces (`verdicts.upgrade`). A journal of any other is not opened."""
+READABLE_VERSIONS = (3, 4, FORMAT_VERSION)
+"""Version 3 had other records of graded traces (`verdicts.upgrade`), version 4 no log records. A journal of
+any other is not opened."""
 
 _CHECKSUM = struct.Struct("<I")
 _ENTRY = struct.Struct("<QBIHI")
@@ -45,6 +46,13 @@ class BatchKind(IntEnum):
     """Nothing, and a copy of them for the verdict."""
     LATE = 2
     """Nothing: their trace was finished before they arrived."""
+    RECORDS = 3
+    """Nothing: they are log records, all of one request in one batch without a trace id."""
+
+    @property
+    def leaves_at_once(self) -> bool:
+        """Whether nothing more is to become of it once it was delivered."""
+        return self is BatchKind.LATE or self is BatchKind.RECORDS
 
 
 class DamagedRecord(ValueError):
@@ -59,7 +67,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledBatch:
-    """Spans of one trace out of one request, as and when they were admitted."""
+    """Spans of one trace, or the log records, out of one request, as and when they were admitted."""
 
     batch: SpanBatch
     arrived_unix_nano: int
@@ -136,7 +144,10 @@ def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tupl
             body = content[position : position + length]
             position += length
             batch_kind = BatchKind(kind)
-            traces = split_request(body, envelopes).traces
+            if batch_kind is BatchKind.RECORDS:
+                traces = {b"": split_records(body, envelopes).records}
+            else:
+                traces = split_request(body, envelopes).traces
         except (struct.error, ValueError, MalformedRequest) as error:
             raise DamagedRecord(f"a record of spans cannot be read: {error}") from error
         if position > len(content):

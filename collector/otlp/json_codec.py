@@ -29,7 +29,7 @@ MAX_DEPTH = 100
 _HEX_FIELDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 
 _INVALID_ID = b"\x00"
-"""In place of an id that is not hex: never valid, so that the span, not the request, is rejected."""
+"""In place of an id that is not hex: never valid, so that its span or record is rejected, not the request."""
 
 _ESCAPES = re.compile(
     rb"""\\(?:

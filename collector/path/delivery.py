@@ -10,7 +10,7 @@ from collector.exporters import FanOut
 from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch, held_bytes
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 BACKED_UP = 0.4
 """Part of the memory limit that may wait for exporters before no more records are read."""
@@ -85,6 +85,22 @@ class Delivery:
         if self.journal is not None:
             receipt = self.journal.add_leaving(leaving, streamed=streamed)
         self.fan_out.forward(spans, held_bytes(spans), receipt)
+
+    def forward_records(
+        self,
+        records: Sequence[RawRecord],
+        held: int,
+        body: bytes | None = None,
+        receipt: Receipt | None = None,
+    ) -> None:
+        """Forward received log records, for which `held` bytes were acquired.
+
+        `body` is their request if it has no other records, for the journal; `receipt` is for the source that
+        they were read from.
+        """
+        if self.journal is not None:
+            receipt = self.journal.add_records(records, body)
+        self.fan_out.forward_records(records, held, receipt)
 
     def deliver(self, trace: FinishedTrace, graded: GradedTrace) -> None:
         """Send a graded trace to the exporters: now, or when its verdicts are on disk."""

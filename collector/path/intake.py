@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock
 from collector.errors import Draining, Overloaded, RequestTooLarge
-from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
+from collector.otlp import EnvelopeRegistry, SplitRecords, SplitRequest, split_records, split_request
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
 from collector.path.partition import INVALID_ID, Partition
 from collector.receivers import ExportOutcome
 from collector.telemetry import Metrics
 from collector.trace import RecordSource, SpanBatch
+from processors.annotation import EVENT_NAME, count_result_records
+
+_RESULT_NAME = EVENT_NAME.encode()
 
 _MOST_REMEMBERED, _FEWEST_REMEMBERED = 100_000, 1000
 _MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
@@ -40,6 +43,7 @@ class Intake:
         self._splitting = asyncio.Lock()
         for reason in (Overloaded.reason, RequestTooLarge.reason, INVALID_ID):
             self.metrics.spans_refused.add(0, reason)
+            self.metrics.log_records_refused.add(0, reason)
 
     def refuse_requests(self) -> None:
         """Refuse every further request, retryably."""
@@ -66,6 +70,21 @@ class Intake:
             request = await asyncio.to_thread(split_request, body, self.envelopes)
         self._require_open()
         return self._admit(request, body)
+
+    def consume_logs(self, body: bytes) -> ExportOutcome:
+        """Admit the log records of a serialised export request, and forward them; raises as `consume_traces`.
+
+        Records with an id that OTLP/JSON cannot have are reported to the sender as a partial success.
+        """
+        self._require_open()
+        return self._admit_records(split_records(body, self.envelopes), body)
+
+    async def consume_large_logs(self, body: bytes) -> ExportOutcome:
+        """As `consume_logs`, for a long request: it is split in a thread, one at a time."""
+        async with self._splitting:
+            request = await asyncio.to_thread(split_records, body, self.envelopes)
+        self._require_open()
+        return self._admit_records(request, body)
 
     def open_partition(self, source: RecordSource, partition_count: int) -> Partition:
         """Take in the records of one of so many partitions of a topic, in addition to requests."""
@@ -112,6 +131,25 @@ class Intake:
             return ExportOutcome(accepted=request.accepted, rejected=0, stored=stored)
         self.metrics.spans_refused.add(request.rejected, INVALID_ID)
         return ExportOutcome(request.accepted, request.rejected, request.rejection(), stored)
+
+    def _admit_records(self, request: SplitRecords, body: bytes) -> ExportOutcome:
+        journal = self.delivery.journal
+        try:
+            if journal is not None:
+                journal.require_room(len(body))
+            held = self.buffer.admit_records(request.records)
+        except (Overloaded, RequestTooLarge) as refusal:
+            count = len(request.records) + request.rejected
+            self.metrics.log_records_refused.add(count, refusal.reason)
+            raise
+        if _RESULT_NAME in body:
+            self.metrics.foreign_results.add(count_result_records(request.records))
+        stored = None
+        if request.records:
+            self.delivery.forward_records(request.records, held, body if not request.rejected else None)
+            stored = None if journal is None else journal.stored()
+        self.metrics.log_records_refused.add(request.rejected, INVALID_ID)
+        return ExportOutcome(len(request.records), request.rejected, request.rejection(), stored)
 
     def _waits(self, batch: SpanBatch) -> bool:
         """Whether the spans of `batch` are to wait for their verdict: neither late nor the service's own."""

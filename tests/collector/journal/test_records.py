@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.buffer.trace_buffer import settled_spans
@@ -55,6 +56,15 @@ _pairs = st.lists(st.tuples(st.binary(max_size=20), st.binary(max_size=20)), max
 
 @st.composite
 def _batches(draw: st.DrawFn) -> JournalledBatch:
+    kind = draw(st.sampled_from(BatchKind))
+    if kind is BatchKind.RECORDS:
+        records = [
+            (b"", LogRecord(observed_time_unix_nano=1, event_name=draw(_texts)).SerializeToString(), envelope)
+            for envelope in draw(st.lists(st.sampled_from(_KNOWN), min_size=1, max_size=5))
+        ]
+        return JournalledBatch(
+            batch=SpanBatch(b"", records), arrived_unix_nano=draw(st.integers(0, 2**64 - 1)), kind=kind
+        )
     trace_id = draw(st.binary(min_size=16, max_size=16).filter(any))
     spans = [
         (span_id, Span(trace_id=trace_id, span_id=span_id, name=draw(_texts)).SerializeToString(), envelope)
@@ -65,7 +75,7 @@ def _batches(draw: st.DrawFn) -> JournalledBatch:
     return JournalledBatch(
         batch=SpanBatch(trace_id, spans, draw(_texts)),
         arrived_unix_nano=draw(st.integers(0, 2**64 - 1)),
-        kind=draw(st.sampled_from(BatchKind)),
+        kind=kind,
     )
 
 
