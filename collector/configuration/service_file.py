@@ -386,7 +386,8 @@ def _resources(
     for path, settings in kafka:
         if isinstance(settings, KafkaConnectionConfig):
             for broker in settings.brokers:
-                yield (*path, "topic"), "topic", (broker, settings.topic)
+                for key, topic in settings.topics.items():
+                    yield (*path, key), "topic", (broker, topic)
     for path, file in files:
         if file is not None:
             yield path, "file", normpath(file)

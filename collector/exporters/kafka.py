@@ -4,7 +4,7 @@ A record of Kafka is an export request with spans, or log records, of one trace;
 hex, so that a trace stays in one partition. Log records without a trace id have no key.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 from pydantic import Field, model_validator
@@ -19,6 +19,7 @@ from collector.trace import Signal
 from processors.spans import RawRecord, RawSpan, parse_log_record
 
 _NO_TRACE_ID = bytes(16)
+_TOPIC_KEYS: Mapping[Signal, str] = {"traces": "topic", "logs": "logs_topic"}
 
 
 class KafkaConfig(SpanExporterConfig, KafkaProducerConfig):
@@ -41,6 +42,12 @@ class KafkaConfig(SpanExporterConfig, KafkaProducerConfig):
         if self.logs_topic == self.topic and len(set(self.signals)) > 1:
             raise ValueError("logs_topic: expected another topic than that of spans")
         return self
+
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """See `KafkaConnectionConfig`."""
+        topics = {"topic": self.topic, "logs_topic": self.logs_topic}
+        return {key: topics[key] for signal, key in _TOPIC_KEYS.items() if signal in self.signals}
 
     @property
     def accepts(self) -> tuple[Signal, ...]:

@@ -10,7 +10,7 @@ from collector.errors import Draining, Overloaded, RequestTooLarge
 from collector.otlp import EnvelopeRegistry, SplitRecords, SplitRequest, split_records, split_request
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
-from collector.path.partition import INVALID_ID, Partition
+from collector.path.partition import INVALID_ID, Partition, RecordsPartition
 from collector.receivers import ExportOutcome
 from collector.telemetry import Metrics
 from collector.trace import RecordSource, SpanBatch
@@ -93,6 +93,10 @@ class Intake:
         clock = RecordClock(self.clock)
         buffer = self.buffer.sibling(source, clock, finished_traces)
         return Partition(buffer, clock, source, self.envelopes, self.delivery, self.finisher, self.metrics)
+
+    def open_records_partition(self, source: RecordSource) -> RecordsPartition:
+        """Take in the records of a partition of a topic with log records."""
+        return RecordsPartition(self.buffer, source, self.envelopes, self.delivery, self.metrics)
 
     @property
     def has_room(self) -> bool:

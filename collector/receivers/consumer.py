@@ -110,6 +110,9 @@ class RecordConsumer(Consumer, Protocol):
     def open_partition(self, source: RecordSource, partition_count: int) -> PartitionIntake:
         """The intake of a partition; `source` has its records until they are delivered."""
 
+    def open_records_partition(self, source: RecordSource) -> PartitionIntake:
+        """The intake of a partition with log records."""
+
 
 def encode_response(outcome: ExportOutcome) -> bytes:
     """The serialised response for `outcome`: the fields of the one for logs have the same numbers."""

@@ -218,7 +218,8 @@ class Books(NamedTuple):
     held: Gauge
     recovered: Counter
     sent_again: Counter
-    revoked: Counter
+    revoked: Counter | None
+    """None where nothing waits that another member of a Kafka group could take over."""
     queue_bytes: Gauge
 
 
@@ -280,11 +281,6 @@ class Metrics:
         self.log_records_recovered = Counter(
             "tracegrade_log_records_recovered{exporter}",
             "Log records that an earlier process acknowledged and that were recovered from the journal.",
-        )
-        self.log_records_revoked = Counter(
-            "tracegrade_log_records_revoked",
-            "Log records released because another member of the Kafka consumer group took over their "
-            "partition and counts them as received.",
         )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that arrived after their trace finished.")
         self.traces_continued = Counter(
@@ -464,14 +460,20 @@ class Metrics:
             "Records whose key is missing or is not the id of their only trace (foreign). Their "
             "traces may be spread over several partitions and are interrupted.",
         )
-        self.kafka_lag = Gauge("tracegrade_kafka_lag_records{partition}", "Unread records of a partition.")
+        self.kafka_lag = Gauge(
+            "tracegrade_kafka_lag_records{partition}",
+            "Unread records of a partition. Those of log records have their topic as a label.",
+            optional_labels=("topic",),
+        )
         self.kafka_uncommitted = Gauge(
             "tracegrade_kafka_uncommitted_records{partition}",
             "Records of a partition from the first undelivered one to the last one read.",
+            optional_labels=("topic",),
         )
         self.kafka_partitions = Gauge(
             "tracegrade_kafka_partitions{state}",
             "Partitions assigned to this process, and those paused because exporters fall behind.",
+            optional_labels=("topic",),
         )
         self.kafka_rebalances = Counter(
             "tracegrade_kafka_rebalances{kind}",
@@ -627,7 +629,7 @@ class Metrics:
             held=self.log_records_held,
             recovered=self.log_records_recovered,
             sent_again=self.log_records_sent_again,
-            revoked=self.log_records_revoked,
+            revoked=None,
             queue_bytes=self.log_records_queue_bytes,
         )
 

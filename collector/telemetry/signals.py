@@ -53,7 +53,8 @@ def accounting_error(metrics: Metrics, exporter: str, signal: Signal = "traces")
     )
     held = books.held.value(BEFORE_FAN_OUT) + books.held.value(exporter)
     recovered = books.recovered.value(BEFORE_FAN_OUT) + books.recovered.value(exporter)
-    left = books.forwarded.value(exporter) + dropped + books.revoked.value()
+    revoked = 0 if books.revoked is None else books.revoked.value()
+    left = books.forwarded.value(exporter) + dropped + revoked
     return books.received.value() + recovered - left - held
 
 
