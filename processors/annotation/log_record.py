@@ -18,8 +18,7 @@ from processors.annotation.result_attributes import (
 )
 from processors.annotation.span_event import GradedRuns, results_by_carrier
 from processors.model import AgentRun, Outcome, time_text
-from processors.records import record_name
-from processors.spans import RawRecord, RawSpan, encode_field, parse_log_record
+from processors.spans import LogRecord, RawRecord, RawSpan, encode_field
 
 _FIXED64 = struct.Struct("<Q")
 
@@ -63,9 +62,7 @@ def result_records(
 def count_result_records(records: Iterable[RawRecord]) -> int:
     """How many of the log records are evaluation results, whoever made them: content that is never graded."""
     name = EVENT_NAME.encode()
-    return sum(
-        name in payload and record_name(parse_log_record(payload)) == EVENT_NAME for _, payload, _ in records
-    )
+    return sum(name in payload and LogRecord(payload).name == EVENT_NAME for _, payload, _ in records)
 
 
 def _end_of(run: AgentRun) -> bytes:

@@ -10,7 +10,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from processors.frameworks import langgraph, litellm
-from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, decode_result, plain_object
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    ValueState,
+    decode_result,
+    plain_object,
+)
 from processors.shapes import known_names
 from processors.shapes.attribute_reading import (
     OPERATION,
@@ -34,6 +41,7 @@ from processors.shapes.dialect import (
 )
 from processors.shapes.members import failure, list_at, object_at, objects_at
 from processors.shapes.messages import CallRequest, last_content
+from processors.shapes.record_messages import MESSAGE_RECORDS, join_messages
 from processors.shapes.result_envelope import OUTPUT, is_bare, open_result
 from processors.shapes.span_event_messages import call_in_events, messages_in_attributes, messages_in_events
 from processors.spans import Attributes, Span, encoded_text, short_text
@@ -387,11 +395,4 @@ DIALECT = Dialect(
     answer_key=_OUTPUT_MESSAGES,
 )
 
-RECORDS = ContentRecords(
-    frozenset(
-        {
-            "gen_ai.client.inference.operation.details", "gen_ai.system.message", "gen_ai.user.message",
-            "gen_ai.assistant.message", "gen_ai.tool.message", "gen_ai.choice",
-        }
-    )
-)  # fmt: skip
+RECORDS = ContentRecords(join_messages, MESSAGE_RECORDS)

@@ -6,6 +6,7 @@ since a sub-agent may go on in the background. Then it lies next to the call.
 """
 
 from collections import deque
+from collections.abc import Sequence
 
 from processors.model import (
     ABSENT,
@@ -19,12 +20,12 @@ from processors.model import (
     value_of,
 )
 from processors.shapes.attribute_reading import better, first_arguments, first_decoded, first_text
-from processors.shapes.content_records import ContentRecords
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.members import failure, text_at
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Outline, Rewrite, Trace
-from processors.spans import Attributes, Span
+from processors.spans import Attributes, LogRecord, Span
 
 SUB_AGENT = "subagent_type"
 """The argument that names the agent."""
@@ -44,6 +45,8 @@ _EXECUTION = "claude_code.tool.execution"
 _ROLES = roles(
     tool=("claude_code.tool", _EXECUTION), agent="claude_code.interaction", model="claude_code.llm_request"
 )
+_ANSWER = "response"
+"""The attribute of the last text that the model gave, in a log record and from there on the interaction."""
 _DETAILS = {
     "full_command": "command", "file_path": "file_path", "skill_name": "skill", SUB_AGENT: SUB_AGENT
 }  # fmt: skip
@@ -76,10 +79,12 @@ def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     name = first_text(attributes, (SUB_AGENT,))
     prompt = first_decoded(attributes, ("user_prompt",), decode_result)
+    answer = first_decoded(attributes, (_ANSWER,), decode_result)
     return AgentReading(
         name="" if name in REDACTION_MARKERS else name,
         session=first_text(attributes, ("session.id",)),
         input=text_value(prompt.text) if prompt.state is ValueState.PRESENT else prompt,
+        output=text_value(answer.text) if answer.state is ValueState.PRESENT else answer,
     )
 
 
@@ -104,10 +109,34 @@ def _output(span: Span) -> DecodedValue:
     return result
 
 
+def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
+    """Arguments go to the call with the record's id, prompt and answer to the interaction that it names."""
+    answers: dict[bytes, str | None] = {}
+    for record in records:
+        attributes = record.attributes
+        if record.name == "tool_result":
+            call = content.call(attributes.text("tool_use_id") or "")
+            if call is not None:
+                content.offer(call, "tool_input", attributes.text("tool_input"))
+            continue
+        span = content.span(record.message.span_id)
+        if span is None:
+            continue
+        if record.name == "user_prompt":
+            content.offer(span, "user_prompt", attributes.text("prompt"))
+        elif record.name == "assistant_response":
+            answers[span.span_id] = attributes.text(_ANSWER)
+    for span_id, answer in answers.items():
+        span = content.span(span_id)
+        if span is not None:
+            content.offer(span, _ANSWER, answer)
+
+
 DIALECT = Dialect("claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5)
 
 
 RECORDS = ContentRecords(
+    _join_records,
     frozenset({"user_prompt", "tool_decision", "tool_result", "api_request", "assistant_response"}),
     scope="com.anthropic.claude_code.events",
 )

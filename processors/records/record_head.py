@@ -1,7 +1,7 @@
 """Which log records carry the content of agents, and which span they name.
 
 Every record that is received is read so once, and most are log lines of programs, which share the endpoint.
-Those are told apart by a look at their bytes: only what may have the name of an event is parsed.
+Those are recognised by a look at their bytes: only what may have the name of an event is parsed.
 """
 
 from collections.abc import Mapping
@@ -9,25 +9,14 @@ from functools import cache
 from typing import NamedTuple
 
 from processors.carriers import discover_content_records
-from processors.spans import (
-    Attributes,
-    Envelope,
-    LogRecordMessage,
-    decode_key_values,
-    parse_log_record,
-    read_varint,
-)
+from processors.shapes import ContentRecords
+from processors.spans import Envelope, LogRecord
 
 _NO_TRACE_ID, _NO_SPAN_ID = bytes(16), bytes(8)
 
-_NAME_KEYS = ("event.name", "event_name")
 _IN_ATTRIBUTES, _IN_FIELD = b"event", b"gen_ai."
 """One of these is in every content record: in the key of the attribute that has its name, or in the name if
 that is in the field event_name alone. A look for one costs a quarter of a microsecond."""
-
-_KEY_VALUE_LIST_TAG = 0x32
-"""Tag of a key-value list in an AnyValue; each item of the list has the tag below."""
-_KEY_VALUE_TAG = 0x0A
 
 
 class RecordHead(NamedTuple):
@@ -56,45 +45,34 @@ def read_record_head(payload: bytes, envelope: Envelope) -> RecordHead | None:
     """
     if _IN_ATTRIBUTES not in payload and _IN_FIELD not in payload:
         return None
-    record = parse_log_record(payload)
-    name = record_name(record)
-    if not name:
+    record = LogRecord(payload, envelope)
+    if emitter_of(record) is None:
         return None
-    scope = _scopes_by_name().get(name)
-    if scope is None:
-        if name != envelope.scope_name or not _is_moved_content(record.body):
-            return None
-    elif scope and scope != envelope.scope_name:
-        return None
-    trace_id, span_id = record.trace_id, record.span_id
+    trace_id, span_id = record.message.trace_id, record.message.span_id
     return RecordHead(
         trace_id if len(trace_id) == 16 and trace_id != _NO_TRACE_ID else b"",
         span_id if len(span_id) == 8 and span_id != _NO_SPAN_ID else b"",
-        name,
+        record.name,
     )
 
 
-def record_name(record: LogRecordMessage) -> str:
-    """The name of the event that a record reports, or the empty text."""
-    attributes = Attributes(record.attributes)
-    for key in _NAME_KEYS:
-        if name := attributes.text(key):
-            return name
-    return record.event_name
+def emitter_of(record: LogRecord) -> ContentRecords | None:
+    """The emitter whose content record it is; None: it is no content record."""
+    if not record.name:
+        return None
+    by_scope = _emitters_by_name().get(record.name)
+    if by_scope is not None:
+        return by_scope.get(record.envelope.scope_name) or by_scope.get("")
+    return next(
+        (other for other in discover_content_records() if other.recognizes and other.recognizes(record)), None
+    )
 
 
 @cache
-def _scopes_by_name() -> Mapping[str, str]:
-    """For every known name the scope that it is limited to, or the empty text."""
-    return {name: records.scope for records in discover_content_records() for name in records.names}
-
-
-def _is_moved_content(body: bytes) -> bool:
-    """Whether a body has the form in which AWS ADOT moves content from a span of any framework into a record.
-
-    Such a record is named after the scope of the span.
-    """
-    if not body or body[0] != _KEY_VALUE_LIST_TAG:
-        return False
-    _, start = read_varint(body, 1)
-    return not {"input", "output"}.isdisjoint(decode_key_values(body[start:], _KEY_VALUE_TAG))
+def _emitters_by_name() -> Mapping[str, Mapping[str, ContentRecords]]:
+    """For each name of an event the emitters by their scope; of any scope under the empty text."""
+    emitters: dict[str, dict[str, ContentRecords]] = {}
+    for emitter in discover_content_records():
+        for name in emitter.names:
+            emitters.setdefault(name, {})[emitter.scope] = emitter
+    return emitters

@@ -8,7 +8,7 @@ from processors.shapes.attribute_reading import (
     span_attributes,
 )
 from processors.shapes.available_tools import merge_tools
-from processors.shapes.content_records import ContentRecords
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.decisions import (
     INTERRUPTION_ERRORS,
     CallDecision,
@@ -85,6 +85,7 @@ __all__ = [
     "CarrierKind",
     "ChatMessage",
     "ContentRecords",
+    "ContentSpans",
     "Conversation",
     "Dialect",
     "DialectMapping",
