@@ -27,8 +27,9 @@ def _is_moved(record: LogRecord) -> bool:
 
 
 def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
-    for record in records:
-        span = content.span(record.message.span_id)
+    first = {record.message.span_id: record for record in reversed(records)}
+    for span_id, record in first.items():
+        span = content.span(span_id)
         if span is None:
             continue
         body = json_value(record.body)

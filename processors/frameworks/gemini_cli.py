@@ -81,27 +81,30 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
 
     Records of calls have no call id: those below one span match by tool and order.
     """
-    due: dict[tuple[bytes, str], deque[Span]] = {}
+    due: dict[bytes, dict[str, deque[Span]]] = {}
     for record in records:
         attributes = record.attributes
         span = content.span(record.message.span_id)
         if span is None:
             continue
         if record.name == _CALL_RECORD:
+            if span.span_id not in due:
+                due[span.span_id] = _calls_below(content, span)
             tool = attributes.text("function_name") or ""
-            calls = due.get((span.span_id, tool))
-            if calls is None:
-                calls = due[span.span_id, tool] = _calls_below(content, span, tool)
-            if calls:
+            if calls := due[span.span_id].get(tool):
                 arguments = decode_arguments(attributes.text("function_args")).value
                 content.offer(calls.popleft(), _INPUTS[0], {"name": tool, "args": arguments})
         elif record.name == _REQUEST_RECORD:
             content.offer(span, _INPUTS[0], attributes.text("request_text"))
 
 
-def _calls_below(content: ContentSpans, span: Span, tool: str) -> deque[Span]:
-    calls = [child for child in content.children(span) if content.has_role(child, SpanRole.TOOL)]
-    return deque(call for call in calls if call.attributes.text("gen_ai.tool.name") == tool)
+def _calls_below(content: ContentSpans, span: Span) -> dict[str, deque[Span]]:
+    """The calls right below a span, by tool, in order of start."""
+    calls: dict[str, deque[Span]] = {}
+    for child in content.children(span):
+        if content.has_role(child, SpanRole.TOOL):
+            calls.setdefault(child.attributes.text("gen_ai.tool.name") or "", deque()).append(child)
+    return calls
 
 
 DIALECT = Dialect(

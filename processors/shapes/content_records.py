@@ -50,7 +50,7 @@ class ContentSpans:
         self._calls: dict[str, list[Span]] | None = None
         self._children: dict[int, list[Span]] | None = None
         self._added: dict[bytes, list[bytes]] = {}
-        self._keys: set[tuple[bytes, str]] = set()
+        self._offered: set[tuple[bytes, str]] = set()
 
     def span(self, span_id: bytes) -> Span | None:
         """The span with this id, if it is here."""
@@ -104,28 +104,29 @@ class ContentSpans:
         return spans[0] if spans else None
 
     def offer(self, span: Span, key: str, value: JsonValue) -> None:
-        """Add an attribute, unless the span has one of that name in full; nothing for an empty value."""
-        if value is None or value in ("", [], {}) or (span.span_id, key) in self._keys:
+        """Add an attribute, unless the span has one of that name in full; nothing for an empty value.
+
+        What is offered first counts, also of messages.
+        """
+        if value is None or value in ("", [], {}) or not self._is_first(span, key):
             return
         own = span.attributes.get(key)
-        if own is not None and _is_whole(own):
-            return
-        self._add_attribute(span, key, value)
+        if own is None or not _is_whole(own):
+            self._add_attribute(span, key, value)
 
     def offer_messages(self, span: Span, key: str, messages: Sequence[JsonObject]) -> None:
         """Add `INPUT_MESSAGES` or `OUTPUT_MESSAGES`, unless the span shows all of these, however written."""
-        if not messages or (span.span_id, key) in self._keys:
+        if not messages or not self._is_first(span, key):
             return
+        listed: list[JsonValue] = [*messages]
         reading = self.reading(span)
-        conversation = None if reading is None else reading.conversation
-        if conversation is not None:
+        if reading is not None:
             is_input = key == INPUT_MESSAGES
-            own = conversation.input if is_input else conversation.output
-            listed: list[JsonValue] = [*messages]
+            own = reading.conversation.input if is_input else reading.conversation.output
             offered = read_messages(listed, "user" if is_input else "assistant")
             if _show_all(own) or (own and not _show_all(offered)):
                 return
-        self._add_attribute(span, key, [*messages])
+        self._add_attribute(span, key, listed)
 
     def add_event(self, span: Span, name: str, attributes: Mapping[str, JsonValue]) -> None:
         """Add an event at the end."""
@@ -140,8 +141,15 @@ class ContentSpans:
             for view in self._tree.views
         ]
 
+    def _is_first(self, span: Span, key: str) -> bool:
+        """Whether nothing was offered as this attribute before: looking at a span each time takes long."""
+        place = span.span_id, key
+        if place in self._offered:
+            return False
+        self._offered.add(place)
+        return True
+
     def _add_attribute(self, span: Span, key: str, value: JsonValue) -> None:
-        self._keys.add((span.span_id, key))
         self._added.setdefault(span.span_id, []).append(_attribute(_ATTRIBUTES, key, value))
 
 
