@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from processors.model import FinishReason, GradedRun, value_type
 from processors.reconstruction import Scopes
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 Signal: TypeAlias = Literal["traces", "logs"]
 """What OTLP carries here: spans, and log records."""
@@ -118,6 +118,8 @@ class FinishedTrace:
     time since its first span arrived. `latest_end` (Unix nanoseconds) is when the last of its spans ended,
     where more can go on in the trace after that; else 0. `receipt` is for the source that its spans were read
     from. `scopes` are its runs where they were read to see that the trace is finished; they stay here.
+    `records` are the log records with content of its agents, in order of arrival: its runs are rebuilt from
+    both, while `scopes` are of its spans alone.
     """
 
     trace_id: bytes
@@ -133,6 +135,12 @@ class FinishedTrace:
     tenant: str = ""
     receipt: RecordReceipt | None = None
     scopes: Scopes | None = None
+    records: Sequence[RawRecord] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of its spans and records."""
+        return sum([len(item[1]) for item in self.spans]) + sum([len(item[1]) for item in self.records])
 
 
 @value_type

@@ -52,7 +52,7 @@ class _Job:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.crashes = 0
-        self.size = sum([len(span[1]) for span in question.trace.spans])
+        self.size = question.trace.size
         self.outcome: asyncio.Future[Graded | Needed] = asyncio.get_running_loop().create_future()
 
     @property

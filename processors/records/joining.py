@@ -1,16 +1,18 @@
 """Log records put back on the spans that they belong to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from processors.carriers import discover_content_records
 from processors.reconstruction import span_reader
 from processors.records.record_head import emitter_of
-from processors.shapes import ContentRecords, ContentSpans, Dialect
-from processors.spans import LogRecord, RawRecord, RawSpan
+from processors.shapes import ContentRecords, ContentSpans, SpanReading
+from processors.spans import LogRecord, RawRecord, RawSpan, Span
 
 
 def join_records(
-    spans: Sequence[RawSpan], records: Sequence[RawRecord], dialects: Sequence[Dialect] = ()
+    spans: Sequence[RawSpan],
+    records: Sequence[RawRecord],
+    read: Callable[[Span], SpanReading | None] | None = None,
 ) -> Sequence[RawSpan]:
     """The spans of a trace as readers of spans take them, with the content of its log records.
 
@@ -23,7 +25,7 @@ def join_records(
     Args:
         spans: All spans of one trace, in any order; they are not changed.
         records: Log records that name the trace.
-        dialects: Telemetry conventions of the user's own.
+        read: Recognises a span; by default the built-in dialects do.
 
     Raises:
         google.protobuf.message.DecodeError: A span or a record is no such message.
@@ -40,7 +42,7 @@ def join_records(
             by_emitter.setdefault(id(emitter), []).append(record)
     if not by_emitter:
         return spans
-    content = ContentSpans(spans, span_reader(dialects).read)
+    content = ContentSpans(spans, span_reader().read if read is None else read)
     emitters: Sequence[ContentRecords] = discover_content_records()
     for emitter in emitters:
         if reported := by_emitter.get(id(emitter)):
