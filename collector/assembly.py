@@ -190,6 +190,8 @@ def assemble(
         learned=learned,
         settled_scopes=None if evaluation.grading_processes else evidence_reader(evaluation.own_dialects()),
     )
+    if journal is not None:
+        buffer.on_unmatched = journal.discard_records
     conversations = Conversations(
         evaluation.conversations,
         hidden=config.hides_conversations,

@@ -85,6 +85,12 @@ class Resumption:
                 self._forward(place, journalled)
             if journalled.kind.leaves_at_once:
                 continue
+            if journalled.kind.are_records:
+                if key not in recovered.verdicts and key not in recovered.quarantined:
+                    self.buffer.restore_records(
+                        batch, journalled.arrived_unix_nano, recovered.alive_unix_nano
+                    )
+                continue
             if key in recovered.verdicts or key in recovered.quarantined:
                 taken_out.setdefault(key, []).append(batch)
                 continue
@@ -113,7 +119,7 @@ class Resumption:
     def _forward(self, place: Place, journalled: JournalledBatch) -> None:
         """Spans or log records that left at once, and that some exporter has not received."""
         items, fan_out = journalled.batch.spans, self.fan_out
-        are_records = journalled.kind is BatchKind.RECORDS
+        are_records = journalled.kind.are_records
         books = self.metrics.books("logs" if are_records else "traces")
         queues = fan_out.record_queues if are_records else fan_out.queues
         books.recovered.add(len(items), BEFORE_FAN_OUT)
@@ -194,9 +200,7 @@ class Resumption:
 def _count(batches: Iterable[JournalledBatch], *, of_records: bool) -> int:
     """The spans in `batches`, or the log records."""
     return sum(
-        len(journalled.batch.spans)
-        for journalled in batches
-        if (journalled.kind is BatchKind.RECORDS) == of_records
+        len(journalled.batch.spans) for journalled in batches if journalled.kind.are_records == of_records
     )
 
 

@@ -72,6 +72,7 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
         "tracegrade_dead_letters": _BETA,
         "tracegrade_late_traces_checked": _BETA,
         **dict.fromkeys(("tracegrade_log_records_", "tracegrade_accounting_error_log_records"), _BETA),
+        "tracegrade_late_log_records": _BETA,
         "tracegrade_metrics_requests_discarded": _BETA,
         "tracegrade_learned_root_grace_seconds": _BETA,
         "tracegrade_verdicts_contradicted": _BETA,

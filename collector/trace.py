@@ -1,8 +1,8 @@
 """Traces on their way through the service."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, overload
 
 from processors.model import FinishReason, GradedRun, value_type
 from processors.reconstruction import Scopes
@@ -19,8 +19,46 @@ RECEIPT_BYTES = 512
 """Counted as long as a trace is held whose delivery is recorded, as the journal does."""
 
 
+class UnsplitRecords(Sequence[RawRecord]):
+    """The log records of a request that nobody has looked at: it is split when one of them is needed.
+
+    Most requests hold log lines of programs alone, which leave as they came; to split one costs as much as
+    all else that is done with it.
+    """
+
+    __slots__ = ("_count", "_records", "_split", "body")
+
+    def __init__(self, body: bytes, count: int, split: Callable[[bytes], Sequence[RawRecord]]) -> None:
+        self.body = body
+        self._count = count
+        self._split = split
+        self._records: Sequence[RawRecord] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[RawRecord]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, place: int) -> RawRecord: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[RawRecord]: ...
+
+    def __getitem__(self, place: int | slice) -> RawRecord | Sequence[RawRecord]:
+        return self._all()[place]
+
+    def _all(self) -> Sequence[RawRecord]:
+        if self._records is None:
+            self._records = self._split(self.body)
+        return self._records
+
+
 def held_bytes(spans: Sequence[RawSpan]) -> int:
     """What holding `spans` counts against the memory limit."""
+    if isinstance(spans, UnsplitRecords):
+        return len(spans.body) + SPAN_OVERHEAD_BYTES * len(spans)
     return sum([len(span[1]) for span in spans]) + SPAN_OVERHEAD_BYTES * len(spans)
 
 

@@ -14,11 +14,10 @@ from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportRespon
 from collector.exporters.kafka_producer import KafkaProducer, KafkaProducerConfig
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.kafka_connection import KafkaName
-from collector.otlp import join_spans, split_records, split_request
+from collector.otlp import join_spans, records_by_trace, split_records, split_request
 from collector.trace import Signal
-from processors.spans import RawRecord, RawSpan, parse_log_record
+from processors.spans import RawSpan
 
-_NO_TRACE_ID = bytes(16)
 _TOPIC_KEYS: Mapping[Signal, str] = {"traces": "topic", "logs": "logs_topic"}
 
 
@@ -79,7 +78,11 @@ class KafkaExporter:
         if signal not in self._topics:
             raise PermanentExportError(f"There is no topic for {signal}.")
         most = self._producer.max_value_bytes
-        traces = split_request(request).traces if signal == "traces" else _records_by_trace(request)
+        traces = (
+            split_request(request).traces
+            if signal == "traces"
+            else records_by_trace(split_records(request).records)
+        )
         await self._producer.send(
             [
                 (trace_id.hex().encode() or None, value)
@@ -93,16 +96,6 @@ class KafkaExporter:
     async def shutdown(self, deadline: float) -> None:
         """Close the client."""
         await self._producer.close(deadline)
-
-
-def _records_by_trace(request: bytes) -> dict[bytes, list[RawRecord]]:
-    """The log records of a request by trace id, which is empty for those without a valid one."""
-    traces: dict[bytes, list[RawRecord]] = {}
-    for record in split_records(request).records:
-        trace_id = parse_log_record(record[1]).trace_id
-        is_valid = len(trace_id) == len(_NO_TRACE_ID) and trace_id != _NO_TRACE_ID
-        traces.setdefault(trace_id if is_valid else b"", []).append(record)
-    return traces
 
 
 def _values(spans: Sequence[RawSpan], most: int) -> Iterator[bytes]:

@@ -17,7 +17,6 @@ import orjson
 
 from collector.journal.records import (
     READABLE_VERSIONS,
-    BatchKind,
     DamagedRecord,
     Place,
     decode_notes,
@@ -108,7 +107,7 @@ def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO 
                 continue
             batch = journalled.batch
             content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
-            if journalled.kind is BatchKind.RECORDS:
+            if journalled.kind.are_records:
                 content.log_records += len(batch.spans)
                 to_json = logs_request_to_json
             else:

@@ -279,15 +279,34 @@ class Journal:
                 self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
         return CountedReceipt(partial(self._left, leaving))
 
-    def add_records(self, records: Sequence[RawRecord], body: bytes | None = None) -> Receipt:
+    def add_records(
+        self, records: Sequence[RawRecord], body: bytes | None = None, of_traces: Sequence[SpanBatch] = ()
+    ) -> Receipt:
         """Store log records of one request, which leave at once, until the returned receipt is settled.
 
-        `body` is the request, if it has these records and no others.
+        Those in `of_traces` are stored until their trace is graded, or `discard_records`: copies of them
+        wait for it. `body` is the request, if it has these records and no others.
         """
-        batch = SpanBatch(b"", records)
-        segment, index = self._write_down([batch], BatchKind.RECORDS, body)
-        (held,) = self._enter([batch], BatchKind.RECORDS, segment, index)
-        return CountedReceipt(partial(self._left, [(held, segment, index)]))
+        others = records
+        if of_traces:
+            of_a_trace = {id(record) for batch in of_traces for record in batch.spans}
+            others, body = [record for record in records if id(record) not in of_a_trace], None
+        leaving: list[_Leaving] = []
+        for batches, kind in (
+            ([SpanBatch(b"", others)] if others else [], BatchKind.RECORDS),
+            (of_traces, BatchKind.TRACE_RECORDS),
+        ):
+            if batches:
+                segment, first = self._write_down(batches, kind, body)
+                entered = self._enter(batches, kind, segment, first)
+                leaving += [(held, segment, index) for index, held in enumerate(entered, first)]
+        return CountedReceipt(partial(self._left, leaving))
+
+    def discard_records(self, key: bytes) -> None:
+        """The trace of log records never came: no copies of them wait any more."""
+        held = self._held.pop(key, None)
+        if held is not None:
+            self._delivered(held)
 
     def stored(self) -> asyncio.Future[None] | None:
         """Done when all that was added so far is on disk; None if it already is. Fails with `Overloaded`."""
@@ -418,7 +437,7 @@ class Journal:
                 key = trace_key(batch.trace_id, batch.tenant)
                 known = self._held.get(key)
                 held = self._held[key] = _Held() if known is None else known
-                if kind is BatchKind.STREAMED:
+                if kind is not BatchKind.HELD:
                     held.leaving += 1
             held.segments.append(segment)
             held.indexes.append(index)

@@ -6,15 +6,16 @@ every call of LMDB releases the interpreter.
 """
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import groupby
 from operator import itemgetter
 
 from collector.errors import MalformedRequest
-from collector.otlp import EnvelopeRegistry, join_spans, split_records, split_request
+from collector.otlp import EnvelopeRegistry, join_spans, records_by_trace, split_records, split_request
 from collector.trace import SpanBatch
+from processors.spans import RawSpan
 
 try:
     from isal.isal_zlib import crc32  # the same number in an eighth of the time
@@ -48,6 +49,14 @@ class BatchKind(IntEnum):
     """Nothing: their trace was finished before they arrived."""
     RECORDS = 3
     """Nothing: they are log records, all of one request in one batch without a trace id."""
+
+    TRACE_RECORDS = 4
+    """Nothing, and copies of them for the verdict on the trace that they name: agents' log records."""
+
+    @property
+    def are_records(self) -> bool:
+        """Whether they are log records."""
+        return self is BatchKind.RECORDS or self is BatchKind.TRACE_RECORDS
 
     @property
     def leaves_at_once(self) -> bool:
@@ -144,8 +153,11 @@ def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tupl
             body = content[position : position + length]
             position += length
             batch_kind = BatchKind(kind)
+            traces: Mapping[bytes, Sequence[RawSpan]]
             if batch_kind is BatchKind.RECORDS:
                 traces = {b"": split_records(body, envelopes).records}
+            elif batch_kind is BatchKind.TRACE_RECORDS:
+                traces = records_by_trace(split_records(body, envelopes).records)
             else:
                 traces = split_request(body, envelopes).traces
         except (struct.error, ValueError, MalformedRequest) as error:

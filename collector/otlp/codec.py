@@ -7,7 +7,7 @@ and more for each empty message, and the walk refuses floods of those.
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple, TypeVar
@@ -18,6 +18,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import MalformedRequest
+from collector.otlp.json_codec import HAS_INVALID_IDS
+from collector.trace import UnsplitRecords
 from processors.spans import (
     END_GROUP,
     LENGTH_DELIMITED,
@@ -52,8 +54,9 @@ _MAX_EMPTY = 10_000
 """Messages too short to contain a span or record, and needless fields, that one request may have. Each takes
 a hundred times the memory of its own bytes, and no sender has a reason to send any."""
 
-_INVALID_IDS = (b"\x4a\x01\x00", b"\x52\x01\x00")
-"""LogRecord.trace_id and span_id, as OTLP/JSON is converted in which these are not hex."""
+
+_MAX_SCOPES = 1_000
+"""More resources and scopes than any usual request has."""
 
 _USUAL_FIELDS = 8
 """More fields than any resource or scope has in addition to its spans."""
@@ -133,7 +136,7 @@ class SplitRecords(NamedTuple):
     judge: a record need not belong to a span.
     """
 
-    records: list[RawRecord]
+    records: Sequence[RawRecord]
     rejected: int
 
     def rejection(self) -> str:
@@ -158,6 +161,27 @@ def split_request(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -
 def split_records(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRecords:
     """Split a serialised ExportLogsServiceRequest, as `split_request` does; raises as it does."""
     return _validated(body, ExportLogsServiceRequest, lambda: _walk_records(body, envelopes))
+
+
+def count_records(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRecords:
+    """As `split_records`, but of a short request the records are split only when they are needed."""
+    if len(body) > _PART_BYTES or body.endswith(HAS_INVALID_IDS):
+        return split_records(body, envelopes)
+    try:
+        request = ExportLogsServiceRequest.FromString(body)
+    except DecodeError as error:
+        raise MalformedRequest(f"The request is not a valid ExportLogsServiceRequest: {error}.") from error
+    count = messages = 0
+    for resource in request.resource_logs:
+        for scope in resource.scope_logs:
+            messages += 1
+            count += len(scope.log_records)
+        messages += 1
+        if messages > _MAX_SCOPES:
+            break
+    if messages > _MAX_SCOPES or count > _MAX_EMPTY:
+        return split_records(body, envelopes)  # which refuses floods of empty messages
+    return SplitRecords(UnsplitRecords(body, count, lambda body: split_records(body, envelopes).records), 0)
 
 
 def _validated(body: bytes, kind: type[Message], walk: Callable[[], _SplitT]) -> _SplitT:
@@ -204,10 +228,20 @@ def _walk_records(body: bytes, envelopes: EnvelopeRegistry) -> SplitRecords:
     records: list[RawRecord] = []
     for envelope, ranges in _scopes(body, envelopes, _SHORTEST_RECORD):
         records += [(b"", body[start:stop], envelope) for start, stop in ranges]
-    if any(invalid in body for invalid in _INVALID_IDS):
+    if body.endswith(HAS_INVALID_IDS):
         valid = [record for record in records if _has_ids(record[1])]
         return SplitRecords(valid, len(records) - len(valid))
     return SplitRecords(records, 0)
+
+
+def records_by_trace(records: Iterable[RawRecord]) -> dict[bytes, list[RawRecord]]:
+    """Log records by trace id in the order of first sight; it is empty for those without a valid one."""
+    traces: dict[bytes, list[RawRecord]] = {}
+    for record in records:
+        trace_id = parse_log_record(record[1]).trace_id
+        is_valid = len(trace_id) == len(_NO_TRACE_ID) and trace_id != _NO_TRACE_ID
+        traces.setdefault(trace_id if is_valid else b"", []).append(record)
+    return traces
 
 
 def _has_ids(payload: bytes) -> bool:

@@ -8,9 +8,9 @@ from collector.errors import MalformedRequest, RequestTooLarge
 from collector.otlp import (
     EnvelopeRegistry,
     SplitRequest,
+    count_records,
     json_to_request,
     logs_json_to_request,
-    split_records,
     split_request,
 )
 from collector.path.delivery import Delivery
@@ -127,15 +127,15 @@ class RecordsPartition:
 
     def admit(self, body: bytes, record: int) -> Collection[bytes]:
         """Forward the log records of a record; raises as `Partition.admit`."""
-        request = split_records(_protobuf(body, logs_json_to_request), self.envelopes)
+        request = count_records(_protobuf(body, logs_json_to_request), self.envelopes)
         try:
-            held = self.buffer.admit_records(request.records)
+            admitted = self.buffer.admit_records(request.records)
         except RequestTooLarge as refusal:
             count = len(request.records) + request.rejected
             self.metrics.log_records_refused.add(count, refusal.reason)
             raise
         self.source.hold(record)
-        self.delivery.forward_records(request.records, held, receipt=self.source.receipt((record,)))
+        self.delivery.forward_records(request.records, admitted, receipt=self.source.receipt((record,)))
         self.metrics.log_records_refused.add(request.rejected, INVALID_ID)
         return ()
 

@@ -282,6 +282,18 @@ class Metrics:
             "tracegrade_log_records_recovered{exporter}",
             "Log records that an earlier process acknowledged and that were recovered from the journal.",
         )
+        self.log_records_awaiting_verdict = Gauge(
+            "tracegrade_log_records_awaiting_verdict",
+            "Copies of agents' log records retained for grading. The records are forwarded at once.",
+        )
+        self.log_records_unmatched = Counter(
+            "tracegrade_log_records_unmatched{reason}",
+            "Copies of agents' log records discarded because their trace did not arrive within "
+            "max_trace_age, or there was no room to wait for it.",
+        )
+        self.late_log_records = Counter(
+            "tracegrade_late_log_records", "Agents' log records that arrived after their trace finished."
+        )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that arrived after their trace finished.")
         self.traces_continued = Counter(
             "tracegrade_traces_continued",

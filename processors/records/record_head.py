@@ -30,6 +30,14 @@ class RecordHead(NamedTuple):
     """The name of the event."""
 
 
+def may_have_content(request: bytes) -> bool:
+    """Whether any of the log records in a serialised request may carry the content of an agent.
+
+    It is read in one go for all of them: most requests have log lines of programs alone.
+    """
+    return _IN_ATTRIBUTES in request or _IN_FIELD in request
+
+
 def read_record_head(payload: bytes, envelope: Envelope) -> RecordHead | None:
     """The head of the LogRecord message in `payload`; None unless it carries the content of an agent.
 

@@ -176,6 +176,7 @@ async def test_a_backend_that_is_down_costs_no_record_and_full_memory_sends_send
             )
 
     assert too_large.code == "RESOURCE_EXHAUSTED"
+    assert 0 < after["tracegrade_finish_clock_standstill_seconds_total"]
     assert 0 < len(accepted) < 40
     assert count == held['tracegrade_log_records_held{exporter="otlp"}']
     refused = sum(range(1, 41)) - count

@@ -337,7 +337,8 @@ def log_records() -> list[JsonObject]:
         time_series(
             "Log records that wait",
             "Log records in each exporter's queue, their bytes divided by the memory limit, and what is "
-            "received less what is forwarded, dropped and held, which is always 0.",
+            "received less what is forwarded, dropped and held, which is always 0. Copies of agents' records "
+            "that wait to be graded, and those a second that came too late or whose trace did not come.",
             [
                 Query(f"sum by (exporter) ({select('tracegrade_log_records_held')})", "{{exporter}}"),
                 Query(
@@ -347,6 +348,11 @@ def log_records() -> list[JsonObject]:
                 Query(
                     f"max by (exporter) (abs({select('tracegrade_accounting_error_log_records')}))",
                     "{{exporter}}: unaccounted for",
+                ),
+                Query(f"sum({select('tracegrade_log_records_awaiting_verdict')})", "copies for grading"),
+                Query(rate(select("tracegrade_late_log_records_total")), "late"),
+                Query(
+                    rate(select("tracegrade_log_records_unmatched_total"), "reason"), "unmatched: {{reason}}"
                 ),
             ],
             width=8,

@@ -9,7 +9,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from collector.errors import MalformedRequest
-from collector.otlp import join_spans, logs_json_to_request, split_records
+from collector.otlp import count_records, join_spans, logs_json_to_request, split_records
 from processors.spans import encode_field
 from tests.support.otlp_senders import logs_request
 
@@ -122,3 +122,33 @@ def test_a_long_request_is_validated_in_parts() -> None:
     assert len(split_records(body).records) == 4000
     with pytest.raises(MalformedRequest):
         split_records(broken)
+
+
+@given(_requests)
+def test_a_counted_request_has_the_records_of_a_split_one(request: ExportLogsServiceRequest) -> None:
+    body = request.SerializeToString()
+
+    counted, split = count_records(body), split_records(body)
+
+    assert len(split.records) == len(counted.records)
+    assert list(split.records) == list(counted.records)
+    assert list(split.records)[:1] == list(counted.records[:1])
+
+
+@pytest.mark.parametrize("body", [b"\xff\xff", logs_request(3)[:-1]])
+def test_other_bytes_are_not_counted(body: bytes) -> None:
+    with pytest.raises(MalformedRequest, match="not a valid ExportLogsServiceRequest"):
+        count_records(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        encode_field(0x0A, encode_field(0x12, b"\x12\x00" * 10_100)),
+        encode_field(0x0A, b"\x12\x00" * 10_100),
+        b"\x0a\x00" * 10_100,
+    ],
+)
+def test_floods_of_empty_messages_are_not_counted(body: bytes) -> None:
+    with pytest.raises(MalformedRequest, match="more than 10000 empty"):
+        count_records(body)
