@@ -12,9 +12,8 @@ import aiohttp
 import pytest
 
 from collector.clock import SystemClock
-from collector.framework_pages import supported_frameworks
+from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer
-from collector.page.views import content_settings
 from collector.store.run_queries import RunQueries
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
