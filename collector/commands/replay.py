@@ -243,7 +243,8 @@ def _run(options: Namespace, context: CommandContext) -> int:
             has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
     print_warnings(stream.warnings)
     if not stream.spans and not stream.runs:
-        raise unusable(f"no spans and no agent runs in {', '.join(map(str, options.paths))}")
+        only = ", only log records" if stream.records else ""
+        raise unusable(f"no spans and no agent runs in {', '.join(map(str, options.paths))}{only}")
     return EXIT_FAILED if has_failed else EXIT_OK
 
 

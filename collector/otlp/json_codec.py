@@ -365,7 +365,12 @@ logs_request_to_json = _LOGS.to_json
 
 def logs_json_to_request(body: bytes) -> bytes:
     """As `json_to_request`, for log records; `HAS_INVALID_IDS` is at the end where an id is not hex."""
-    request = _LOGS.from_json(body)
+    return logs_object_to_request(parse_json(body))
+
+
+def logs_object_to_request(document: JsonValue) -> bytes:
+    """As `logs_json_to_request`, for a parsed document."""
+    request = _LOGS.from_object(document)
     if any(invalid in request for invalid in _INVALID_RECORD_IDS):
         return request + HAS_INVALID_IDS
     return request

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from processors.model import JsonObject, decode_result, json_value
 from processors.shapes.attribute_reading import flattened_list
-from processors.shapes.content_records import INPUT_MESSAGES, OUTPUT_MESSAGES, ContentRecords, ContentSpans
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.members import object_at, objects_at, text_at
+from processors.shapes.reported_runs import INPUT_MESSAGES, OUTPUT_MESSAGES
 from processors.shapes.span_event_messages import CHOICE, MESSAGE_EVENTS
 from processors.spans import LogRecord, Span
 

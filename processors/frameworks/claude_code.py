@@ -23,6 +23,7 @@ from processors.shapes.attribute_reading import better, first_arguments, first_d
 from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading, roles
 from processors.shapes.members import failure, text_at
+from processors.shapes.reported_runs import ReportedCall, ReportedRun, ReportedTurn
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Outline, Rewrite, Trace
 from processors.spans import Attributes, LogRecord, Span
@@ -132,6 +133,39 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
             content.offer(span, _ANSWER, answer)
 
 
+def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
+    """Without the tracing beta: a record for each call and each request to the model, none with a result.
+
+    With it single requests may name no trace; the prompt always does.
+    """
+    if not any(record.name == "user_prompt" for record in records):
+        return None
+    run = ReportedRun(session=records[0].attributes.text("session.id") or "")
+    for record in records:
+        attributes = record.attributes
+        if record.name == "user_prompt":
+            run.prompt = attributes.text("prompt")
+        elif record.name == "assistant_response":
+            run.answer = attributes.text(_ANSWER)
+        elif record.name == "tool_result":
+            failed = attributes.get("success") in (False, "false")
+            run.calls.append(
+                ReportedCall(
+                    record=record,
+                    name=attributes.text("tool_name") or "",
+                    call_id=attributes.text("tool_use_id") or "",
+                    arguments=attributes.text("tool_input"),
+                    error=(attributes.text("error") or "") if failed else None,
+                    error_type=attributes.text("error_type") or "",
+                )
+            )
+        elif record.name == "api_request":
+            given, answered = attributes.get("input_tokens"), attributes.get("output_tokens")
+            tokens = (given, answered) if isinstance(given, int) and isinstance(answered, int) else None
+            run.turns.append(ReportedTurn(record=record, model=attributes.text("model") or "", tokens=tokens))
+    return run if run.calls or run.turns else None
+
+
 DIALECT = Dialect("claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5)
 
 
@@ -139,6 +173,8 @@ RECORDS = ContentRecords(
     _join_records,
     frozenset({"user_prompt", "tool_decision", "tool_result", "api_request", "assistant_response"}),
     scope="com.anthropic.claude_code.events",
+    prompt_key="prompt.id",
+    run=_reported_run,
 )
 
 _SPANS = ("ClaudeAgentSDK.Agent", "ClaudeAgentSDK.Task", "ClaudeAgentSDK.Subagent")

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from processors.model import JsonObject, decode_result
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.content_records import INPUT_MESSAGES, OUTPUT_MESSAGES, ContentRecords, ContentSpans
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import Conversation, Dialect, SpanRole
 from processors.shapes.messages import ChatMessage, read_messages, read_model_response
 from processors.shapes.record_messages import message_in_body, records_by_turn
+from processors.shapes.reported_runs import INPUT_MESSAGES, OUTPUT_MESSAGES
 from processors.spans import Attributes, LogRecord, Span
 
 _PROVIDERS = (

@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from processors.carriers import discover_content_records
-from processors.shapes import ContentRecords
+from processors.shapes import ContentRecords, derived_id
 from processors.spans import Envelope, LogRecord
 
 _NO_TRACE_ID, _NO_SPAN_ID = bytes(16), bytes(8)
@@ -28,6 +28,9 @@ class RecordHead(NamedTuple):
     """Of 8 bytes; empty where the record names no span."""
     name: str
     """The name of the event."""
+    run_id: bytes = b""
+    """Of 16 bytes, for a record that names no trace: in place of the trace id for all records of the prompt
+    that it belongs to, where these may make a run (`run_of_records`). Empty where it belongs to none."""
 
 
 def may_have_content(request: bytes) -> bool:
@@ -54,14 +57,18 @@ def read_record_head(payload: bytes, envelope: Envelope) -> RecordHead | None:
     if _IN_ATTRIBUTES not in payload and _IN_FIELD not in payload:
         return None
     record = LogRecord(payload, envelope)
-    if emitter_of(record) is None:
+    emitter = emitter_of(record)
+    if emitter is None:
         return None
     trace_id, span_id = record.message.trace_id, record.message.span_id
-    return RecordHead(
-        trace_id if len(trace_id) == 16 and trace_id != _NO_TRACE_ID else b"",
-        span_id if len(span_id) == 8 and span_id != _NO_SPAN_ID else b"",
-        record.name,
-    )
+    if len(trace_id) != 16 or trace_id == _NO_TRACE_ID:
+        return RecordHead(b"", b"", record.name, _run_id(record, emitter))
+    return RecordHead(trace_id, span_id if len(span_id) == 8 and span_id != _NO_SPAN_ID else b"", record.name)
+
+
+def _run_id(record: LogRecord, emitter: ContentRecords) -> bytes:
+    session, prompt = record.attributes.text("session.id"), record.attributes.text(emitter.prompt_key)
+    return derived_id(session, prompt) if emitter.run is not None and session and prompt else b""
 
 
 def emitter_of(record: LogRecord) -> ContentRecords | None:

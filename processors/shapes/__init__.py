@@ -49,6 +49,7 @@ from processors.shapes.messages import (
     waits_for,
 )
 from processors.shapes.model_usage import NO_USAGE, USAGE_KEYS, UsageReading, merged_usage, usage_plan
+from processors.shapes.reported_runs import derived_id, spans_of
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.shapes.rewriting import (
     CarrierKind,
@@ -104,6 +105,7 @@ __all__ = [
     "conversation_id",
     "decision_in_place_of_result",
     "decoded",
+    "derived_id",
     "in_turns",
     "interruption_of",
     "is_call_id",
@@ -118,6 +120,7 @@ __all__ = [
     "open_result",
     "result_ids",
     "span_attributes",
+    "spans_of",
     "usage_plan",
     "waits_for",
 ]  # fmt: skip

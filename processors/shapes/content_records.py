@@ -20,6 +20,7 @@ from processors.model import (
 )
 from processors.shapes.dialect import SpanRole
 from processors.shapes.messages import ChatMessage, read_messages
+from processors.shapes.reported_runs import INPUT_MESSAGES, ReportedRun
 from processors.shapes.rewriting import SpanReading
 from processors.spans import LogRecord, RawSpan, Span, SpanTree, encode_field, encoded_text
 
@@ -27,8 +28,6 @@ _ATTRIBUTES, _EVENTS = 0x4A, 0x5A
 """Tags of these in a Span."""
 _EVENT_NAME, _EVENT_ATTRIBUTES = 0x12, 0x1A
 _KEY, _VALUE = 0x0A, 0x12
-
-INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 
 
 class ContentSpans:
@@ -166,6 +165,10 @@ class ContentRecords:
     """The instrumentation scope that these names are limited to; empty: any that no other emitter has."""
     recognizes: Callable[[LogRecord], bool] | None = None
     """Recognises a record that has none of the names of any emitter."""
+    prompt_key: str = ""
+    """The attribute with the prompt that a record belongs to, within the session in its `session.id`."""
+    run: Callable[[Sequence[LogRecord]], ReportedRun | None] | None = None
+    """What the records of one prompt report that name no trace; None where they report no run."""
 
 
 def _attribute(tag: int, key: str, value: JsonValue) -> bytes:

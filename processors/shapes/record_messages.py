@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from processors.model import JsonObject, JsonValue, decode_result, json_value
-from processors.shapes.content_records import INPUT_MESSAGES, OUTPUT_MESSAGES, ContentSpans
+from processors.shapes.content_records import ContentSpans
 from processors.shapes.dialect import SpanRole
 from processors.shapes.members import objects_at
+from processors.shapes.reported_runs import INPUT_MESSAGES, OUTPUT_MESSAGES
 from processors.shapes.span_event_messages import CHOICE, DETAILS_EVENT, MESSAGE_EVENTS, message_object
 from processors.spans import LogRecord, Span
 

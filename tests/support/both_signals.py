@@ -21,7 +21,7 @@ NAMES = sorted(path.parent.name for path in BOTH_SIGNALS.glob("*/recording.json"
 
 @dataclass
 class TraceInBothSignals:
-    """The spans of a trace and the content records that name it, in order of arrival."""
+    """The spans of a trace and the content records that name it, or belong to one prompt; as they arrived."""
 
     spans: list[RawSpan] = field(default_factory=list)
     records: list[RawRecord] = field(default_factory=list)
@@ -68,6 +68,6 @@ def gathered(of_traces: Iterable[bytes], of_logs: Iterable[bytes]) -> dict[bytes
             traces.setdefault(trace_id, TraceInBothSignals()).spans.extend(spans)
     for body in of_logs:
         for head, record in records_in(body):
-            if head is not None and head.trace_id:
-                traces.setdefault(head.trace_id, TraceInBothSignals()).records.append(record)
+            if head is not None and (head.trace_id or head.run_id):
+                traces.setdefault(head.trace_id or head.run_id, TraceInBothSignals()).records.append(record)
     return traces

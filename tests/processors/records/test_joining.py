@@ -1,6 +1,7 @@
 """Runs rebuilt from spans and log records together."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
@@ -20,7 +21,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from processors.model import AgentRun, FinishReason
 from processors.reconstruction import reconstruct
-from processors.records import join_records
+from processors.records import join_records, read_record_head, run_of_records
 from processors.spans import Envelope, RawRecord, RawSpan
 from tests.processors.frameworks.test_recordings import in_any_order, told
 from tests.support.both_signals import NAMES, TraceInBothSignals, expected_runs, traces_in
@@ -28,8 +29,7 @@ from tests.support.both_signals import NAMES, TraceInBothSignals, expected_runs,
 TRACE_ID = b"t" * 16
 DETAILS = "gen_ai.client.inference.operation.details"
 INPUT, OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
-JOINED = [name for name in NAMES if not name.endswith("_logs_alone")]
-WITH_RECORDS = [name for name in JOINED if name != "codex"]
+QUICK = [name for name in NAMES if name != "codex"]
 """Those that are read in a moment: Codex makes 813 spans."""
 
 
@@ -41,16 +41,21 @@ def runs_of(traces: Mapping[bytes, TraceInBothSignals]) -> list[AgentRun]:
     return [
         run
         for trace_id, trace in sorted(traces.items())
-        for run in rebuilt(join_records(trace.spans, trace.records), trace_id)
+        for run in rebuilt(
+            join_records(trace.spans, trace.records)
+            if trace.spans
+            else run_of_records(trace.records, trace_id),
+            trace_id,
+        )
     ]
 
 
-@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("name", NAMES)
 def test_runs_are_what_the_program_did(name: str) -> None:
     assert in_any_order(expected_runs(name)) == in_any_order([told(run) for run in runs_of(traces_in(name))])
 
 
-@pytest.mark.parametrize("name", WITH_RECORDS)
+@pytest.mark.parametrize("name", QUICK)
 @given(random=st.randoms(use_true_random=False))
 @settings(max_examples=10)
 def test_runs_do_not_depend_on_the_order_of_arrival(name: str, random: Random) -> None:
@@ -110,6 +115,8 @@ def value_of(value: Any) -> AnyValue:
         return AnyValue(kvlist_value=KeyValueList(values=pairs))
     if isinstance(value, list):
         return AnyValue(array_value=ArrayValue(values=map(value_of, value)))
+    if isinstance(value, float):
+        return AnyValue(double_value=value)
     if isinstance(value, int):
         return AnyValue(int_value=value)
     return AnyValue() if value is None else text(value)
@@ -127,10 +134,11 @@ def record_of(
     body: AnyValue | None = None,
     time: int = 1,
     scope: str = "scope",
+    traced: bool = True,
 ) -> RawRecord:
-    record = LogRecord(
-        trace_id=TRACE_ID, span_id=span_id, event_name=name, body=body, observed_time_unix_nano=time
-    )
+    record = LogRecord(event_name=name, body=body, observed_time_unix_nano=time)
+    if traced:
+        record.trace_id, record.span_id = TRACE_ID, span_id
     for key, value in (attributes or {}).items():
         record.attributes.append(KeyValue(key=key, value=value_of(value)))
     return span_id, record.SerializeToString(), envelope(scope)
@@ -410,6 +418,63 @@ def test_results_without_ids_belong_to_the_calls_before_them_unless_of_one_tool(
     assert expected == [call.result_text for call in run.tool_calls]
 
 
+CLAUDE_CODE = "com.anthropic.claude_code.events"
+
+
+def claude_code(name: str, sequence: int, **attributes: Any) -> RawRecord:
+    named = {"event.name": name, "session.id": "s", "prompt.id": "p", **attributes}
+    return record_of("", named, time=sequence * 10**9, scope=CLAUDE_CODE, traced=False)
+
+
+def test_records_of_a_prompt_without_a_trace_make_a_run() -> None:
+    records = [
+        claude_code("user_prompt", 1, prompt="How warm is it?"),
+        claude_code(
+            "tool_result", 3, tool_name="Bash", tool_use_id="t1", tool_input='{"command": "date"}',
+            success="false", error="Shell command failed", error_type="ShellError", duration_ms="1500",
+        ),
+        claude_code("api_request", 4, model="claude", input_tokens=3, output_tokens=4),
+        claude_code("assistant_response", 5, response="Nobody knows."),
+    ]  # fmt: skip
+    heads = [read_record_head(payload, of) for _, payload, of in records]
+    (run_id,) = {head.run_id for head in heads if head is not None}
+
+    (run,) = rebuilt(run_of_records([*records[::-1], *records], run_id), run_id)
+
+    assert 16 == len(run_id)
+    assert ("How warm is it?", "Nobody knows.", "s") == (run.input, run.output, run.session)
+    (made,) = run.tool_calls
+    assert ("Bash", "t1", {"command": "date"}) == (made.name, made.call_id, made.arguments)
+    assert made.error is not None
+    assert ("ShellError", "Shell command failed") == (made.error.type, made.error.message)
+    assert (1_500_000_000, 3_000_000_000) == (made.start_unix_nano, made.end_unix_nano)
+    assert run.usage is not None
+    assert 7 == run.usage.total_tokens
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [claude_code("user_prompt", 1, prompt="How warm is it?")],
+        [claude_code("api_request", 1, model="claude")],
+        [],
+    ],
+    ids=["a prompt alone", "without the prompt", "nothing"],
+)
+def test_records_that_do_not_show_a_run_make_none(records: list[RawRecord]) -> None:
+    assert [] == [*run_of_records(records, TRACE_ID)]
+
+
+@pytest.mark.parametrize("missing", ["session.id", "prompt.id"])
+def test_records_of_no_known_prompt_belong_to_no_run(missing: str) -> None:
+    _, payload, of = claude_code("user_prompt", 1, **{missing: ""})
+
+    head = read_record_head(payload, of)
+
+    assert head is not None
+    assert b"" == head.run_id == head.trace_id
+
+
 values = st.recursive(
     st.none() | st.integers(-9, 9) | st.sampled_from(["", "x", "tool", "[", '{"role": "tool"}', "look_up_0"]),
     lambda inner: st.lists(inner, max_size=3)
@@ -456,3 +521,28 @@ def test_any_content_is_joined_or_left_out(
 
     assert {span[0] for span in spans} == {span[0] for span in joined}
     assert "helper" in {run.agent.name for run in rebuilt(joined)}
+
+
+@given(
+    name=st.sampled_from(["tool_result", "api_request", "assistant_response", "user_prompt"]),
+    key=st.sampled_from(["duration_ms", "tool_input", "tool_name", "input_tokens", "response", "success"]),
+    value=st.sampled_from([None, -1, 2**62, math.inf, "x", "\u0663", [], {}, ["a"], "-1", "1e400"]),
+    qwen=st.booleans(),
+)
+def test_any_records_without_a_trace_make_a_run_or_none(name: str, key: str, value: Any, qwen: bool) -> None:
+    if qwen:
+        keys = {
+            "session.id": "s",
+            "prompt_id": "p",
+            "request_text": value,
+            "function_args": value,
+            key: value,
+        }
+        records = [
+            record_of("", {"event.name": f"qwen-code.{event}", **keys}, traced=False)
+            for event in ("user_prompt", "api_request", "tool_call", "api_response")
+        ]
+    else:
+        records = [claude_code("user_prompt", 1), claude_code(name, 2, **{key: value})]
+
+    assert len(rebuilt(run_of_records(records, TRACE_ID))) <= 1
