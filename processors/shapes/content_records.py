@@ -15,8 +15,9 @@ from processors.model import (
     contains_mask,
     decode_arguments,
     decode_result,
+    encode_json,
     has_mask,
-    json_text,
+    json_value,
 )
 from processors.shapes.dialect import SpanRole
 from processors.shapes.messages import ChatMessage, read_messages
@@ -50,6 +51,7 @@ class ContentSpans:
         self._children: dict[int, list[Span]] | None = None
         self._added: dict[bytes, list[bytes]] = {}
         self._offered: set[tuple[bytes, str]] = set()
+        self._converted: dict[bytes, JsonValue] = {}
 
     def span(self, span_id: bytes) -> Span | None:
         """The span with this id, if it is here."""
@@ -113,17 +115,27 @@ class ContentSpans:
         if own is None or not _is_whole(own):
             self._add_attribute(span, key, value)
 
+    def offer_attribute(self, span: Span, key: str, record: LogRecord) -> None:
+        """Add an attribute of a record as `offer` does; what many turns repeat is converted once."""
+        encoded = record.attributes.encoded(key)
+        if encoded is not None:
+            if encoded not in self._converted:
+                self._converted[encoded] = json_value(record.attributes.get(key))
+            self.offer(span, key, self._converted[encoded])
+
     def offer_messages(self, span: Span, key: str, messages: Sequence[JsonObject]) -> None:
         """Add `INPUT_MESSAGES` or `OUTPUT_MESSAGES`, unless the span shows all of these, however written."""
         if not messages or not self._is_first(span, key):
             return
         listed: list[JsonValue] = [*messages]
         reading = self.reading(span)
+        is_input = key == INPUT_MESSAGES
+        own: Sequence[ChatMessage] = ()
         if reading is not None:
-            is_input = key == INPUT_MESSAGES
             own = reading.conversation.input if is_input else reading.conversation.output
+        if own:  # records repeat the history: they are read only where it matters
             offered = read_messages(listed, "user" if is_input else "assistant")
-            if _show_all(own) or (own and not _show_all(offered)):
+            if _show_all(own) or not _show_all(offered):
                 return
         self._add_attribute(span, key, listed)
 
@@ -173,7 +185,7 @@ class ContentRecords:
 
 def _attribute(tag: int, key: str, value: JsonValue) -> bytes:
     """An attribute as a field; what is no text is written as JSON."""
-    text = value if isinstance(value, str) else json_text(value)
+    text = value if isinstance(value, str) else encode_json(value).decode()
     pair = encode_field(_KEY, key.encode()) + encode_field(_VALUE, encoded_text(text))
     return encode_field(tag, pair)
 

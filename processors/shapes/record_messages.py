@@ -7,7 +7,7 @@ a record of its own with the message in its body, as a map or as JSON. Both beco
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from processors.model import JsonObject, JsonValue, decode_result, json_value
+from processors.model import JsonObject, decode_result, json_value
 from processors.shapes.content_records import ContentSpans
 from processors.shapes.dialect import SpanRole
 from processors.shapes.members import objects_at
@@ -30,13 +30,14 @@ class RecordedTurn:
     span: Span
     given: list[JsonObject] = field(default_factory=list)
     answered: list[JsonObject] = field(default_factory=list)
-    further: dict[str, JsonValue] = field(default_factory=dict)
-    """The other attributes that spans have as well."""
+    details: LogRecord | None = None
+    """The record with the other attributes that spans have as well, if there is one."""
 
     def offer(self, content: ContentSpans) -> None:
         """Add it to the turn's span."""
-        for key, value in self.further.items():
-            content.offer(self.span, key, value)
+        if self.details is not None:
+            for key in _FURTHER:
+                content.offer_attribute(self.span, key, self.details)
         content.offer_messages(self.span, INPUT_MESSAGES, self.given)
         content.offer_messages(self.span, OUTPUT_MESSAGES, self.answered)
 
@@ -53,8 +54,7 @@ def recorded_turns(records: Sequence[LogRecord], content: ContentSpans) -> Itera
         turn = RecordedTurn(span)
         for record in of_turn:
             if record.name == DETAILS_EVENT:
-                for key in _FURTHER:
-                    turn.further.setdefault(key, json_value(record.attributes.get(key)))
+                turn.details = turn.details or record
                 turn.given += _listed(record, INPUT_MESSAGES)
                 turn.answered += _listed(record, OUTPUT_MESSAGES)
             elif record.name == CHOICE:
