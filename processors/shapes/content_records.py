@@ -49,6 +49,7 @@ class ContentSpans:
         self._readings: dict[int, SpanReading | None] = {}
         self._calls: dict[str, list[Span]] | None = None
         self._children: dict[int, list[Span]] | None = None
+        self._ancestors: dict[SpanRole, dict[int, int]] = {}
         self._added: dict[bytes, list[bytes]] = {}
         self._offered: set[tuple[bytes, str]] = set()
         self._converted: dict[bytes, JsonValue] = {}
@@ -84,14 +85,17 @@ class ContentSpans:
 
     def ancestor(self, span: Span, role: SpanRole) -> Span | None:
         """The span itself, or the nearest one above it, that stands for `role`."""
+        known = self._ancestors.setdefault(role, {-1: -1})
         place = self._positions[span.span_id]
-        seen: set[int] = set()
-        while place >= 0 and place not in seen:
-            seen.add(place)
+        path: list[int] = []
+        while place not in known:
+            path.append(place)
             if self.has_role(self._tree.views[place], role):
-                return self._tree.views[place]
-            place = self._tree.parents[place]
-        return None
+                known[place] = place
+            else:
+                place = self._tree.parents[place]
+        known.update(dict.fromkeys(path, known[place]))
+        return self._tree.views[known[place]] if known[place] >= 0 else None
 
     def call(self, call_id: str) -> Span | None:
         """The span of the call with this id; of several the first."""

@@ -20,9 +20,10 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from processors.model import AgentRun, FinishReason
-from processors.reconstruction import reconstruct
+from processors.reconstruction import reconstruct, span_reader
 from processors.records import join_records, read_record_head, run_of_records
-from processors.spans import Envelope, RawRecord, RawSpan
+from processors.shapes import ContentSpans, SpanRole
+from processors.spans import Envelope, RawRecord, RawSpan, Span
 from tests.processors.frameworks.test_recordings import in_any_order, told
 from tests.support.both_signals import NAMES, TraceInBothSignals, expected_runs, traces_in
 
@@ -293,6 +294,28 @@ def test_a_choice_is_read_from_a_map_or_its_json(body: Any) -> None:
 def adk(spans: Sequence[RawSpan], records: Sequence[RawRecord]) -> list[tuple[Any, Any]]:
     (run,) = rebuilt(join_records(spans, records))
     return [(call.arguments, call.result) for call in run.tool_calls]
+
+
+def test_deep_traces_take_no_more_than_a_look_at_each_span() -> None:
+    depth = 3_000
+    spans = [agent()]
+    for number in range(depth):
+        above = spans[-1][0]
+        spans.append(span_of(b"%08d" % number, "step", {"gen_ai.operation.name": "chat"}, parent=above))
+    content = ContentSpans(spans, span_reader().read)
+    looks = 0
+
+    def counted(span: Span, *roles: SpanRole) -> bool:
+        nonlocal looks
+        looks += 1
+        return ContentSpans.has_role(content, span, *roles)
+
+    content.has_role = counted  # type: ignore[method-assign]
+    above_all = [content.ancestor(span, SpanRole.AGENT) for span in content.with_role(SpanRole.MODEL)]
+
+    assert depth == len(above_all)
+    assert {b"agent001"} == {span.span_id for span in above_all if span is not None}
+    assert looks <= 3 * depth
 
 
 def adk_tool(number: int, start: int, name: str = "look_up") -> RawSpan:
