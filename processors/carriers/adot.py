@@ -17,6 +17,9 @@ from processors.shapes.reported_runs import INPUT_MESSAGES, OUTPUT_MESSAGES
 from processors.shapes.span_event_messages import CHOICE, MESSAGE_EVENTS
 from processors.spans import LogRecord, Span
 
+_TRACELOOP_KIND = "traceloop.span.kind"
+"""On Traceloop's spans of tasks, tools, agents and workflows, of which each value was one attribute."""
+_TRACELOOP_INPUT, _TRACELOOP_OUTPUT = "traceloop.entity.input", "traceloop.entity.output"
 _EVENTS = {role: name for name, role in MESSAGE_EVENTS.items()}
 
 
@@ -41,6 +44,9 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
         elif "openinference" in scope:
             _restore_values(content, span, "input", given)
             _restore_values(content, span, "output", answered)
+        elif _TRACELOOP_KIND in span.attributes:
+            for key, messages in ((_TRACELOOP_INPUT, given), (_TRACELOOP_OUTPUT, answered)):
+                content.offer(span, key, messages[0].get("content") if messages else None)
         else:
             _restore_messages(content, span, INPUT_MESSAGES, given)
             _restore_messages(content, span, OUTPUT_MESSAGES, answered)

@@ -8,7 +8,10 @@ spans carry such content, so that records need no reading of their own.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
+
 from processors.model import (
+    MAX_TEXT_LENGTH,
     JsonObject,
     JsonValue,
     ValueState,
@@ -188,10 +191,27 @@ class ContentRecords:
 
 
 def _attribute(tag: int, key: str, value: JsonValue) -> bytes:
-    """An attribute as a field; what is no text is written as JSON."""
+    """An attribute as a field; what is no text is written as JSON, as on spans, unless that is too long."""
     text = value if isinstance(value, str) else encode_json(value).decode()
-    pair = encode_field(_KEY, key.encode()) + encode_field(_VALUE, encoded_text(text))
-    return encode_field(tag, pair)
+    is_long = len(text) > MAX_TEXT_LENGTH and not isinstance(value, str)
+    encoded = _any_value(value).SerializeToString() if is_long else encoded_text(text)
+    return encode_field(tag, encode_field(_KEY, key.encode()) + encode_field(_VALUE, encoded))
+
+
+def _any_value(value: JsonValue) -> AnyValue:
+    """`value` with its structure, which has no limit in length; integers beyond 64 bits as texts."""
+    if isinstance(value, dict):
+        pairs = [KeyValue(key=key, value=_any_value(member)) for key, member in value.items()]
+        return AnyValue(kvlist_value=KeyValueList(values=pairs))
+    if isinstance(value, list):
+        return AnyValue(array_value=ArrayValue(values=map(_any_value, value)))
+    if isinstance(value, bool):
+        return AnyValue(bool_value=value)
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 63:
+        return AnyValue(int_value=value)
+    if isinstance(value, float):
+        return AnyValue(double_value=value)
+    return AnyValue() if value is None else AnyValue(string_value=str(value))
 
 
 def _is_whole(value: object) -> bool:

@@ -116,6 +116,8 @@ def value_of(value: Any) -> AnyValue:
         return AnyValue(kvlist_value=KeyValueList(values=pairs))
     if isinstance(value, list):
         return AnyValue(array_value=ArrayValue(values=map(value_of, value)))
+    if isinstance(value, bool):
+        return AnyValue(bool_value=value)
     if isinstance(value, float):
         return AnyValue(double_value=value)
     if isinstance(value, int):
@@ -224,6 +226,19 @@ def test_the_span_counts_where_it_is_whole(attributes: Mapping[str, str]) -> Non
     spans = [agent(), turn(attributes)]
 
     assert "From the span." == output(spans, record_of(DETAILS, {OUTPUT: answer("From the record.")}))
+
+
+def test_a_long_history_is_read_whole() -> None:
+    texts = [f"{number} {'x' * 1000}" for number in range(300)]
+    history = [{"role": "user", "parts": [{"type": "text", "content": content}]} for content in texts]
+    arguments: dict[str, Any] = {"n": 2**40, "ratio": 0.5, "on": True, "none": None, "deep": [{"a": []}]}
+    arguments["text"] = "y" * 300_000
+    record = record_of(DETAILS, {INPUT: history, OUTPUT: call("look_up", arguments, "c1")})
+
+    (run,) = rebuilt(join_records([agent(), turn(), turn(number=2)], [record]))
+
+    assert texts == [message.content for message in run.messages]
+    assert [arguments] == [made.arguments for made in run.tool_calls]
 
 
 def test_a_record_without_content_hides_nothing() -> None:
