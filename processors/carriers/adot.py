@@ -87,14 +87,14 @@ def _restore_values(
         return
     value, *contents = [message.get("content") for message in messages]
     content.offer(span, f"{direction}.value", value)
-    prefix = f"llm.{direction}_messages"
+    prefix = f"llm.{direction}_messages."
     known = [object_at(entry, "message") for entry in objects_at(flattened_list(span.attributes, prefix))]
     places: Sequence[int] = range(len(known))
     if len(contents) != len(known):
         places = [place for place in places if "tool_calls" not in known[place]]
     if len(places) == len(contents):  # else nobody knows which message has none
         for place, text in zip(places, contents, strict=True):
-            content.offer(span, f"{prefix}.{place}.message.content", text)
+            content.offer(span, f"{prefix}{place}.message.content", text)
 
 
 def _restore_messages(content: ContentSpans, span: Span, key: str, messages: Sequence[JsonObject]) -> None:

@@ -456,6 +456,86 @@ def test_results_without_ids_belong_to_the_calls_before_them_unless_of_one_tool(
     assert expected == [call.result_text for call in run.tool_calls]
 
 
+TRACELOOP = "opentelemetry.instrumentation.langchain"
+
+
+def moved(span_id: bytes, scope: str, given: Sequence[Any], answered: Sequence[Any]) -> RawRecord:
+    """What ADOT moves off a span: the values of its attributes with a role each."""
+    body = {
+        "input": {"messages": [{"role": "user", "content": content} for content in given]},
+        "output": {"messages": [{"role": "assistant", "content": content} for content in answered]},
+    }
+    return record_of(scope, {"event.name": scope}, span_id=span_id, body=value_of(body), scope=scope)
+
+
+def test_messages_that_adot_moved_in_one_value_are_messages_again() -> None:
+    asked = json.dumps([{"role": "user", "parts": [{"type": "text", "content": "How warm?"}]}])
+    model = turn(scope=TRACELOOP)
+
+    (run,) = rebuilt(
+        join_records(
+            [agent(), model], [moved(b"model001", TRACELOOP, [asked], [json.dumps(answer("Warm."))])]
+        )
+    )
+
+    assert ["How warm?", "Warm."] == [message.content for message in run.messages]
+
+
+def test_values_that_adot_moved_off_a_tool_of_traceloop_are_its_own_again() -> None:
+    tool = span_of(
+        b"tool0001",
+        "look_up.tool",
+        {"traceloop.span.kind": "tool", "traceloop.entity.name": "look_up"},
+        parent=b"agent001",
+        start=5,
+        scope=TRACELOOP,
+    )
+
+    (run,) = rebuilt(
+        join_records(
+            [agent(), tool], [moved(b"tool0001", TRACELOOP, ['{"city": "Oslo"}'], ['{"warm": true}'])]
+        )
+    )
+
+    (made,) = run.tool_calls
+    assert ({"city": "Oslo"}, {"warm": True}) == (made.arguments, made.result)
+
+
+@pytest.mark.parametrize(
+    ("contents", "expected"),
+    [
+        (["Be brief.", "How warm?", '{"warm": true}'], ["Be brief.", "How warm?", '{"warm": true}']),
+        (["Be brief.", "How warm?"], []),
+    ],
+    ids=["one for each message with text", "one too few"],
+)
+def test_contents_that_adot_moved_off_openinference_go_to_the_messages_that_had_one(
+    contents: list[str], expected: list[str]
+) -> None:
+    scope = "openinference.instrumentation.langchain"
+    roles = ("system", "user", "assistant", "tool")
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.input_messages.2.message.tool_calls.0.tool_call.function.name": "look_up",
+        "llm.input_messages.2.message.tool_calls.0.tool_call.id": "c1",
+        "llm.input_messages.3.message.tool_call_id": "c1",
+        **{f"llm.input_messages.{place}.message.role": role for place, role in enumerate(roles)},
+    }
+    model = span_of(b"model001", "ChatOpenAI", attributes, parent=b"agent001", start=5, scope=scope)
+
+    (joined,) = (
+        Span(payload)
+        for span_id, payload, _ in join_records(
+            [agent(), model], [moved(b"model001", scope, ["the whole input", *contents], [])]
+        )
+        if span_id == b"model001"
+    )
+
+    assert "the whole input" == joined.attributes.get("input.value")
+    keys = [f"llm.input_messages.{place}.message.content" for place in range(len(roles))]
+    assert expected == [joined.attributes.get(key) for key in keys if key in joined.attributes]
+
+
 CLAUDE_CODE = "com.anthropic.claude_code.events"
 
 
