@@ -30,7 +30,7 @@ from collector.exporters.counts import ExportCounts
 from collector.exporters.exporter import ExportResponse
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import exporter_sink
-from collector.exporters.span_exporter_config import RetryConfig, SendingQueueConfig, Signal
+from collector.exporters.span_exporter_config import RetryConfig, SendingQueueConfig
 from collector.grading import Grader, GradingStage
 from collector.journal import Journal, JournalConfig
 from collector.journal.store import file_system_of
@@ -39,7 +39,7 @@ from collector.otlp import EnvelopeRegistry
 from collector.path import Delivery, Finisher, Intake
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
-from collector.trace import FinishedTrace
+from collector.trace import FinishedTrace, Signal
 from processors.criteria import CriteriaSet, read_criteria
 
 _SENDERS = 16

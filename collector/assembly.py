@@ -190,6 +190,8 @@ def assemble(
         learned=learned,
         settled_scopes=None if evaluation.grading_processes else evidence_reader(evaluation.own_dialects()),
     )
+    if journal is not None:
+        buffer.on_unmatched = journal.discard_records
     conversations = Conversations(
         evaluation.conversations,
         hidden=config.hides_conversations,
@@ -317,7 +319,11 @@ def assemble(
     metrics.build_info.set(1, release)
     metrics.held_bytes.read_from(lambda: limiter.used)
     metrics.held_bytes_limit.set(limiter.limit)
-    publish_accounting_errors(metrics, [queue.name for queue in fan_out.queues])
+    publish_accounting_errors(
+        metrics,
+        [queue.name for queue in fan_out.queues],
+        [queue.name for queue in fan_out.record_queues],
+    )
     return Parts(
         metrics=metrics,
         readiness=readiness,

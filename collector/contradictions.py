@@ -15,7 +15,7 @@ from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
 from processors.criteria import CriteriaSet
 from processors.model import GradedRun, Outcome
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 KEPT_SECONDS = 30.0
 KEPT_BYTES, TRACE_BYTES = 32 * 1024 * 1024, 1024 * 1024
@@ -40,6 +40,7 @@ class _Kept:
     kept_at: float
     late_at: float = 0.0
     late: list[RawSpan] = field(default_factory=list)
+    late_records: list[RawRecord] = field(default_factory=list)
 
 
 @dataclass(eq=False)
@@ -67,7 +68,7 @@ class Contradictions:
     def keep(self, trace: FinishedTrace, graded: GradedTrace) -> None:
         """Retain a graded trace for a while, if it has any verdict."""
         verdicts = _verdicts(graded.graded_runs)
-        size = held_bytes(trace.spans)
+        size = held_bytes(trace.spans) + held_bytes(trace.records)
         now = self.clock.monotonic()
         if verdicts and size <= TRACE_BYTES:
             key = trace.trace_id, trace.tenant
@@ -82,15 +83,27 @@ class Contradictions:
 
     def note_late(self, batch: SpanBatch) -> None:
         """Late spans arrived."""
+        kept = self._noted(batch)
+        if kept is not None:
+            kept.late += batch.spans
+
+    def note_late_records(self, batch: SpanBatch) -> None:
+        """Late log records of agents arrived."""
+        kept = self._noted(batch)
+        if kept is not None:
+            kept.late_records += batch.spans
+
+    def _noted(self, batch: SpanBatch) -> _Kept | None:
+        """The retained trace to which something late belongs, to be graded again; None if there is none."""
         key = batch.trace_id, batch.tenant
         kept = self._due.get(key) or self._kept.get(key)
         if kept is None or len(self._due) >= _MAX_DUE:
             self.metrics.late_traces_checked.add(1, "not_kept")
-            return
-        kept.late += batch.spans
+            return None
         kept.late_at = self.clock.monotonic()
         self._due[key] = kept
         self._due.move_to_end(key)
+        return kept
 
     def check(self) -> None:
         """Grade some of the traces again whose late spans have arrived; to be called twice a second."""
@@ -99,7 +112,11 @@ class Contradictions:
             if not self._due or now - next(iter(self._due.values())).late_at < SETTLE_SECONDS:
                 return
             _, kept = self._due.popitem(last=False)
-            trace = replace(kept.trace, spans=[*kept.trace.spans, *kept.late])
+            trace = replace(
+                kept.trace,
+                spans=[*kept.trace.spans, *kept.late],
+                records=[*kept.trace.records, *kept.late_records],
+            )
             graded = self.regrade(trace) if kept.criteria is self.criteria() else None
             if graded is None:
                 self.metrics.late_traces_checked.add(1, "not_graded")
@@ -110,7 +127,7 @@ class Contradictions:
                 self.metrics.verdicts_contradicted.add(1, outcome.value)
             self.metrics.late_traces_checked.add(1, "contradicted" if other else "same")
             # What else is late is compared with what is known now, so that nothing is counted twice.
-            kept.trace, kept.verdicts, kept.late = trace, verdicts, []
+            kept.trace, kept.verdicts, kept.late, kept.late_records = trace, verdicts, [], []
 
     async def follow(self) -> NoReturn:
         """Check until cancelled."""

@@ -1,7 +1,8 @@
 """What the pages beside dialects state about each framework that is read."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,8 @@ _SECTION = re.compile(
     r"(?P<rest>- Read: .+\.\n- Switch on: (?P<switch_on>.+)\.\n- Cannot be known: .+\.\n)(?=\n## |\Z)",
     re.MULTILINE,
 )
+_BY_DEFAULT = "nothing; "
+"""How a setting begins where content is sent without one."""
 _KINDS = {"recorded": "recorded", "written": "run", "read": "source"}
 
 
@@ -57,3 +60,21 @@ def supported_frameworks() -> Iterator[Framework]:
                 switch_on=section["switch_on"],
                 rest=section["rest"] + section["evidence"],
             )
+
+
+@cache
+def content_settings() -> Mapping[str, Sequence[tuple[str, str]]]:
+    """For each dialect the settings of its frameworks that capture content: framework names, setting.
+
+    Code is in backticks. Dialects without such settings are missing.
+    """
+    collected: dict[str, dict[str, list[str]]] = {}
+    for framework in supported_frameworks():
+        if framework.switch_on != "nothing":
+            setting = framework.switch_on.removeprefix(_BY_DEFAULT)
+            setting = setting if setting != framework.switch_on else f"switch on {setting}"
+            collected.setdefault(framework.dialect, {}).setdefault(setting, []).append(framework.name)
+    return {
+        dialect: [(", ".join(names), setting) for setting, names in by_setting.items()]
+        for dialect, by_setting in collected.items()
+    }

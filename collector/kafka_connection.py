@@ -1,6 +1,6 @@
 """The connection to Kafka brokers, for reading and for writing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Literal, Self, TypeAlias
 
@@ -63,6 +63,11 @@ class KafkaConnectionConfig(StrictModel):
         if self.sasl is not None and self.sasl.mechanism == "PLAIN" and self.tls is None:
             raise ValueError("sasl.mechanism PLAIN needs tls: the password would be readable on its way")
         return self
+
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """Each topic that is read or written, by its key in the configuration."""
+        return {"topic": self.topic}
 
     def client_settings(self) -> dict[str, str | int | float | bool]:
         """The settings of librdkafka for the connection; with the password."""

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -68,8 +68,11 @@ class Resumption:
         recovered = await asyncio.to_thread(journal.open, self.envelopes)
         journal.start(tasks)
         self.metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
+        self.metrics.log_records_recovered.add(0, BEFORE_FAN_OUT)
         for queue in self.fan_out.queues:
             self.metrics.spans_sent_again.add(0, queue.name)
+        for queue in self.fan_out.record_queues:
+            self.metrics.log_records_sent_again.add(0, queue.name)
         for key, record in recovered.finished:
             self.buffer.remember_finished(key, *opened_record(record))
         taken_out: dict[bytes, list[SpanBatch]] = {}
@@ -80,7 +83,13 @@ class Resumption:
             key = trace_key(batch.trace_id, batch.tenant)
             if journalled.kind is not BatchKind.HELD and place not in recovered.left:
                 self._forward(place, journalled)
-            if journalled.kind is BatchKind.LATE:
+            if journalled.kind.leaves_at_once:
+                continue
+            if journalled.kind.are_records:
+                if key not in recovered.verdicts and key not in recovered.quarantined:
+                    self.buffer.restore_records(
+                        batch, journalled.arrived_unix_nano, recovered.alive_unix_nano
+                    )
                 continue
             if key in recovered.verdicts or key in recovered.quarantined:
                 taken_out.setdefault(key, []).append(batch)
@@ -99,7 +108,8 @@ class Resumption:
             _logger.info(
                 "Continuing with the contents of the journal.",
                 extra={
-                    "spans": sum(len(result.batch.spans) for result in recovered.batches.values()),
+                    "spans": _count(recovered.batches.values(), of_records=False),
+                    "log_records": _count(recovered.batches.values(), of_records=True),
                     "graded_traces": len(recovered.verdicts),
                     "quarantined_traces": len(recovered.quarantined),
                 },
@@ -107,14 +117,21 @@ class Resumption:
         return recovered.alive_unix_nano
 
     def _forward(self, place: Place, journalled: JournalledBatch) -> None:
-        """Spans that left at once, and that some exporter has not received."""
-        spans = journalled.batch.spans
-        self.metrics.spans_recovered.add(len(spans), BEFORE_FAN_OUT)
-        for queue in self.fan_out.queues:
-            self.metrics.spans_sent_again.add(len(spans), queue.name)
-        held = held_bytes(spans)
+        """Spans or log records that left at once, and that some exporter has not received."""
+        items, fan_out = journalled.batch.spans, self.fan_out
+        are_records = journalled.kind.are_records
+        books = self.metrics.books("logs" if are_records else "traces")
+        queues = fan_out.record_queues if are_records else fan_out.queues
+        books.recovered.add(len(items), BEFORE_FAN_OUT)
+        for queue in queues:
+            books.sent_again.add(len(items), queue.name)
+        held = held_bytes(items)
         self.limiter.take(held)
-        self.fan_out.forward(spans, held, self.journal.leaving_receipt(place))
+        receipt = self.journal.leaving_receipt(place)
+        if are_records:
+            fan_out.forward_records(items, held, receipt)
+        else:
+            fan_out.forward(items, held, receipt)
 
     async def _deliver(
         self,
@@ -178,6 +195,13 @@ class Resumption:
         held = held_bytes(trace.spans)
         self.limiter.take(held)
         self.fan_out.export(graded, held, self.journal.receipt(trace.trace_id, trace.tenant, already))
+
+
+def _count(batches: Iterable[JournalledBatch], *, of_records: bool) -> int:
+    """The spans in `batches`, or the log records."""
+    return sum(
+        len(journalled.batch.spans) for journalled in batches if journalled.kind.are_records == of_records
+    )
 
 
 def _keep(folder: Path, trace_id: bytes, spans: Sequence[RawSpan]) -> None:

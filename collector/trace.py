@@ -1,23 +1,64 @@
 """Traces on their way through the service."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias, overload
 
 from processors.model import FinishReason, GradedRun, value_type
 from processors.reconstruction import Scopes
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
+
+Signal: TypeAlias = Literal["traces", "logs"]
+"""What OTLP carries here: spans, and log records."""
 
 SPAN_OVERHEAD_BYTES = 256
-"""Counted for every held span in addition to its bytes: tuple, span id, entry in the trace's index."""
+"""Counted for every held span (or log record) in addition to its bytes: tuple, id, entry in an index."""
 DELIVERY_OVERHEAD_BYTES = 384
 """Counted for all that leaves together, in addition to its spans: the delivery and its place in a queue."""
 RECEIPT_BYTES = 512
 """Counted as long as a trace is held whose delivery is recorded, as the journal does."""
 
 
+class UnsplitRecords(Sequence[RawRecord]):
+    """The log records of a request that nobody has looked at: it is split when one of them is needed.
+
+    Most requests hold log lines of programs alone, which leave as they came; to split one costs as much as
+    all else that is done with it.
+    """
+
+    __slots__ = ("_count", "_records", "_split", "body")
+
+    def __init__(self, body: bytes, count: int, split: Callable[[bytes], Sequence[RawRecord]]) -> None:
+        self.body = body
+        self._count = count
+        self._split = split
+        self._records: Sequence[RawRecord] | None = None
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[RawRecord]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, place: int) -> RawRecord: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[RawRecord]: ...
+
+    def __getitem__(self, place: int | slice) -> RawRecord | Sequence[RawRecord]:
+        return self._all()[place]
+
+    def _all(self) -> Sequence[RawRecord]:
+        if self._records is None:
+            self._records = self._split(self.body)
+        return self._records
+
+
 def held_bytes(spans: Sequence[RawSpan]) -> int:
     """What holding `spans` counts against the memory limit."""
+    if isinstance(spans, UnsplitRecords):
+        return len(spans.body) + SPAN_OVERHEAD_BYTES * len(spans)
     return sum([len(span[1]) for span in spans]) + SPAN_OVERHEAD_BYTES * len(spans)
 
 
@@ -115,6 +156,8 @@ class FinishedTrace:
     time since its first span arrived. `latest_end` (Unix nanoseconds) is when the last of its spans ended,
     where more can go on in the trace after that; else 0. `receipt` is for the source that its spans were read
     from. `scopes` are its runs where they were read to see that the trace is finished; they stay here.
+    `records` are the log records with content of its agents, in order of arrival: its runs are rebuilt from
+    both, while `scopes` are of its spans alone.
     """
 
     trace_id: bytes
@@ -130,6 +173,12 @@ class FinishedTrace:
     tenant: str = ""
     receipt: RecordReceipt | None = None
     scopes: Scopes | None = None
+    records: Sequence[RawRecord] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of its spans and records."""
+        return sum([len(item[1]) for item in self.spans]) + sum([len(item[1]) for item in self.records])
 
 
 @value_type

@@ -4,12 +4,13 @@ from collector.buffer.finish_clock import RecordClock
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.learned_waits import LearnedWaits
-from collector.buffer.trace_buffer import TraceBuffer, settled_spans
+from collector.buffer.trace_buffer import RecordAdmission, TraceBuffer, settled_spans
 
 __all__ = [
     "FinishedTraces",
     "GroupByTraceConfig",
     "LearnedWaits",
+    "RecordAdmission",
     "RecordClock",
     "TraceBuffer",
     "settled_spans",

@@ -15,6 +15,7 @@ from processors.spans import (
     KIND_PRODUCER,
     KIND_SERVER,
     Envelope,
+    RawRecord,
     RawSpan,
     cached_for_small,
     parent_is_remote,
@@ -49,6 +50,8 @@ class HeldTrace:
     last_arrival: float = field(init=False)
     last_unix_nano: int = 0
     spans: dict[bytes, RawSpan] = field(default_factory=dict)
+    log_records: dict[bytes, RawRecord] | None = None
+    """Copies of its agents' log records by their bytes, so that a repeat is known."""
     held_bytes: int = 0
     checked_at: float = inf
     is_missing_refused_spans: bool = False

@@ -18,6 +18,8 @@ from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES, HeldTrace
 from collector.buffer.learned_waits import GapWatch, LearnedWaits
 from collector.buffer.outages import Outage, Outages, RefusedSpans
+from collector.buffer.waiting_records import TRACE_BYTES as WAITING_TRACE_BYTES
+from collector.buffer.waiting_records import WaitingRecords
 from collector.clock import Clock
 from collector.errors import Overloaded, RequestTooLarge
 from collector.memory_limiter import MemoryLimiter
@@ -32,7 +34,7 @@ from collector.trace import (
 )
 from processors.model import FinishReason
 from processors.reconstruction import Scopes
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 Interruption: TypeAlias = Literal["start", "outage", "refused", "peers", "keys"]
 """Why a trace may lack spans: it began before the service took any, met an outage, had some refused, was
@@ -52,6 +54,10 @@ TIMES_JUDGED = 4
 """How often it is checked whether a trace is settled, while span after span is late."""
 JUDGED_A_SECOND = 100
 """Traces of one buffer that are read for that: some 7 % of a core. Under more load others wait longer."""
+
+_WAITING_PART = 16
+"""Part of the memory limit that log records may take whose trace has not come."""
+_MAX_SERVICES = 1_000
 
 _STORED_NANO = 900_000_000_000
 _CAN_GO_ON = frozenset(
@@ -79,6 +85,19 @@ class Admission:
 
 
 _NOTHING_LEAVES = Admission()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAdmission:
+    """What became of admitted log records, all of which leave at once.
+
+    `held_bytes` was acquired for that, and is released by who has them last. `kept` are those of which copies
+    wait with their trace, or for it; `late` those whose trace is finished.
+    """
+
+    held_bytes: int
+    kept: Sequence[SpanBatch] = ()
+    late: Sequence[SpanBatch] = ()
 
 
 class TraceBuffer:
@@ -161,6 +180,13 @@ class TraceBuffer:
         self._source = source
         self.held_bytes = 0
         self.spans_held = 0
+        self._waiting_records = WaitingRecords(limiter.limit // _WAITING_PART)
+        self._with_late_records: dict[str, None] = {}  # services whose records come after their spans
+        self.log_records_held = 0
+        self.on_unmatched: Callable[[bytes], None] = lambda key: None
+        """Called with the key of a trace that never came, whose records wait no longer."""
+        for reason in ("max_age", "no_room"):
+            metrics.log_records_unmatched.add(0, reason)
         for reason in ("duplicate", "conflict"):
             metrics.spans_dropped.add(0, reason, "")
         for interruption in get_args(Interruption):
@@ -222,7 +248,11 @@ class TraceBuffer:
             total += len(spans)
             steps.append((batch, key, size))
         reserved = needed if self.streams else 0  # for what leaves at once, in addition to the copies
-        self._acquire(needed + reserved + unopened * self._trace_bytes, batches)
+        try:
+            self._acquire(needed + reserved + unopened * self._trace_bytes, batches)
+        except RequestTooLarge:
+            self._remember_refused(batches)
+            raise
 
         arrival = self.finish_clock.now()
         self._metrics.spans_received.add(total)
@@ -335,6 +365,17 @@ class TraceBuffer:
         trace.times_judged = TIMES_JUDGED
         trace.last_unix_nano = arrived_unix_nano
 
+    def restore_records(self, batch: SpanBatch, arrived_unix_nano: int, stopped_unix_nano: int) -> None:
+        """Hold copies of log records, as `restore` does with spans."""
+        quiet = max(0, stopped_unix_nano - arrived_unix_nano) / 1e9
+        arrival = self.finish_clock.now() - quiet
+        trace = self._traces.get(_key(batch))
+        if trace is None:
+            self._await_trace(_key(batch), batch.spans, arrival)
+        else:
+            self._add_records(trace, batch.spans, arrival)
+            self._check_size(trace)
+
     def note_rerouting(self, start_unix_nano: int, seconds: float) -> None:
         """From `start_unix_nano` to `seconds` from now, spans of one trace may go to different replicas.
 
@@ -396,6 +437,10 @@ class TraceBuffer:
         for trace in unread:
             trace.checked_at = now
             heappush(deadlines, (now, trace.key))
+        for key in self._waiting_records.expired(now - self._config.max_trace_age):
+            self._give_up_waiting(key, "max_age")
+        while self.group.excess_bytes > 0 and (waiting := self._waiting_records.oldest()) is not None:
+            self._give_up_waiting(waiting, "no_room")
         if self.group.excess_bytes > 0:
             enough = self.held_bytes - self.group.share_of_excess(self.held_bytes)
             while self.held_bytes > enough and self._traces and len(finished) < most:
@@ -427,12 +472,51 @@ class TraceBuffer:
         envelopes = {span[2] for batch in batches for span in batch.spans}
         alone = needed + sum(len(envelope.resource) + len(envelope.scope) for envelope in envelopes)
         if alone > limit:
-            self._remember_refused(batches)
             raise RequestTooLarge(
                 f"The request takes {alone} bytes to hold, more than the limit of {limit} for all spans."
             )
         self.group.make_room(needed + self._limiter.shared_bytes())
         raise Overloaded("The memory limit for held spans is reached; send the request again.")
+
+    def admit_records(
+        self, records: Sequence[RawRecord], content: Sequence[SpanBatch] = ()
+    ) -> RecordAdmission:
+        """Take all log records of one request, or none, to leave at once.
+
+        Copies of those in `content`, the content records of agents by trace, wait to be graded with their
+        trace; where none of its spans came yet, for them.
+
+        Raises:
+            Overloaded: there is no room now.
+            RequestTooLarge: the request could not even be held alone.
+        """
+        held = held_bytes(records)
+        sizes = [held_bytes(batch.spans) + WAITING_TRACE_BYTES for batch in content]
+        self._acquire(held + sum(sizes), (SpanBatch(b"", records),))
+        self._metrics.log_records_received.add(len(records))
+        if not content:
+            return RecordAdmission(held)
+        kept: list[SpanBatch] = []
+        late: list[SpanBatch] = []
+        arrival = self.finish_clock.now()
+        for batch, size in zip(content, sizes, strict=True):
+            self._limiter.release(size)  # what is kept of it is acquired again, without repeats
+            if (trace := self._traces.get(_key(batch))) is not None:
+                self._add_records(trace, batch.spans, arrival)
+                self._check_size(trace)
+                kept.append(batch)
+            elif _key(batch) in self._finished:
+                self._note_late_records(batch)
+                late.append(batch)
+            elif size <= self._waiting_records.max_bytes:
+                self._await_trace(_key(batch), batch.spans, arrival)
+                kept.append(batch)
+            else:
+                self._metrics.log_records_unmatched.add(len(batch.spans), "no_room")
+        for key in self._waiting_records.excess():
+            self._give_up_waiting(key, "no_room")
+            kept = [batch for batch in kept if _key(batch) != key]
+        return RecordAdmission(held, kept, late)
 
     def _open(self, key: bytes, batch: SpanBatch, arrival: float) -> HeldTrace:
         trace = HeldTrace(key, batch.trace_id, batch.tenant, arrival, self.finish_clock.monotonic)
@@ -441,7 +525,76 @@ class TraceBuffer:
         self._traces[key] = trace
         self._held_since[key] = self.finish_clock.unix_nano
         self._count_held(self._trace_bytes)
+        if self._waiting_records.count:
+            held = self._waiting_records.held_bytes
+            records = self._waiting_records.take(key)
+            self._give_back(held - self._waiting_records.held_bytes)
+            self.log_records_held -= len(records)
+            if records:
+                self._add_records(trace, records, arrival)
         return trace
+
+    def _await_trace(self, key: bytes, records: Sequence[RawRecord], arrival: float) -> None:
+        """Let copies of records wait for a trace of which no span came."""
+        waiting = self._waiting_records
+        held, count = waiting.held_bytes, waiting.count
+        waiting.add(key, records, arrival)
+        self._limiter.take(waiting.held_bytes - held)
+        self._count_held(waiting.held_bytes - held)
+        self.log_records_held += waiting.count - count
+
+    def _give_up_waiting(self, key: bytes, reason: str) -> None:
+        """The trace of these records did not come: their copies are discarded; they left long ago."""
+        held = self._waiting_records.held_bytes
+        records = self._waiting_records.take(key)
+        self._give_back(held - self._waiting_records.held_bytes)
+        self.log_records_held -= len(records)
+        self._metrics.log_records_unmatched.add(len(records), reason)
+        self.on_unmatched(key)
+
+    def _give_back(self, size: int) -> None:
+        self._count_held(-size)
+        self._limiter.release(size)
+
+    def _add_records(self, trace: HeldTrace, records: Sequence[RawRecord], arrival: float) -> None:
+        """Hold copies of log records with their trace, which has to be quiet for its grace after them."""
+        if trace.log_records is None:
+            trace.log_records = {}
+        held = trace.log_records
+        fresh = {record[1]: record for record in records if record[1] not in held}
+        if not fresh:
+            return
+        held |= fresh
+        size = held_bytes(list(fresh.values()))
+        self._limiter.take(size)
+        self._count_held(size)
+        trace.held_bytes += size
+        self.log_records_held += len(fresh)
+        if trace.has_root:  # as far as it was looked at
+            for record in fresh.values():
+                self._expect_records_of(record)
+        if arrival > trace.last_arrival:
+            trace.last_arrival = arrival
+            trace.is_judged = trace.is_settled = False
+            self._traces.move_to_end(trace.key)
+
+    def _check_size(self, trace: HeldTrace) -> None:
+        """Finish a trace of which too much is held."""
+        if trace.held_bytes > self._max_bytes or len(trace.log_records or ()) > self._max_spans:
+            self._take_out(trace, FinishReason.OVER_LIMIT)
+            self._over_limit.append(trace)
+
+    def _note_late_records(self, batch: SpanBatch) -> None:
+        self._metrics.late_log_records.add(len(batch.spans))
+        if self._gaps is not None:
+            self._gaps.note_late(_key(batch), self.finish_clock.now())
+        for record in batch.spans:
+            self._expect_records_of(record)
+
+    def _expect_records_of(self, record: RawRecord) -> None:
+        """Records of this service come after their spans: no trace of it is over when its spans are."""
+        if len(self._with_late_records) < _MAX_SERVICES:
+            self._with_late_records[record[2].service_name] = None
 
     def _add(self, trace: HeldTrace, arrived: Sequence[RawSpan], size: int, arrival: float) -> int:
         """Hold what arrived; how many spans arrived for the first time."""
@@ -531,6 +684,7 @@ class TraceBuffer:
         """When to look whether the trace is settled; None where that was seen or does not decide."""
         if (
             self._settled_scopes is None
+            or (self._with_late_records and not self._with_late_records.keys().isdisjoint(trace.services))
             or trace.is_judged
             or trace.times_judged >= TIMES_JUDGED
             or len(trace.spans) > JUDGED_SPANS
@@ -569,6 +723,8 @@ class TraceBuffer:
         self._held_since.pop(trace.key, None)
         self._count_held(-trace.held_bytes - self._trace_bytes)
         self.spans_held -= len(trace.spans)
+        log_records = list(trace.log_records.values()) if trace.log_records else ()
+        self.log_records_held -= len(log_records)
         self._limiter.release(self._trace_bytes)
         backfill = 0 < trace.latest_end < trace.last_unix_nano - self._max_lateness_nano
         interruption = self._interruption(trace)
@@ -596,6 +752,7 @@ class TraceBuffer:
             tenant=trace.tenant,
             receipt=None if self._source is None else self._source.receipt(trace.records or ()),
             scopes=scopes,
+            records=log_records,
         )
 
     def _watch_gap(self, trace: HeldTrace, gaps: GapWatch) -> None:
@@ -697,6 +854,9 @@ class BufferGroup:
             return min((arrival for arrival in arrivals if arrival), default=clock.unix_nano()) / 1e9
 
         metrics.spans_held.read_from(lambda: self.spans_held, "")
+        metrics.log_records_awaiting_verdict.read_from(
+            lambda: sum(buffer.log_records_held for buffer in self.buffers)
+        )
         metrics.traces_held.read_from(lambda: sum(buffer.traces_held for buffer in self.buffers))
         metrics.oldest_held_span.read_from(oldest)
 

@@ -41,6 +41,8 @@ def _print(inspected: Inspection, directory: Path, salvaged: Path | None) -> Non
     content = inspected.content
     if content:
         print(f"{directory}: {content['spans']} undelivered spans of {content['traces']} traces")
+        if content["log_records"]:
+            print(f"  undelivered log records: {content['log_records']}")
         print(f"  already graded: {content['graded_traces']} traces")
         print(f"  remembered as finished: {content['finished_traces']} traces")
         oldest = content["oldest_unix_nano"]

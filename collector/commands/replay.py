@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TextIO
 from xml.etree import ElementTree
 
@@ -27,14 +27,16 @@ from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandCon
 from collector.commands.compare import compare
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import OutputConsole, print_warnings, print_while_read, printable, progress_bar
+from collector.framework_pages import content_settings
 from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.recordings import Progress, RecordedStream, no_progress
 from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import format_run
 from processors.criteria import CriteriaSet
-from processors.model import GradedRun, Outcome, Stage
+from processors.model import GradedRun, NotEvaluatedReason, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
+from processors.records import join_records
 
 _MAX_SHOWN = 200
 _XML_COUNTS = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
@@ -51,6 +53,8 @@ class ReplaySummary:
 
     graded: int = 0
     failed: int = 0
+    uncaptured: set[str] = field(default_factory=set)
+    """Dialects of runs with an evaluation that needs content which was not captured."""
 
 
 def replay(
@@ -79,6 +83,8 @@ def _counted(graded: Iterable[GradedRun], summary: ReplaySummary) -> Iterator[Gr
                 summary.graded += 1
             if result.is_failure and result.counts:
                 summary.failed += 1
+            if result.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED:
+                summary.uncaptured.add(run.run.dialect)
         yield run
 
 
@@ -161,6 +167,16 @@ def _print_explanation(console: Console, trace_id: bytes, spans: Sequence[SpanEx
         console.print(line)
 
 
+def _print_settings(console: Console, dialects: Iterable[str]) -> None:
+    """Print by which settings the frameworks that these dialects read send content."""
+    for dialect in sorted(dialects):
+        settings = content_settings().get(dialect, ())
+        if settings:
+            console.print(Text(f"content was not captured ({dialect}); it is sent with:", style="yellow"))
+        for frameworks, setting in settings:
+            console.print(Text("  ").append(f"{frameworks}: ", style="bold").append(setting))
+
+
 def _add_arguments(parser: ArgumentParser) -> None:
     traffic = (
         "*.binpb, *.otlp.json, *.jsonl, *.runs.jsonl, each also with .gz or .zst, a folder of them, or - "
@@ -178,8 +194,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_flag(
         parser,
         "--explain",
-        "show which dialect read which span as what, and why spans were left out (on standard error unless "
-        "the format is table)",
+        "show which dialect read which span as what, why spans were left out, and how content that was not "
+        "captured is sent (on standard error unless the format is table)",
     )
     add_flag(parser, "--require-evaluated", "exit with 1 when nothing was graded")
 
@@ -209,7 +225,8 @@ def _run(options: Namespace, context: CommandContext) -> int:
 
             def explain(trace: FinishedTrace) -> None:
                 try:
-                    _print_explanation(console, trace.trace_id, explain_trace(trace.spans, reader))
+                    spans = join_records(trace.spans, trace.records, reader.read)
+                    _print_explanation(console, trace.trace_id, explain_trace(spans, reader))
                 except BrokenPipeError:  # grading continues: it decides the exit code
                     discard_stdout()
 
@@ -221,10 +238,13 @@ def _run(options: Namespace, context: CommandContext) -> int:
                 progress=progress,
                 before_trace=explain if options.explain else None,
             )
+            if options.explain:
+                _print_settings(console, summary.uncaptured)
             has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
     print_warnings(stream.warnings)
     if not stream.spans and not stream.runs:
-        raise unusable(f"no spans and no agent runs in {', '.join(map(str, options.paths))}")
+        only = ", only log records" if stream.records else ""
+        raise unusable(f"no spans and no agent runs in {', '.join(map(str, options.paths))}{only}")
     return EXIT_FAILED if has_failed else EXIT_OK
 
 

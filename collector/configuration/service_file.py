@@ -34,6 +34,7 @@ from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
     exporter_types,
+    forwards_log_records,
     receives_evaluation_spans,
     receives_log_records,
     receives_spans,
@@ -300,6 +301,7 @@ def _unused_exporters(
             continue
         if not (
             receives_spans(exporter, results)
+            or forwards_log_records(exporter, results)
             or receives_log_records(exporter, results)
             or receives_evaluation_spans(exporter, results)
         ):
@@ -310,10 +312,11 @@ def _unused_exporters(
             )
             message = f"nothing would go there: {spans}, and results.emit names no form that it takes"
             yield document.problem(("exporters", name), message)
-        elif "log" not in results.emit:
+        elif results.mode == "verdicts_only" and "log" not in results.emit:
             for key in ("logs_path", "logs_endpoint"):
                 if getattr(exporter, key, None) is not None:
-                    yield document.problem(("exporters", name, key), 'needs "log" in results.emit')
+                    message = 'in results.mode "verdicts_only" it needs "log" in results.emit'
+                    yield document.problem(("exporters", name, key), message)
 
 
 def _lost_log_records(
@@ -376,7 +379,8 @@ def _resources(
     for path, settings in kafka:
         if isinstance(settings, KafkaConnectionConfig):
             for broker in settings.brokers:
-                yield (*path, "topic"), "topic", (broker, settings.topic)
+                for key, topic in settings.topics.items():
+                    yield (*path, key), "topic", (broker, topic)
     for path, file in files:
         if file is not None:
             yield path, "file", normpath(file)

@@ -3,6 +3,7 @@
 from collector.exporters.assembly import (
     build_fan_out,
     exporter_types,
+    forwards_log_records,
     receives_evaluation_spans,
     receives_log_records,
     receives_scores,
@@ -18,8 +19,8 @@ from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.task_supervisor import TaskOwner
 
 __all__ = [
-    "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "ScoreExporter", "SpanExporterConfig",
-    "TaskOwner", "build_fan_out", "exporter_types", "one_line", "read_response", "read_status",
-    "receives_evaluation_spans", "receives_log_records", "receives_scores", "receives_spans", "redrive_file",
-    "user_agent",
+    "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "ScoreExporter",
+    "SpanExporterConfig", "TaskOwner", "build_fan_out", "exporter_types", "forwards_log_records",
+    "one_line", "read_response", "read_status", "receives_evaluation_spans", "receives_log_records",
+    "receives_scores", "receives_spans", "redrive_file", "user_agent",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from collector import exporters as _this_folder
 from collector.component_discovery import find_components
-from collector.exporters.counts import ExportCounts, ResultForm
+from collector.exporters.counts import ExportCounts, QueueContent, ResultForm
 from collector.exporters.dead_letters import DeadLetterKind, DeadLetters
 from collector.exporters.delivery import SpanQueue
 from collector.exporters.exporter import (
@@ -40,30 +40,32 @@ def build_fan_out(
     """The fan-out to all exporters in `configs`, with a sending queue for each signal of an exporter.
 
     Where no exporter gets spans (there is none, or `results.mode` is `verdicts_only`), the spans end at the
-    first exporter of results, which counts them as forwarded, or at `end_of_spans` without such an exporter.
+    first exporter of results, which counts them as forwarded, or at `end_of_spans` without such an exporter;
+    so do received log records.
     `store` gets results in addition to the exporters.
     """
     queues: list[SpanQueue] = []
+    record_queues: list[SpanQueue] = []
     result_queues: dict[ResultForm, list[SendingQueue]] = {"log": [], "span": [], "score": []}
     result_exporters: list[ResultExporter] = []
     exporters: list[SpanExporter] = []
 
     def queue(
-        sink: Sink, config: SpanExporterConfig | ScoreExporterConfig, form: ResultForm | None = None
+        sink: Sink, config: SpanExporterConfig | ScoreExporterConfig, content: QueueContent
     ) -> SendingQueue:
-        kinds: Mapping[ResultForm | None, DeadLetterKind] = {None: "spans", "span": "results"}
-        # Log records and spans of verdicts share the exporter with received spans: one request at a time.
-        shares = form in ("log", "span")
+        kinds: Mapping[QueueContent, DeadLetterKind] = {"traces": "spans", "span": "results"}
+        # Log records and spans of verdicts share the exporter with what was received: one request at a time.
+        shares = content in ("log", "span")
         return SendingQueue(
             sink,
             config.sending_queue.one_at_a_time() if shares else config.sending_queue,
             config.retry_on_failure,
-            is_required=form is None and getattr(config, "delivery", "") == "required",
-            counts=ExportCounts(context.metrics, sink.name, form),
+            is_required=content in ("traces", "logs") and getattr(config, "delivery", "") == "required",
+            counts=ExportCounts(context.metrics, sink.name, content),
             clock=context.clock,
             dead_letters=None
             if dead_letters is None
-            else dead_letters.box(sink.name, kinds.get(form, "log_records")),
+            else dead_letters.box(sink.name, kinds.get(content, "log_records")),
         )
 
     for name, config in configs.items():
@@ -77,20 +79,25 @@ def build_fan_out(
             result_queues["score"].append(queue(exporter_sink(exporter, "logs"), config, "score"))
         elif isinstance(config, SpanExporterConfig):
             if receives_spans(config, results):
-                queues.append(queue(exporter_sink(exporter), config))
+                queues.append(queue(exporter_sink(exporter), config, "traces"))
+            if forwards_log_records(config, results):
+                record_queues.append(queue(exporter_sink(exporter, "logs"), config, "logs"))
             if receives_log_records(config, results):
                 result_queues["log"].append(queue(exporter_sink(exporter, "logs"), config, "log"))
             if receives_evaluation_spans(config, results):
                 result_queues["span"].append(queue(exporter_sink(exporter), config, "span"))
+    end = result_exporters[0].name if result_exporters else end_of_spans
     if not queues:
-        name = result_exporters[0].name if result_exporters else end_of_spans
-        queues.append(DiscardingQueue(name, context.metrics))
+        queues.append(DiscardingQueue(end, context.metrics))
+    if not record_queues:
+        record_queues.append(DiscardingQueue(end, context.metrics, "logs"))
     if store is not None:
         result_exporters.append(store)
     return FanOut(
         queues,
         result_exporters,
         limiter,
+        record_queues=record_queues,
         result_queues=result_queues,
         exporters=exporters,
         dead_letters=dead_letters,
@@ -100,6 +107,11 @@ def build_fan_out(
 def receives_spans(config: SpanExporterConfig, results: ResultsConfig) -> bool:
     """Whether received spans are forwarded to the exporter."""
     return results.mode != "verdicts_only" and "traces" in config.accepts
+
+
+def forwards_log_records(config: SpanExporterConfig, results: ResultsConfig) -> bool:
+    """Whether received log records are forwarded to the exporter."""
+    return results.mode != "verdicts_only" and "logs" in config.accepts
 
 
 def receives_log_records(config: SpanExporterConfig, results: ResultsConfig) -> bool:

@@ -5,9 +5,13 @@ from typing import Literal, TypeAlias
 
 from collector.exporters.dead_letters import OUTCOMES
 from collector.telemetry import Counter, Metrics
+from collector.trace import Signal
 
 ResultForm: TypeAlias = Literal["log", "span", "score"]
 """Forms of a result that travel in requests of their own."""
+
+QueueContent: TypeAlias = Signal | ResultForm
+"""What is in a queue: what was received of a signal, or results in a form."""
 
 
 class QueueCounts:
@@ -27,6 +31,11 @@ class QueueCounts:
         for reason in reasons:
             dropped.add(0, reason, exporter)
 
+    @property
+    def key(self) -> str:
+        """`items` as the name of a field."""
+        return self.items.replace(" ", "_")
+
     def attempt(self, outcome: str) -> None:
         """Count a request that was sent."""
 
@@ -45,23 +54,29 @@ class QueueCounts:
 
 
 class ExportCounts(QueueCounts):
-    """Counts received spans or, with `form`, results in that form, apart from those spans; and attempts."""
+    """Counts received spans or log records or, apart from those, results in a form; and attempts."""
 
     partly_rejected = "partial_success"
 
-    def __init__(self, metrics: Metrics, exporter: str, form: ResultForm | None = None) -> None:
-        is_span = form is None
-        items, dropped = ("spans", metrics.spans_dropped) if is_span else ("results", metrics.results_dropped)
+    def __init__(self, metrics: Metrics, exporter: str, content: QueueContent = "traces") -> None:
+        self._labels: tuple[str, ...] = (exporter,)
         reasons = ("rejected", "partial_success", "max_elapsed_time", "queue_full", "shutdown")
+        if content == "traces" or content == "logs":
+            books = metrics.books(content)
+            items, dropped, held = (
+                "spans" if content == "traces" else "log records",
+                books.dropped,
+                books.held,
+            )
+            self._forwarded = books.forwarded
+            books.queue_bytes.read_from(lambda: self.queued_bytes, exporter)
+        else:
+            items, dropped, held = "results", metrics.results_dropped, metrics.results_held
+            self._forwarded, self._labels = metrics.results_exported, (exporter, content)
         super().__init__(items, exporter, dropped, reasons)
         self._attempts = metrics.export_attempts
-        self._forwarded = metrics.spans_forwarded if is_span else metrics.results_exported
-        self._labels = (exporter,) if form is None else (exporter, form)
         self._forwarded.add(0, *self._labels)
-        held = metrics.spans_held if is_span else metrics.results_held
         held.read_from(lambda: self.held, *self._labels)
-        if is_span:
-            metrics.queue_bytes.read_from(lambda: self.queued_bytes, exporter)
         for outcome in ("success", "partial_success", "retry", "refused"):
             self._attempts.add(0, exporter, outcome)
         for outcome in OUTCOMES:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from collector.task_supervisor import TaskOwner
+from collector.trace import UnsplitRecords
 from processors.spans import RawSpan
 
 Notify: TypeAlias = Callable[[str], None]
@@ -19,6 +20,8 @@ _ENVELOPE_FRAMING_BYTES = 12
 
 def encoded_size(spans: Sequence[RawSpan]) -> int:
     """An upper bound, tight to a few bytes a span, of what `join_spans` encodes `spans` to."""
+    if isinstance(spans, UnsplitRecords):
+        return len(spans.body)
     size = _SPAN_FRAMING_BYTES * len(spans)
     last = None
     seen = set()

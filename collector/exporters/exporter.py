@@ -11,10 +11,9 @@ from typing import Generic, Literal, Protocol, TextIO, TypeVar
 from pydantic import BaseModel
 
 from collector.clock import Clock
-from collector.exporters.span_exporter_config import Signal
 from collector.memory_limiter import MemoryLimiter, MemoryLimiterConfig
 from collector.telemetry import Metrics
-from collector.trace import GradedTrace
+from collector.trace import GradedTrace, Signal
 
 
 @dataclass(frozen=True, slots=True)

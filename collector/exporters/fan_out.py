@@ -1,4 +1,4 @@
-"""Where a graded trace leaves: its spans to every queue, its runs and verdicts to the exporters of these."""
+"""Where traces leave: spans and log records to every queue, runs and verdicts to the exporters of these."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,11 @@ from collector.exporters.sending_queue import SendingQueue
 from collector.memory_limiter import MemoryLimiter
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics
-from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, Receipt, held_bytes
-from processors.spans import RawSpan
+from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, Receipt, Signal, held_bytes
+from processors.spans import RawRecord, RawSpan
+
+RECORDS = "#records"
+"""After the name of an exporter: its queue of received log records, for receipts."""
 
 
 class FanOut:
@@ -23,6 +26,8 @@ class FanOut:
     The held bytes of a trace return to the limiter when the last queue is done with its spans (at once if
     there is no queue); while they wait, so does what results added to them, and what waiting takes. Queues
     that are not required shed their oldest when the limiter runs full.
+
+    Received log records go to `record_queues`, in the same way.
 
     Results in a form of their own go to `result_queues`; scores are built from log records. Their bytes are
     taken from the limiter here; where there is no room for them they are dropped, so no span waits for a
@@ -35,14 +40,20 @@ class FanOut:
         result_exporters: Sequence[ResultExporter],
         limiter: MemoryLimiter,
         *,
+        record_queues: Sequence[SpanQueue] = (),
         result_queues: Mapping[ResultForm, Sequence[SendingQueue]] | None = None,
         exporters: Sequence[SpanExporter] = (),
         dead_letters: DeadLetters | None = None,
     ) -> None:
         self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
+        self.record_queues = tuple(record_queues)
         self._result_queues = result_queues or {}
-        self._all_queues: list[SpanQueue] = [*queues, *chain.from_iterable(self._result_queues.values())]
+        self._all_queues: list[SpanQueue] = [
+            *queues,
+            *record_queues,
+            *chain.from_iterable(self._result_queues.values()),
+        ]
         self._exporters = tuple(exporters)
         self._dead_letters = dead_letters
         self._limiter = limiter
@@ -54,7 +65,8 @@ class FanOut:
     @property
     def bytes_that_must_wait(self) -> int:
         """Encoded bytes in the fullest of the queues that may not drop any."""
-        return max((queue.queued_bytes for queue in self.queues if queue.is_required), default=0)
+        queues = (*self.queues, *self.record_queues)
+        return max((queue.queued_bytes for queue in queues if queue.is_required), default=0)
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Start all; raises the first `StartupError`."""
@@ -72,7 +84,7 @@ class FanOut:
 
         `receipt`, if given, is notified of every exporter and form that it expects.
         """
-        self._deliver(trace.spans, held, receipt)
+        self._deliver(trace.spans, held, receipt, self.queues)
         if trace.runs:
             for results in self.result_exporters:
                 name = results.name
@@ -90,14 +102,29 @@ class FanOut:
 
     def forward(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None = None) -> None:
         """Hand spans to every queue; `held` bytes are given back when the last is done with them."""
-        self._deliver(spans, held, receipt)
+        self._deliver(spans, held, receipt, self.queues)
         if receipt is not None:
             receipt.seal()
 
-    def _deliver(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None) -> None:
-        queues, notify = self.queues, None
+    def forward_records(
+        self, records: Sequence[RawRecord], held: int, receipt: Receipt | None = None
+    ) -> None:
+        """Hand received log records to every queue of these, as `forward` does with spans."""
+        self._deliver(records, held, receipt, self.record_queues, RECORDS)
         if receipt is not None:
-            queues = tuple(queue for queue in queues if receipt.expects(queue.name))
+            receipt.seal()
+
+    def _deliver(
+        self,
+        spans: Sequence[RawSpan],
+        held: int,
+        receipt: Receipt | None,
+        queues: Sequence[SpanQueue],
+        form: str = "",
+    ) -> None:
+        notify = None
+        if receipt is not None:
+            queues = tuple(queue for queue in queues if receipt.expects(queue.name + form))
             notify = receipt.delivered
         if queues and spans:
             more = RECEIPT_BYTES if receipt is not None else 0
@@ -106,7 +133,7 @@ class FanOut:
                 self._limiter.take(waiting - held)
                 held = waiting
         required = sum(queue.is_required for queue in queues)
-        delivery = Delivery(spans, held, self._release, len(queues), required, notify)
+        delivery = Delivery(spans, held, self._release, len(queues), required, notify, form)
         for queue in queues:
             queue.enqueue(delivery)
 
@@ -147,16 +174,17 @@ class FanOut:
 
 
 class DiscardingQueue(SpanQueue):
-    """Counts spans as forwarded at once.
+    """Counts spans (or received log records) as forwarded at once.
 
     It represents the console when `debug` is the only exporter, so that the accounting adds up.
     """
 
-    def __init__(self, name: str, metrics: Metrics) -> None:
+    def __init__(self, name: str, metrics: Metrics, signal: Signal = "traces") -> None:
         super().__init__(name, is_required=True)
-        self._forwarded = metrics.spans_forwarded
+        books = metrics.books(signal)
+        self._forwarded = books.forwarded
         self._forwarded.add(0, name)
-        metrics.spans_held.set(0, name)
+        books.held.set(0, name)
 
     def enqueue(self, delivery: Delivery) -> None:
         """See `SpanQueue`."""

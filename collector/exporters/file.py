@@ -8,8 +8,9 @@ from collector.config_fields import FilePath
 from collector.errors import PermanentExportError
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
 from collector.exporters.json_lines_file import JsonLinesWriter
-from collector.exporters.span_exporter_config import Signal, SpanExporterConfig
+from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.otlp import logs_request_to_json, request_to_json
+from collector.trace import Signal
 
 
 class FileConfig(SpanExporterConfig):
@@ -18,7 +19,8 @@ class FileConfig(SpanExporterConfig):
     path: FilePath
     """The file; lines are appended."""
     logs_path: FilePath | None = None
-    """A file for log records, if `results.emit` has `log`: one ExportLogsServiceRequest a line."""
+    """A file for log records, those received and verdicts if `results.emit` has `log`: one
+    ExportLogsServiceRequest a line."""
 
     @property
     def accepts(self) -> tuple[Signal, ...]:

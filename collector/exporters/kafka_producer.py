@@ -31,8 +31,8 @@ _REFUSED = ("MSG_SIZE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "INVALID_RECORD", "IN
 
 _logger = logging.getLogger(__name__)
 
-KafkaRecord: TypeAlias = tuple[bytes, bytes]
-"""Key and value."""
+KafkaRecord: TypeAlias = tuple[bytes | None, bytes]
+"""Key and value; without a key a record may be in any partition."""
 
 _Answer: TypeAlias = asyncio.Future["KafkaError | None"]
 
@@ -61,7 +61,7 @@ class KafkaProducerConfig(KafkaConnectionConfig):
 
 @dataclass(eq=False)
 class KafkaProducer:
-    """An idempotent producer for one topic: what is sent is written once, in order for each key.
+    """An idempotent producer: what is sent is written once, in order for each key.
 
     A record that was not answered in time is still under way: sending it again waits for that one, and no
     second is written. After a restart of this process, or an error after which the client must be created
@@ -78,7 +78,7 @@ class KafkaProducer:
     def __post_init__(self) -> None:
         self._log = RateLimitedLogger(_logger, self.context.clock)
         self._client: _Client | None = None
-        self._sent_before: dict[KafkaRecord, _Answer] = {}
+        self._sent_before: dict[tuple[str, KafkaRecord], _Answer] = {}
         """Records of attempts that failed as a whole, which were written themselves or still may be."""
         self._sent_before_bytes = 0
 
@@ -97,8 +97,10 @@ class KafkaProducer:
         with startup_errors(f"exporters.{self.name}"):
             self._client = self._new_client()
 
-    async def send(self, records: Sequence[KafkaRecord]) -> None:
-        """Return once the topic has all of `records`; may run concurrently.
+    async def send(self, records: Sequence[KafkaRecord], topic: str = "") -> None:
+        """Return once the topic, by default that of the configuration, has all of `records`.
+
+        May run concurrently.
 
         Raises:
             RetryableExportError: some of them are not known to be there; send the same again.
@@ -110,20 +112,21 @@ class KafkaProducer:
             self._client.thread.stop()
             self._forget()
             self._client = self._new_client()
+        topic = topic or self.config.topic
         answers: list[_Answer] = []
         try:
             for record in records:
-                answers.append(self._answer_of(record) or self._client.produce(self.config.topic, record))
+                answers.append(self._answer_of(topic, record) or self._client.produce(topic, record))
             if answers:
                 await asyncio.wait(answers, timeout=self.config.timeout)
             failure: ExportError | None = _failure(answers, self.config.timeout)
         except BufferError:
             failure = RetryableExportError("Too much waits for brokers.")
         except asyncio.CancelledError:
-            self._remember(records, answers)
+            self._remember(topic, records, answers)
             raise
         if failure is not None:
-            self._remember(records, answers)
+            self._remember(topic, records, answers)
             raise failure
 
     async def close(self, deadline: float) -> None:
@@ -134,21 +137,22 @@ class KafkaProducer:
             client.thread.stop()
             await client.thread.join(deadline, self.context.clock)
 
-    def _answer_of(self, record: KafkaRecord) -> _Answer | None:
+    def _answer_of(self, topic: str, record: KafkaRecord) -> _Answer | None:
         """The answer to `record` that an attempt before waits for, no longer remembered."""
-        answer = self._sent_before.pop(record, None)
+        answer = self._sent_before.pop((topic, record), None)
         if answer is not None:
             self._sent_before_bytes -= len(record[1])
         return answer
 
-    def _remember(self, records: Sequence[KafkaRecord], answers: Sequence[_Answer]) -> None:
+    def _remember(self, topic: str, records: Sequence[KafkaRecord], answers: Sequence[_Answer]) -> None:
         """Note what need not be sent again with the others, as far as there is room."""
         for record, answer in zip(records, answers, strict=False):
-            if not (answer.done() and answer.result() is not None) and record not in self._sent_before:
-                self._sent_before[record] = answer
+            is_refused = answer.done() and answer.result() is not None
+            if not is_refused and (topic, record) not in self._sent_before:
+                self._sent_before[topic, record] = answer
                 self._sent_before_bytes += len(record[1])
         while self._sent_before_bytes > self.max_unanswered_bytes:
-            self._answer_of(next(iter(self._sent_before)))
+            self._answer_of(*next(iter(self._sent_before)))
 
     def _forget(self) -> None:
         self._sent_before.clear()

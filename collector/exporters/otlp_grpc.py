@@ -31,7 +31,8 @@ from collector.exporters.otlp_client import (
     read_tls_file,
     user_agent,
 )
-from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
+from collector.exporters.span_exporter_config import OTHER_QUEUES, SpanExporterConfig
+from collector.trace import Signal
 
 _METHODS: dict[Signal, str] = {
     "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
@@ -66,7 +67,7 @@ class OtlpGrpcConfig(SpanExporterConfig):
     timeout: PositiveDuration = 10.0
     """For one attempt."""
     signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
-    """What goes there: spans, and log records if `results.emit` has `log`."""
+    """What goes there: spans, and log records: those received, and verdicts if `results.emit` has `log`."""
 
     @model_validator(mode="after")
     def _check_endpoint(self) -> Self:
@@ -109,7 +110,7 @@ class OtlpGrpcExporter:
         """Create the channel; it connects when the first request is sent."""
         self._channel = self._new_channel()
         self._threads = ThreadPoolExecutor(
-            self._config.sending_queue.num_consumers + RESULT_QUEUES, thread_name_prefix=f"export-{self.name}"
+            self._config.sending_queue.num_consumers + OTHER_QUEUES, thread_name_prefix=f"export-{self.name}"
         )
 
     async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:

@@ -19,8 +19,9 @@ from collector.exporters.otlp_client import (
     read_response,
     read_status,
 )
-from collector.exporters.span_exporter_config import RESULT_QUEUES, Signal, SpanExporterConfig
+from collector.exporters.span_exporter_config import OTHER_QUEUES, SpanExporterConfig
 from collector.otlp import gzip_compress
+from collector.trace import Signal
 
 _PROTOBUF = "application/x-protobuf"
 _RETRYABLE = frozenset({429, 502, 503, 504})  # OTLP specification, "Retryable Response Codes"
@@ -51,7 +52,7 @@ class OtlpHttpConfig(SpanExporterConfig):
     timeout: PositiveDuration = 10.0
     """For one attempt."""
     signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
-    """What goes there: spans, and log records if `results.emit` has `log`."""
+    """What goes there: spans, and log records: those received, and verdicts if `results.emit` has `log`."""
 
     @field_validator("encoding", mode="before")
     @classmethod
@@ -109,7 +110,7 @@ class OtlpHttpExporter:
             tls=config.tls,
             timeout=config.timeout,
             clock=clock,
-            connections=config.sending_queue.num_consumers + RESULT_QUEUES,
+            connections=config.sending_queue.num_consumers + OTHER_QUEUES,
         )
 
     async def start(self) -> None:

@@ -124,7 +124,7 @@ class DeliveryQueue(SpanQueue):
                 "queue_full",
                 f"There is no room; the oldest {self.counts.items} of a queue are dropped.",
                 **self.sink.where,
-                **{self.counts.items: span_count},
+                **{self.counts.key: span_count},
             )
         return freed
 

@@ -18,8 +18,9 @@ from collector.exporters.dead_letters import PRIVATE, locked, read_header
 from collector.exporters.exporter import ExporterContext, ExportResponse, SpanExporter
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.retry import BackOff
-from collector.exporters.span_exporter_config import RetryConfig, Signal
+from collector.exporters.span_exporter_config import RetryConfig
 from collector.otlp import json_to_request, logs_json_to_request, split_request
+from collector.trace import Signal
 
 _SHUTDOWN_SECONDS = 5.0
 

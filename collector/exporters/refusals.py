@@ -52,5 +52,5 @@ class Refusals:
             f"A backend refused {items} for good; they are {fate}.",
             error=str(refusal),
             **self.queue.sink.where,
-            **{items: request.span_count},
+            **{self.queue.counts.key: request.span_count},
         )

@@ -5,6 +5,7 @@ from itertools import chain
 
 from collector.exporters.delivery import Delivery, encoded_size
 from collector.otlp import join_spans
+from collector.trace import UnsplitRecords
 from processors.spans import RawSpan
 
 
@@ -68,6 +69,9 @@ class ExportRequest:
 
     def encode(self) -> bytes:
         """The request as it goes out; encoded again for each attempt, so that no copy waits in between."""
+        bodies = [spans.body for _, spans in self.shares if isinstance(spans, UnsplitRecords)]
+        if len(bodies) == len(self.shares):
+            return b"".join(bodies)  # one message after the other is both of them
         return join_spans(chain.from_iterable(spans for _, spans in self.shares))
 
     def mark_on_wire(self, change: int) -> None:

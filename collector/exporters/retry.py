@@ -139,7 +139,7 @@ class Retry:
                 else "A backend sent a warning.",
                 error=response.message,
                 **self.queue.sink.where,
-                **{f"rejected_{items}": rejected},
+                **{f"rejected_{self.queue.counts.key}": rejected},
             )
 
     def _note_answer(self) -> None:
@@ -159,7 +159,7 @@ class Retry:
             "A backend answers again.",
             seconds=round(seconds, 1),
             **self.queue.sink.where,
-            **{f"queued_{self.queue.counts.items}": self.queue.counts.held},
+            **{f"queued_{self.queue.counts.key}": self.queue.counts.held},
         )
 
     def _log_failure(self, reason: str, outcome: str, failure: ExportError) -> None:
@@ -170,5 +170,5 @@ class Retry:
             error=str(failure),
             queued_bytes=self.queue.counts.queued_bytes,
             **self.queue.sink.where,
-            **{f"queued_{items}": self.queue.counts.held},
+            **{f"queued_{self.queue.counts.key}": self.queue.counts.held},
         )

@@ -22,7 +22,8 @@ from collector.errors import RetryableExportError
 from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.http_client import HttpSender, is_usable_url, shown_url
 from collector.exporters.otlp_client import ClientTlsConfig, Headers, header_values
-from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig, Signal
+from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig
+from collector.trace import Signal
 from processors.documents import StrictModel
 from processors.model import JsonObject, JsonValue, json_text, parse_json, time_text
 

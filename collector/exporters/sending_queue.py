@@ -94,13 +94,13 @@ class SendingQueue(DeliveryQueue):
                 _logger.info(
                     f"{items.capitalize()} are not delivered yet: they stay in the journal, or where they "
                     "were read from.",
-                    extra={**self.sink.where, items: stored},
+                    extra={**self.sink.where, self.counts.key: stored},
                 )
             if lost:
                 _logger.error(
                     f"{items.capitalize()} could not be delivered before the shutdown deadline and are "
                     "dropped.",
-                    extra={**self.sink.where, items: lost},
+                    extra={**self.sink.where, self.counts.key: lost},
                 )
 
     async def _consume(self) -> None:

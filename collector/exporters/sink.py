@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from collector.exporters.exporter import ExportResponse, SpanExporter
 from collector.exporters.request import ExportRequest
-from collector.exporters.span_exporter_config import Signal
+from collector.trace import Signal
 
 
 @dataclass(frozen=True, slots=True)

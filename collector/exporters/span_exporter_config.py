@@ -1,10 +1,11 @@
 """The settings that all exporters of spans share: delivery, queue, retries."""
 
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self
 
 from pydantic import Field
 
 from collector.config_fields import Duration, PositiveDuration
+from collector.trace import Signal
 from processors.documents import StrictModel
 
 
@@ -23,12 +24,9 @@ class RetryConfig(StrictModel):
     """From the first attempt of a request until its spans are dropped; 0: never given up."""
 
 
-Signal: TypeAlias = Literal["traces", "logs"]
-"""What OTLP can carry to a backend, as far as there is something to send."""
-
-RESULT_QUEUES = 2
-"""Queues of an exporter in addition to that of spans, for log records and spans of verdicts; each sends one
-request at a time."""
+OTHER_QUEUES = 2
+"""Queues of an exporter in addition to those of received spans and log records, for log records and spans of
+verdicts; each sends one request at a time."""
 
 
 class BatchConfig(StrictModel):

@@ -29,6 +29,7 @@ from processors.model import (
     SkipReason,
 )
 from processors.reconstruction import Scopes, reconstruct, reported_agents, settled_scopes, span_reader
+from processors.records import join_records
 from processors.shapes import Dialect
 from processors.spans import RawSpan
 
@@ -239,8 +240,11 @@ class Grader:
                 tenant=trace.tenant,
                 reader=self._reader,
             )
+        spans, scopes = trace.spans, trace.scopes
+        if trace.records:
+            spans, scopes = join_records(spans, trace.records, self._reader.read), None
         return reconstruct(
-            trace.spans,
+            spans,
             trace_id=trace.trace_id,
             reason=trace.reason,
             was_quiet=trace.was_quiet,
@@ -249,7 +253,7 @@ class Grader:
             tenant=trace.tenant,
             reader=self._reader,
             prices=self.prices,
-            scopes=trace.scopes,
+            scopes=scopes,
         )
 
     def _written(

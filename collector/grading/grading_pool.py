@@ -56,7 +56,7 @@ class _Job:
     outcome: asyncio.Future[Graded | Needed] = field(default_factory=asyncio.Future)
 
     def __post_init__(self) -> None:
-        self.size = sum([len(span[1]) for span in self.question.trace.spans])
+        self.size = self.question.trace.size
 
     @property
     def spans(self) -> int:

@@ -1,8 +1,9 @@
 """What the service and the processes that grade for it send to each other.
 
-A trace goes over as the bytes of its spans; back come the bytes that grading added to them, the results in
-forms of their own, and of each run what is counted, with its line where an exporter takes lines. An agent run
-itself cannot go over: it is read late from the spans, and reading all of it costs as much as grading.
+A trace goes over as the bytes of its spans and records; back come the bytes that grading added to spans, the
+results in forms of their own, and of each run what is counted, with its line where an exporter takes lines.
+An agent run itself cannot go over: it is read late from the spans, and reading all of it costs as much as
+grading.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +38,7 @@ from processors.model import (
     plain_value,
 )
 from processors.reconstruction import release_spans
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 _CLASS_KEYS = ("expected", "actual")
 """Those of the details of a result that are counted."""
@@ -82,6 +83,7 @@ class _Question(Struct, frozen=True, array_like=True):
     interrupted: bool
     backfill: bool
     tenant: str
+    records: Sequence[RawRecord]
     answers: Sequence[Mapping[str, Score | NotEvaluated | _Failure]] | None
 
 
@@ -135,6 +137,7 @@ def encode_questions(questions: Sequence[Question], unix_nano: int) -> bytes:
             interrupted=trace.interrupted,
             backfill=trace.backfill,
             tenant=trace.tenant,
+            records=trace.records,
             answers=None if answers is None else [_with_failures(each) for each in answers],
         )
         for trace, answers, _ in questions

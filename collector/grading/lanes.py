@@ -161,8 +161,7 @@ def _run(result: "Future[_ResultT]", work: Callable[[], _ResultT]) -> None:
 
 def is_large(trace: FinishedTrace) -> bool:
     """Whether grading the trace would hold up the loop for long."""
-    spans = trace.spans
-    return len(spans) > LARGE_SPANS or sum([len(span[1]) for span in spans]) > LARGE_BYTES
+    return len(trace.spans) + len(trace.records) > LARGE_SPANS or trace.size > LARGE_BYTES
 
 
 class _FullCollections:

@@ -29,7 +29,7 @@ from collector.journal.records import (
 from collector.journal.recovery import COPY
 from collector.journal.store import ReadOnlyJournal, Table, copy_journal, place_of
 from collector.journal.verdicts import decode_graded
-from collector.otlp import EnvelopeRegistry, join_spans, request_to_json
+from collector.otlp import EnvelopeRegistry, join_spans, logs_request_to_json, request_to_json
 
 DAMAGED = 3
 
@@ -44,6 +44,7 @@ class JournalContent:
     """
 
     spans: int = 0
+    log_records: int = 0
     traces: int = 0
     graded_traces: int = 0
     finished_traces: int = 0
@@ -58,7 +59,7 @@ class JournalContent:
 
 
 def inspect(directory: Path, salvaged: BinaryIO | None = None) -> JournalContent:
-    """What is in the journal; its spans go to `salvaged` as requests in OTLP/JSON, one a line.
+    """What is in the journal; its spans and log records go to `salvaged`, a request in OTLP/JSON a line.
 
     Of a journal of another version nothing is read.
 
@@ -105,12 +106,17 @@ def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO 
             if (int.from_bytes(key, "big"), index) in removed:
                 continue
             batch = journalled.batch
-            content.spans += len(batch.spans)
             content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
-            traces.add(batch.trace_id)
-            held.add(trace_key(batch.trace_id, batch.tenant))
+            if journalled.kind.are_records:
+                content.log_records += len(batch.spans)
+                to_json = logs_request_to_json
+            else:
+                content.spans += len(batch.spans)
+                traces.add(batch.trace_id)
+                held.add(trace_key(batch.trace_id, batch.tenant))
+                to_json = request_to_json
             if salvaged is not None:
-                salvaged.write(request_to_json(join_spans(batch.spans)) + b"\n")
+                salvaged.write(to_json(join_spans(batch.spans)) + b"\n")
                 salvaged.flush()
     content.traces = len(traces)
     content.finished_traces = sum(len(pairs) for _, pairs in whole(Table.FINISHED, decode_pairs))

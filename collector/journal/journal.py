@@ -42,7 +42,7 @@ from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.text_file import KeptFile
 from collector.trace import CountedReceipt, FinishedTrace, GradedTrace, Receipt, SpanBatch
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 GATHER_SECONDS = 0.002
 """How long to wait for requests that share a sync, while fewer arrived than before, and again for more."""
@@ -279,6 +279,35 @@ class Journal:
                 self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
         return CountedReceipt(partial(self._left, leaving))
 
+    def add_records(
+        self, records: Sequence[RawRecord], body: bytes | None = None, of_traces: Sequence[SpanBatch] = ()
+    ) -> Receipt:
+        """Store log records of one request, which leave at once, until the returned receipt is settled.
+
+        Those in `of_traces` are stored until their trace is graded, or `discard_records`: copies of them
+        wait for it. `body` is the request, if it has these records and no others.
+        """
+        others = records
+        if of_traces:
+            of_a_trace = {id(record) for batch in of_traces for record in batch.spans}
+            others, body = [record for record in records if id(record) not in of_a_trace], None
+        leaving: list[_Leaving] = []
+        for batches, kind in (
+            ([SpanBatch(b"", others)] if others else [], BatchKind.RECORDS),
+            (of_traces, BatchKind.TRACE_RECORDS),
+        ):
+            if batches:
+                segment, first = self._write_down(batches, kind, body)
+                entered = self._enter(batches, kind, segment, first)
+                leaving += [(held, segment, index) for index, held in enumerate(entered, first)]
+        return CountedReceipt(partial(self._left, leaving))
+
+    def discard_records(self, key: bytes) -> None:
+        """The trace of log records never came: no copies of them wait any more."""
+        held = self._held.pop(key, None)
+        if held is not None:
+            self._delivered(held)
+
     def stored(self) -> asyncio.Future[None] | None:
         """Done when all that was added so far is on disk; None if it already is. Fails with `Overloaded`."""
         if not self._has_changes:
@@ -326,7 +355,7 @@ class Journal:
         self._nudge_writer()
 
     def leaving_receipt(self, place: Place) -> Receipt:
-        """Records who has received spans that were recovered and leave at once."""
+        """Records who has received spans or log records that were recovered and leave at once."""
         return CountedReceipt(partial(self._left, [self._recovered_leaving.pop(place)]))
 
     def receipt(self, trace_id: bytes, tenant: str, already: frozenset[str] = frozenset()) -> Receipt:
@@ -402,13 +431,13 @@ class Journal:
         """Account for consecutive batches of a segment; returns what each of them is held with."""
         entered = []
         for index, batch in enumerate(batches, first):
-            if kind is BatchKind.LATE:
+            if kind.leaves_at_once:
                 held = _Held()
             else:
                 key = trace_key(batch.trace_id, batch.tenant)
                 known = self._held.get(key)
                 held = self._held[key] = _Held() if known is None else known
-                if kind is BatchKind.STREAMED:
+                if kind is not BatchKind.HELD:
                     held.leaving += 1
             held.segments.append(segment)
             held.indexes.append(index)
@@ -461,7 +490,7 @@ class Journal:
         """Every exporter has received spans that left at once."""
         for held, segment, index in left:
             if not held.leaving:
-                self._forget(held)  # late spans
+                self._forget(held)  # late spans, log records
                 continue
             held.leaving -= 1
             if held.has_left and not held.leaving:

@@ -6,25 +6,27 @@ every call of LMDB releases the interpreter.
 """
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import groupby
 from operator import itemgetter
 
 from collector.errors import MalformedRequest
-from collector.otlp import EnvelopeRegistry, join_spans, split_request
+from collector.otlp import EnvelopeRegistry, join_spans, records_by_trace, split_records, split_request
 from collector.trace import SpanBatch
+from processors.spans import RawSpan
 
 try:
     from isal.isal_zlib import crc32  # the same number in an eighth of the time
 except ImportError:  # platforms without it
     from zlib import crc32
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Of the whole journal."""
-READABLE_VERSIONS = (3, FORMAT_VERSION)
-"""Version 3 had other records of graded traces (`verdicts.upgrade`). A journal of any other is not opened."""
+READABLE_VERSIONS = (3, 4, FORMAT_VERSION)
+"""Version 3 had other records of graded traces (`verdicts.upgrade`), version 4 no log records. A journal of
+any other is not opened."""
 
 _CHECKSUM = struct.Struct("<I")
 _ENTRY = struct.Struct("<QBIHI")
@@ -45,6 +47,21 @@ class BatchKind(IntEnum):
     """Nothing, and a copy of them for the verdict."""
     LATE = 2
     """Nothing: their trace was finished before they arrived."""
+    RECORDS = 3
+    """Nothing: they are log records, all of one request in one batch without a trace id."""
+
+    TRACE_RECORDS = 4
+    """Nothing, and copies of them for the verdict on the trace that they name: agents' log records."""
+
+    @property
+    def are_records(self) -> bool:
+        """Whether they are log records."""
+        return self is BatchKind.RECORDS or self is BatchKind.TRACE_RECORDS
+
+    @property
+    def leaves_at_once(self) -> bool:
+        """Whether nothing more is to become of it once it was delivered."""
+        return self is BatchKind.LATE or self is BatchKind.RECORDS
 
 
 class DamagedRecord(ValueError):
@@ -59,7 +76,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledBatch:
-    """Spans of one trace out of one request, as and when they were admitted."""
+    """Spans of one trace, or the log records, out of one request, as and when they were admitted."""
 
     batch: SpanBatch
     arrived_unix_nano: int
@@ -136,7 +153,13 @@ def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tupl
             body = content[position : position + length]
             position += length
             batch_kind = BatchKind(kind)
-            traces = split_request(body, envelopes).traces
+            traces: Mapping[bytes, Sequence[RawSpan]]
+            if batch_kind is BatchKind.RECORDS:
+                traces = {b"": split_records(body, envelopes).records}
+            elif batch_kind is BatchKind.TRACE_RECORDS:
+                traces = records_by_trace(split_records(body, envelopes).records)
+            else:
+                traces = split_request(body, envelopes).traces
         except (struct.error, ValueError, MalformedRequest) as error:
             raise DamagedRecord(f"a record of spans cannot be read: {error}") from error
         if position > len(content):

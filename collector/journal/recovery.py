@@ -18,7 +18,6 @@ import orjson
 from collector.errors import StartupError
 from collector.journal.activity import LastActivity
 from collector.journal.records import (
-    BatchKind,
     DamagedRecord,
     JournalledBatch,
     Notes,
@@ -52,7 +51,7 @@ class Recovered:
 
     Attributes:
         alive_unix_nano: When the previous process was last alive; 0 if unknown.
-        batches: Spans that not every exporter has received, by place, in order of admission.
+        batches: Spans and log records that not every exporter has received, by place, in order of admission.
         left: The places of streamed batches that every exporter has received; they only wait for a verdict.
         verdicts: How traces were graded that not every exporter has received, by key.
         deliveries: The exporters that have received them, by key.
@@ -164,7 +163,7 @@ def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) 
         for index, journalled in decode_segment(content, envelopes):
             if (number, index) not in removed:
                 batches[number, index] = journalled
-                if journalled.kind is not BatchKind.LATE:
+                if not journalled.kind.leaves_at_once:
                     newest[trace_key(journalled.batch.trace_id, journalled.batch.tenant)] = number
         if len(segments) % _SEGMENTS_BETWEEN_WORDS == 0:
             _logger.info("Reading the journal.", extra={"batches": len(batches)})

@@ -1,28 +1,34 @@
-"""Export requests as bytes: split into spans by trace, and joined again, without decoding a span.
+"""Export requests as bytes: split into spans by trace, or into log records, and joined again, undecoded.
 
 A span remains the bytes of its Span message; its resource and scope, including schema URLs and unknown
-fields, remain the bytes of the messages around it. The protobuf runtime validates every request, but after
-the walk: it takes a hundred bytes and more for each empty message, and the walk refuses floods of those.
+fields, remain the bytes of the messages around it. So does a log record: the messages around both number
+their fields alike. The protobuf runtime validates every request, but after the walk: it takes a hundred bytes
+and more for each empty message, and the walk refuses floods of those.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary, finalize
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import MalformedRequest
+from collector.otlp.json_codec import HAS_INVALID_IDS
+from collector.trace import UnsplitRecords
 from processors.spans import (
     END_GROUP,
     LENGTH_DELIMITED,
     START_GROUP,
     Envelope,
+    RawRecord,
     RawSpan,
     encode_varint,
+    parse_log_record,
     parse_span,
     read_varint,
     skip_field,
@@ -31,19 +37,26 @@ from processors.spans import (
 _NO_TRACE_ID = bytes(16)
 _NO_SPAN_ID = bytes(8)
 
-# ExportTraceServiceRequest.resource_spans, ResourceSpans.scope_spans, ScopeSpans.spans
-_RESOURCE_SPANS, _SCOPE_SPANS, _SPANS = 0x0A, 0x12, 0x12
+# ExportTraceServiceRequest.resource_spans, ResourceSpans.scope_spans, ScopeSpans.spans; and
+# ExportLogsServiceRequest.resource_logs, ResourceLogs.scope_logs, ScopeLogs.log_records
+_RESOURCES, _SCOPES, _ITEMS = 0x0A, 0x12, 0x12
 
 # trace_id (1), span_id (2), tag and length of parent_span_id (4)
 _IDS = struct.Struct("<H16sH8sH")
 _TRACE_ID_TAG, _SPAN_ID_TAG, _PARENT_TAG = 0x100A, 0x0812, 0x0822
 
-_SHORTEST_SPAN, _SHORTEST_SCOPE, _SHORTEST_RESOURCE = 28, 30, 32
-"""Bytes of a span that has nothing but its ids, and of the messages around such a span."""
+_SHORTEST_SPAN, _SHORTEST_RECORD = 28, 9
+"""Bytes of a span that has nothing but its ids, and of a log record that has nothing but a time."""
+_FRAMING = 2
+"""Bytes that each of the messages around such a one adds."""
 
 _MAX_EMPTY = 10_000
-"""Messages too short to contain a span, and needless fields, that one request may have. Each takes a hundred
-times the memory of its own bytes, and no sender has a reason to send any."""
+"""Messages too short to contain a span or record, and needless fields, that one request may have. Each takes
+a hundred times the memory of its own bytes, and no sender has a reason to send any."""
+
+
+_MAX_SCOPES = 1_000
+"""More resources and scopes than any usual request has."""
 
 _USUAL_FIELDS = 8
 """More fields than any resource or scope has in addition to its spans."""
@@ -55,6 +68,9 @@ _PART_BYTES = 1 << 20
 
 OVERHEAD_BYTES = 1024
 """Counted for every resource and scope in addition to their own bytes: objects and index entries."""
+
+
+_SplitT = TypeVar("_SplitT")
 
 
 class EnvelopeRegistry:
@@ -113,25 +129,125 @@ class SplitRequest(NamedTuple):
         )
 
 
+class SplitRecords(NamedTuple):
+    """The log records of one request in their order; their span ids are not read.
+
+    `rejected` counts those with an id that is not hex in OTLP/JSON. Any other id is for readers of records to
+    judge: a record need not belong to a span.
+    """
+
+    records: Sequence[RawRecord]
+    rejected: int
+
+    def rejection(self) -> str:
+        """Why records were rejected; empty if none was."""
+        if not self.rejected:
+            return ""
+        return (
+            f"{self.rejected} of {len(self.records) + self.rejected} log records rejected: in OTLP/JSON a "
+            "trace id and a span id must be hex, not base64."
+        )
+
+
 def split_request(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRequest:
     """Split a serialised ExportTraceServiceRequest; resources and scopes of its spans come from `envelopes`.
 
     Raises:
         MalformedRequest: `body` is not such a message, or more than 10,000 of those in it are empty.
     """
+    return _validated(body, ExportTraceServiceRequest, lambda: _walk(body, envelopes))
+
+
+def split_records(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRecords:
+    """Split a serialised ExportLogsServiceRequest, as `split_request` does; raises as it does."""
+    return _validated(body, ExportLogsServiceRequest, lambda: _walk_records(body, envelopes))
+
+
+def count_records(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRecords:
+    """As `split_records`, but of a short request the records are split only when they are needed."""
+    if len(body) > _PART_BYTES or body.endswith(HAS_INVALID_IDS):
+        return split_records(body, envelopes)
     try:
-        split = _walk(body, envelopes)
-        if len(body) <= _PART_BYTES:
-            ExportTraceServiceRequest.FromString(body)
-        else:
-            _validate_in_parts(body)
+        request = ExportLogsServiceRequest.FromString(body)
     except DecodeError as error:
-        raise MalformedRequest(f"The request is not a valid ExportTraceServiceRequest: {error}.") from error
+        raise MalformedRequest(f"The request is not a valid ExportLogsServiceRequest: {error}.") from error
+    count = messages = 0
+    for resource in request.resource_logs:
+        for scope in resource.scope_logs:
+            messages += 1
+            count += len(scope.log_records)
+        messages += 1
+        if messages > _MAX_SCOPES:
+            break
+    if messages > _MAX_SCOPES or count > _MAX_EMPTY:
+        return split_records(body, envelopes)  # which refuses floods of empty messages
+    return SplitRecords(UnsplitRecords(body, count, lambda body: split_records(body, envelopes).records), 0)
+
+
+def _validated(body: bytes, kind: type[Message], walk: Callable[[], _SplitT]) -> _SplitT:
+    """What `walk` returns for a `body` that turns out to be a `kind`; raises `MalformedRequest`."""
+    try:
+        split = walk()
+        if len(body) <= _PART_BYTES:
+            kind.FromString(body)
+        else:
+            _validate_in_parts(body, kind)
+    except DecodeError as error:
+        raise MalformedRequest(f"The request is not a valid {kind.__name__}: {error}.") from error
     except (IndexError, ValueError) as error:
-        raise MalformedRequest(
-            f"The request is not a valid ExportTraceServiceRequest: {_CUT_SHORT}."
-        ) from error
+        raise MalformedRequest(f"The request is not a valid {kind.__name__}: {_CUT_SHORT}.") from error
     return split
+
+
+def _scopes(
+    body: bytes, envelopes: EnvelopeRegistry, shortest: int
+) -> Iterator[tuple[Envelope, list[tuple[int, int]]]]:
+    """Each scope of a request, and where its spans or records are, which have `shortest` bytes or more.
+
+    Raises:
+        MalformedRequest: the request consists of empty messages.
+        IndexError, ValueError: a message extends beyond its end.
+    """
+    room = _MAX_EMPTY
+    _, resources, room = _separate(body, 0, len(body), _RESOURCES, shortest + 2 * _FRAMING, room)
+    for start, stop in resources:
+        resource, scopes, room = _separate(body, start, stop, _SCOPES, shortest + _FRAMING, room)
+        for scope_start, scope_stop in scopes:
+            scope, items, room = _separate(body, scope_start, scope_stop, _ITEMS, shortest, room)
+            yield envelopes.envelope(resource, scope), items
+
+
+def _walk_records(body: bytes, envelopes: EnvelopeRegistry) -> SplitRecords:
+    """Split `body`, which may be any bytes: unless it turns out to be a request, discard the result.
+
+    Raises:
+        MalformedRequest: it consists of empty messages.
+        DecodeError: a record is invalid.
+        IndexError, ValueError: a message extends beyond its end.
+    """
+    records: list[RawRecord] = []
+    for envelope, ranges in _scopes(body, envelopes, _SHORTEST_RECORD):
+        records += [(b"", body[start:stop], envelope) for start, stop in ranges]
+    if body.endswith(HAS_INVALID_IDS):
+        valid = [record for record in records if _has_ids(record[1])]
+        return SplitRecords(valid, len(records) - len(valid))
+    return SplitRecords(records, 0)
+
+
+def records_by_trace(records: Iterable[RawRecord]) -> dict[bytes, list[RawRecord]]:
+    """Log records by trace id in the order of first sight; it is empty for those without a valid one."""
+    traces: dict[bytes, list[RawRecord]] = {}
+    for record in records:
+        trace_id = parse_log_record(record[1]).trace_id
+        is_valid = len(trace_id) == len(_NO_TRACE_ID) and trace_id != _NO_TRACE_ID
+        traces.setdefault(trace_id if is_valid else b"", []).append(record)
+    return traces
+
+
+def _has_ids(payload: bytes) -> bool:
+    """Whether no id of a record is one that was not hex."""
+    record = parse_log_record(payload)
+    return len(record.trace_id) != 1 and len(record.span_id) != 1
 
 
 def _walk(body: bytes, envelopes: EnvelopeRegistry) -> SplitRequest:
@@ -145,59 +261,53 @@ def _walk(body: bytes, envelopes: EnvelopeRegistry) -> SplitRequest:
     traces: dict[bytes, list[RawSpan]] = {}
     accepted = rejected = 0
     read_ids, ids_size = _IDS.unpack_from, _IDS.size
-    room = _MAX_EMPTY
-    _, resource_spans, room = _separate(body, 0, len(body), _RESOURCE_SPANS, _SHORTEST_RESOURCE, room)
-    for start, stop in resource_spans:
-        resource, scope_spans, room = _separate(body, start, stop, _SCOPE_SPANS, _SHORTEST_SCOPE, room)
-        for scope_start, scope_stop in scope_spans:
-            scope, spans, room = _separate(body, scope_start, scope_stop, _SPANS, _SHORTEST_SPAN, room)
-            envelope = envelopes.envelope(resource, scope)
-            for span_start, span_stop in spans:
-                payload = body[span_start:span_stop]
-                # Every known sender writes the ids first; anything else is parsed.
-                if span_stop - span_start >= ids_size:
-                    trace_id_tag, trace_id, span_id_tag, span_id, parent_tag = read_ids(payload)
-                else:
-                    parent_tag = 0
-                if parent_tag != _PARENT_TAG or trace_id_tag != _TRACE_ID_TAG or span_id_tag != _SPAN_ID_TAG:
-                    span = parse_span(payload)
-                    trace_id, span_id = span.trace_id, span.span_id
-                    if len(trace_id) != 16 or len(span_id) != 8 or len(span.parent_span_id) not in (0, 8):
-                        rejected += 1
-                        continue
-                if trace_id == _NO_TRACE_ID or span_id == _NO_SPAN_ID:
+    for envelope, ranges in _scopes(body, envelopes, _SHORTEST_SPAN):
+        for start, stop in ranges:
+            payload = body[start:stop]
+            # Every known sender writes the ids first; anything else is parsed.
+            if stop - start >= ids_size:
+                trace_id_tag, trace_id, span_id_tag, span_id, parent_tag = read_ids(payload)
+            else:
+                parent_tag = 0
+            if parent_tag != _PARENT_TAG or trace_id_tag != _TRACE_ID_TAG or span_id_tag != _SPAN_ID_TAG:
+                span = parse_span(payload)
+                trace_id, span_id = span.trace_id, span.span_id
+                if len(trace_id) != 16 or len(span_id) != 8 or len(span.parent_span_id) not in (0, 8):
                     rejected += 1
                     continue
-                accepted += 1
-                known = traces.get(trace_id)
-                if known is None:
-                    traces[trace_id] = [(span_id, payload, envelope)]
-                else:
-                    known.append((span_id, payload, envelope))
+            if trace_id == _NO_TRACE_ID or span_id == _NO_SPAN_ID:
+                rejected += 1
+                continue
+            accepted += 1
+            known = traces.get(trace_id)
+            if known is None:
+                traces[trace_id] = [(span_id, payload, envelope)]
+            else:
+                known.append((span_id, payload, envelope))
     return SplitRequest(traces, accepted, rejected)
 
 
-def _validate_in_parts(body: bytes) -> None:
+def _validate_in_parts(body: bytes, kind: type[Message]) -> None:
     """Let the runtime validate a request that could be walked, in parts; raises `DecodeError`."""
-    validate = ExportTraceServiceRequest.FromString
-    others, resource_spans, _ = _separate(body, 0, len(body), _RESOURCE_SPANS, 0, _MAX_EMPTY)
+    validate = kind.FromString
+    others, resources, _ = _separate(body, 0, len(body), _RESOURCES, 0, _MAX_EMPTY)
     validate(others)
-    for start, stop in resource_spans:
-        resource, scope_spans, _ = _separate(body, start, stop, _SCOPE_SPANS, 0, _MAX_EMPTY)
-        validate(_field(_RESOURCE_SPANS, resource))
-        for scope_start, scope_stop in scope_spans:
-            _, spans, _ = _separate(body, scope_start, scope_stop, _SPANS, 0, _MAX_EMPTY)
+    for start, stop in resources:
+        resource, scopes, _ = _separate(body, start, stop, _SCOPES, 0, _MAX_EMPTY)
+        validate(_field(_RESOURCES, resource))
+        for scope_start, scope_stop in scopes:
+            _, items, _ = _separate(body, scope_start, scope_stop, _ITEMS, 0, _MAX_EMPTY)
             part_start = scope_start
-            for _, span_stop in spans:
-                if span_stop - part_start >= _PART_BYTES:
-                    validate(_in_scope(body[part_start:span_stop]))
-                    part_start = span_stop
+            for _, item_stop in items:
+                if item_stop - part_start >= _PART_BYTES:
+                    validate(_in_scope(body[part_start:item_stop]))
+                    part_start = item_stop
             validate(_in_scope(body[part_start:scope_stop]))
 
 
 def _in_scope(fields: bytes) -> bytes:
-    """A request with these fields of a ScopeSpans, at the same depth."""
-    return _field(_RESOURCE_SPANS, _field(_SCOPE_SPANS, fields))
+    """A request with these fields of a scope, at the same depth."""
+    return _field(_RESOURCES, _field(_SCOPES, fields))
 
 
 def _field(tag: int, value: bytes) -> bytes:
@@ -207,8 +317,9 @@ def _field(tag: int, value: bytes) -> bytes:
 def join_spans(spans: Iterable[RawSpan]) -> bytes:
     """One ExportTraceServiceRequest with `spans`, regrouped by resource and scope.
 
-    Groups are in order of their first span, spans in their order within a group. Resources and scopes
-    are merged only where their bytes are equal.
+    Of log records it is an ExportLogsServiceRequest, whose fields have the same numbers. Groups are in order
+    of their first span, spans in their order within a group. Resources and scopes are merged only where their
+    bytes are equal.
     """
     resources: dict[bytes, dict[Envelope, list[bytes]]] = {}
     last: Envelope | None = None

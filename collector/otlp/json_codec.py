@@ -29,7 +29,12 @@ MAX_DEPTH = 100
 _HEX_FIELDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 
 _INVALID_ID = b"\x00"
-"""In place of an id that is not hex: never valid, so that the span, not the request, is rejected."""
+"""In place of an id that is not hex: never valid, so that its span or record is rejected, not the request."""
+
+_INVALID_RECORD_IDS = (b"\x4a\x01\x00", b"\x52\x01\x00")
+"""Invalid ids of LogRecord: trace_id (9) and span_id (10), with their lengths."""
+HAS_INVALID_IDS = b"\xfa\x7f\x0binvalid ids"
+"""A field that no ExportLogsServiceRequest has: to look for such ids in every request would cost too much."""
 
 _ESCAPES = re.compile(
     rb"""\\(?:
@@ -355,4 +360,17 @@ class _RequestCodec:
 _TRACES, _LOGS = _RequestCodec(ExportTraceServiceRequest), _RequestCodec(ExportLogsServiceRequest)
 json_to_request, object_to_request = _TRACES.from_json, _TRACES.from_object
 request_to_json = _TRACES.to_json
-logs_json_to_request, logs_request_to_json = _LOGS.from_json, _LOGS.to_json
+logs_request_to_json = _LOGS.to_json
+
+
+def logs_json_to_request(body: bytes) -> bytes:
+    """As `json_to_request`, for log records; `HAS_INVALID_IDS` is at the end where an id is not hex."""
+    return logs_object_to_request(parse_json(body))
+
+
+def logs_object_to_request(document: JsonValue) -> bytes:
+    """As `logs_json_to_request`, for a parsed document."""
+    request = _LOGS.from_object(document)
+    if any(invalid in request for invalid in _INVALID_RECORD_IDS):
+        return request + HAS_INVALID_IDS
+    return request

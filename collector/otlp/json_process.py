@@ -6,16 +6,18 @@ event loop for up to a second.
 
 import asyncio
 import sys
+from typing import Literal
 
 from collector.errors import MalformedRequest, Overloaded
-from collector.otlp.json_codec import json_to_request
+from collector.otlp.json_codec import json_to_request, logs_json_to_request
 
+_READERS = {"traces": json_to_request, "logs": logs_json_to_request}
 _CONVERTED, _REFUSED = b"+", b"-"
 """The first byte of an answer: the request follows, or why it is invalid."""
 
 
-async def json_to_request_in_process(body: bytes) -> bytes:
-    """As `json_to_request`; starting the process takes some tenths of a second.
+async def json_to_request_in_process(body: bytes, signal: Literal["traces", "logs"] = "traces") -> bytes:
+    """As `json_to_request` or `logs_json_to_request`; starting the process takes some tenths of a second.
 
     The process gets an empty environment and ends with its answer, or when this is cancelled.
 
@@ -25,7 +27,7 @@ async def json_to_request_in_process(body: bytes) -> bytes:
     """
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-X", "utf8", "-m", __name__),
+            *(sys.executable, "-I", "-X", "utf8", "-m", __name__, signal),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -51,10 +53,10 @@ async def json_to_request_in_process(body: bytes) -> bytes:
     return content
 
 
-def main() -> None:
-    """Convert standard input."""
+def main(signal: str) -> None:
+    """Convert standard input, a request of that signal."""
     try:
-        kind, content = _CONVERTED, json_to_request(sys.stdin.buffer.read())
+        kind, content = _CONVERTED, _READERS[signal](sys.stdin.buffer.read())
     except MalformedRequest as error:
         kind, content = _REFUSED, str(error).encode()
     sys.stdout.buffer.write(kind + content)
@@ -62,4 +64,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

@@ -113,17 +113,23 @@ def error_status(error: Exception, random: Callable[[], float]) -> ErrorStatus:
 
 def no_such_path(path: str) -> ErrorStatus:
     """The answer to an HTTP request for another path."""
-    return ErrorStatus(code_pb2.NOT_FOUND, 404, _cut(f"There is no {path} here; send traces to /v1/traces."))
+    return ErrorStatus(
+        code_pb2.NOT_FOUND,
+        404,
+        _cut(f"There is no {path} here; send traces to /v1/traces and logs to /v1/logs."),
+    )
 
 
 def method_not_allowed(method: str) -> ErrorStatus:
     """The answer to an HTTP request with another method than POST."""
-    return ErrorStatus(code_pb2.UNIMPLEMENTED, 405, _cut(f"{method} is not allowed; send traces by POST."))
+    return ErrorStatus(
+        code_pb2.UNIMPLEMENTED, 405, _cut(f"{method} is not allowed; export requests are sent by POST.")
+    )
 
 
 def no_such_service(method: str) -> ErrorStatus:
     """The answer to a gRPC call of another method; `method` is the full `/service/method`."""
-    return ErrorStatus(code_pb2.UNIMPLEMENTED, 501, _cut(f"{method} is not supported; only traces are."))
+    return ErrorStatus(code_pb2.UNIMPLEMENTED, 501, _cut(f"{method} is not supported; traces and logs are."))
 
 
 def _message(error: Exception) -> str:

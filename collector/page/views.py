@@ -1,9 +1,8 @@
 """The views: what each path of the page shows, as HTML for people and as JSON for the command line."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from collector.clock import Clock
 from collector.config_fields import parse_duration
-from collector.framework_pages import supported_frameworks
+from collector.framework_pages import content_settings
 from collector.page.charts import run_bars, score_line
 from collector.page.page_access import VISITOR, Visitor
 from collector.page.run_view import shown_run
@@ -40,7 +39,6 @@ _MISSING_WORDS: Mapping[str, str] = {
     "no_calls": "no tool calls recorded",
     "content_not_captured": "content not captured",
 }
-_BY_DEFAULT = "nothing; "
 
 
 @dataclass(eq=False)
@@ -338,21 +336,3 @@ def _seconds(seconds: float | None) -> str:
     if seconds < 0.9995:
         return f"{seconds * 1000:.3g} ms"
     return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
-
-
-@cache
-def content_settings() -> Mapping[str, Sequence[tuple[str, str]]]:
-    """For each dialect the settings of its frameworks that capture content: framework names, setting.
-
-    Code is in backticks. Dialects without such settings are missing.
-    """
-    collected: dict[str, dict[str, list[str]]] = {}
-    for framework in supported_frameworks():
-        if framework.switch_on != "nothing":
-            setting = framework.switch_on.removeprefix(_BY_DEFAULT)
-            setting = setting if setting != framework.switch_on else f"switch on {setting}"
-            collected.setdefault(framework.dialect, {}).setdefault(setting, []).append(framework.name)
-    return {
-        dialect: [(", ".join(names), setting) for setting, names in by_setting.items()]
-        for dialect, by_setting in collected.items()
-    }

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from collector.buffer import RecordAdmission
 from collector.contradictions import Contradictions
 from collector.exporters import FanOut
 from collector.journal import Journal
 from collector.memory_limiter import MemoryLimiter
 from collector.trace import FinishedTrace, GradedTrace, Receipt, SpanBatch, held_bytes
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 BACKED_UP = 0.4
 """Part of the memory limit that may wait for exporters before no more records are read."""
@@ -56,6 +57,8 @@ class Delivery:
         """End the way of a finished trace of the service itself."""
         if self.withheld_spans:
             self.withheld_spans -= len(trace.spans)
+        if trace.records:
+            self.limiter.release(held_bytes(trace.records))
         self.service_traces.finish(trace)
 
     def forward(
@@ -86,10 +89,31 @@ class Delivery:
             receipt = self.journal.add_leaving(leaving, streamed=streamed)
         self.fan_out.forward(spans, held_bytes(spans), receipt)
 
+    def forward_records(
+        self,
+        records: Sequence[RawRecord],
+        admitted: RecordAdmission,
+        body: bytes | None = None,
+        receipt: Receipt | None = None,
+    ) -> None:
+        """Forward log records that were admitted.
+
+        `body` is their request if it has no other records, for the journal; `receipt` is for the source that
+        they were read from.
+        """
+        if self.contradictions is not None:
+            for batch in admitted.late:
+                self.contradictions.note_late_records(batch)
+        if self.journal is not None:
+            receipt = self.journal.add_records(records, body, admitted.kept)
+        self.fan_out.forward_records(records, admitted.held_bytes, receipt)
+
     def deliver(self, trace: FinishedTrace, graded: GradedTrace) -> None:
         """Send a graded trace to the exporters: now, or when its verdicts are on disk."""
         if self.contradictions is not None:
             self.contradictions.keep(trace, graded)
+        if trace.records:
+            self.limiter.release(held_bytes(trace.records))  # they were copies
         held = held_bytes(trace.spans)
         if self.journal is None:
             self.fan_out.export(graded, held, trace.receipt)

@@ -3,21 +3,40 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock
 from collector.errors import Draining, Overloaded, RequestTooLarge
-from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
+from collector.otlp import (
+    EnvelopeRegistry,
+    SplitRecords,
+    SplitRequest,
+    count_records,
+    split_records,
+    split_request,
+)
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
-from collector.path.partition import INVALID_ID, Partition
+from collector.path.partition import INVALID_ID, Partition, RecordsPartition
 from collector.receivers import ExportOutcome
 from collector.telemetry import Metrics
 from collector.trace import RecordSource, SpanBatch
+from processors.annotation import count_result_records
+from processors.records import may_have_content, read_record_head
+from processors.spans import RawRecord
 
 _MOST_REMEMBERED, _FEWEST_REMEMBERED = 100_000, 1000
 _MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
 """Finished traces that all partitions together remember, and how many each may at least."""
+
+
+class ReceivedRecords(NamedTuple):
+    """A request with log records; those with the content of agents by trace, and how many are results."""
+
+    request: SplitRecords
+    content: Sequence[SpanBatch] = ()
+    results: int = 0
 
 
 @dataclass(kw_only=True)
@@ -40,6 +59,7 @@ class Intake:
         self._splitting = asyncio.Lock()
         for reason in (Overloaded.reason, RequestTooLarge.reason, INVALID_ID):
             self.metrics.spans_refused.add(0, reason)
+            self.metrics.log_records_refused.add(0, reason)
 
     def refuse_requests(self) -> None:
         """Refuse every further request, retryably."""
@@ -67,6 +87,21 @@ class Intake:
         self._require_open()
         return self._admit(request, body)
 
+    def consume_logs(self, body: bytes) -> ExportOutcome:
+        """Admit the log records of a serialised export request, and forward them; raises as `consume_traces`.
+
+        Records with an id that OTLP/JSON cannot have are reported to the sender as a partial success.
+        """
+        self._require_open()
+        return self._admit_records(read_records(body, self.envelopes), body)
+
+    async def consume_large_logs(self, body: bytes) -> ExportOutcome:
+        """As `consume_logs`, for a long request: it is split in a thread, one at a time."""
+        async with self._splitting:
+            received = await asyncio.to_thread(read_records, body, self.envelopes)
+        self._require_open()
+        return self._admit_records(received, body)
+
     def open_partition(self, source: RecordSource, partition_count: int) -> Partition:
         """Take in the records of one of so many partitions of a topic, in addition to requests."""
         share = max(_MOST_REMEMBERED // partition_count, _FEWEST_REMEMBERED)
@@ -74,6 +109,10 @@ class Intake:
         clock = RecordClock(self.clock)
         buffer = self.buffer.sibling(source, clock, finished_traces)
         return Partition(buffer, clock, source, self.envelopes, self.delivery, self.finisher, self.metrics)
+
+    def open_records_partition(self, source: RecordSource) -> RecordsPartition:
+        """Take in the records of a partition of a topic with log records."""
+        return RecordsPartition(self.buffer, source, self.envelopes, self.delivery, self.metrics)
 
     @property
     def has_room(self) -> bool:
@@ -113,6 +152,40 @@ class Intake:
         self.metrics.spans_refused.add(request.rejected, INVALID_ID)
         return ExportOutcome(request.accepted, request.rejected, request.rejection(), stored)
 
+    def _admit_records(self, received: ReceivedRecords, body: bytes) -> ExportOutcome:
+        request, journal = received.request, self.delivery.journal
+        try:
+            if journal is not None:
+                journal.require_room(len(body))
+            admitted = self.buffer.admit_records(request.records, received.content)
+        except (Overloaded, RequestTooLarge) as refusal:
+            count = len(request.records) + request.rejected
+            self.metrics.log_records_refused.add(count, refusal.reason)
+            if isinstance(refusal, Overloaded):
+                self.buffer.note_refused(())  # traces may lack these as long as their sender stays away
+            raise
+        self.metrics.foreign_results.add(received.results)
+        stored = None
+        if request.records:
+            self.delivery.forward_records(request.records, admitted, body if not request.rejected else None)
+            stored = None if journal is None else journal.stored()
+        self.metrics.log_records_refused.add(request.rejected, INVALID_ID)
+        return ExportOutcome(len(request.records), request.rejected, request.rejection(), stored)
+
     def _waits(self, batch: SpanBatch) -> bool:
         """Whether the spans of `batch` are to wait for their verdict: neither late nor the service's own."""
         return not (self.buffer.has_finished(batch) or self.delivery.service_traces.is_own(batch.trace_id))
+
+
+def read_records(body: bytes, envelopes: EnvelopeRegistry) -> ReceivedRecords:
+    """Read a serialised ExportLogsServiceRequest; raises `MalformedRequest`."""
+    if not may_have_content(body):
+        return ReceivedRecords(count_records(body, envelopes))
+    request = split_records(body, envelopes)
+    traces: dict[bytes, list[RawRecord]] = {}
+    for record in request.records:
+        head = read_record_head(record[1], record[2])
+        if head is not None and head.trace_id:
+            traces.setdefault(head.trace_id, []).append(record)
+    content = [SpanBatch(trace_id, records) for trace_id, records in traces.items()]
+    return ReceivedRecords(request, content, count_result_records(request.records))

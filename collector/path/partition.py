@@ -1,11 +1,18 @@
-"""Records in: one partition of a topic, each record held at its source until its spans were delivered."""
+"""Records in: one partition of a topic, each held at its source until what is in it was delivered."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from collector.buffer import RecordClock, TraceBuffer
 from collector.errors import MalformedRequest, RequestTooLarge
-from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
+from collector.otlp import (
+    EnvelopeRegistry,
+    SplitRequest,
+    count_records,
+    json_to_request,
+    logs_json_to_request,
+    split_request,
+)
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
 from collector.telemetry import Metrics
@@ -13,6 +20,9 @@ from collector.trace import RecordSource, SpanBatch
 from processors.spans import read_span_head
 
 INVALID_ID = "invalid_id"
+
+MAX_JSON_BYTES = 4 * 1024 * 1024
+"""Of a record in JSON: some 100 ms."""
 
 
 @dataclass
@@ -51,7 +61,7 @@ class Partition:
             RequestTooLarge: it could never fit.
             Overloaded: there is no room now; nothing of it was kept.
         """
-        request = split_request(body, self.envelopes)
+        request = split_request(_protobuf(body, json_to_request), self.envelopes)
         return self._admit(request, _batches(request), record)
 
     def admit_again(self, body: bytes, record: int | None) -> None:
@@ -63,7 +73,7 @@ class Partition:
             Overloaded: there is no room now; nothing of it was kept.
         """
         try:
-            request = split_request(body, self.envelopes)
+            request = split_request(_protobuf(body, json_to_request), self.envelopes)
             batches = _batches(request)
             if record is not None and self.buffer.holds_any(batches):
                 self._admit(request, batches, record)
@@ -100,6 +110,75 @@ class Partition:
         if request.rejected:
             self.metrics.spans_refused.add(request.rejected, INVALID_ID)
         return request.traces
+
+
+@dataclass
+class RecordsPartition:
+    """Takes in the records of a partition with log records, each held at its source until they are delivered.
+
+    Satisfies `collector.receivers.PartitionIntake`. Nothing is held here, so no clock is needed.
+    """
+
+    buffer: TraceBuffer
+    source: RecordSource
+    envelopes: EnvelopeRegistry
+    delivery: Delivery
+    metrics: Metrics
+
+    def admit(self, body: bytes, record: int) -> Collection[bytes]:
+        """Forward the log records of a record; raises as `Partition.admit`."""
+        request = count_records(_protobuf(body, logs_json_to_request), self.envelopes)
+        try:
+            admitted = self.buffer.admit_records(request.records)
+        except RequestTooLarge as refusal:
+            count = len(request.records) + request.rejected
+            self.metrics.log_records_refused.add(count, refusal.reason)
+            raise
+        self.source.hold(record)
+        self.delivery.forward_records(request.records, admitted, receipt=self.source.receipt((record,)))
+        self.metrics.log_records_refused.add(request.rejected, INVALID_ID)
+        return ()
+
+    def read(self, unix_nano: int) -> None:
+        """See `PartitionIntake`; no trace waits here, nor in what follows."""
+
+    def reach_end(self) -> None:
+        """See `read`."""
+
+    def caught_up(self) -> None:
+        """See `read`."""
+
+    def leave_end(self) -> None:
+        """See `read`."""
+
+    def stand_still(self) -> None:
+        """See `read`."""
+
+    def note_horizon(self, unix_nano: int) -> None:
+        """See `read`."""
+
+    def admit_again(self, body: bytes, record: int | None) -> None:
+        """See `PartitionIntake`; what was delivered before is done."""
+
+    def close(self) -> None:
+        """See `read`."""
+
+    def forget(self) -> None:
+        """See `read`."""
+
+
+def _protobuf(body: bytes, of_json: Callable[[bytes], bytes]) -> bytes:
+    """The request in a record, which may be OTLP/JSON: no request in protobuf begins with a brace.
+
+    Raises:
+        MalformedRequest: it is JSON, and no request.
+        RequestTooLarge: it is JSON, and so long that the loop would stand still for it.
+    """
+    if not body.startswith(b"{"):
+        return body
+    if len(body) > MAX_JSON_BYTES:
+        raise RequestTooLarge(f"A record in JSON has {len(body)} bytes, more than {MAX_JSON_BYTES}.")
+    return of_json(body)
 
 
 def _batches(request: SplitRequest) -> list[SpanBatch]:

@@ -93,8 +93,11 @@ class RunPrintout:
         outcome = graded.verdict
         calls = f"{len(run.calls)} call" + ("" if len(run.calls) == 1 else "s")
         line = Text()
-        line.append(f"{outcome.value.upper()} ", style=f"{_STYLES[outcome]} reverse")
-        line.append(f" {self._clean(run.agent.name)}", style="bold")
+        line.append(outcome.value.upper(), style=f"{_STYLES[outcome]} reverse")
+        not_evaluated, evaluations = graded.not_evaluated
+        if not_evaluated and outcome is not Outcome.NOT_EVALUATED:
+            line.append(f", {not_evaluated} of {evaluations} not evaluated", style="yellow")
+        line.append(f"  {self._clean(run.agent.name)}", style="bold")
         if run.agent.version:
             line.append(f" {self._clean(run.agent.version)}")
         if note:

@@ -1,12 +1,15 @@
 """The consumer of export requests, and the response to a sender."""
 
 from collections.abc import Awaitable, Collection
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import orjson
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from collector.trace import RecordSource
+from collector.trace import RecordSource, Signal
+
+ReceivedSignal: TypeAlias = Signal | Literal["metrics"]
+"""What senders with one endpoint for everything send. Metrics are acknowledged and discarded."""
 
 FULL_SUCCESS = b""
 """The serialised response when nothing was rejected: `partial_success` must then be unset."""
@@ -25,9 +28,9 @@ _MAX_MESSAGE_LENGTH = 4096
 class ExportOutcome(NamedTuple):
     """The outcome of a request that was accepted, wholly or in part.
 
-    `rejected` spans will never be accepted, for the reason in `message`; a message without rejected spans is
-    a warning. If `stored` is given, it must be awaited before the request is acknowledged; it raises a
-    `Refusal` if the spans could not be stored.
+    `rejected` spans (or log records) will never be accepted, for the reason in `message`; a message without
+    rejected ones is a warning. If `stored` is given, it must be awaited before the request is acknowledged;
+    it raises a `Refusal` if they could not be stored.
     """
 
     accepted: int
@@ -51,6 +54,12 @@ class Consumer(Protocol):
 
     async def consume_large_traces(self, body: bytes) -> ExportOutcome:
         """The same for a request of more than `LARGE_REQUEST_BYTES`; the loop is not blocked."""
+
+    def consume_logs(self, body: bytes) -> ExportOutcome:
+        """As `consume_traces`, for the log records of a serialised ExportLogsServiceRequest."""
+
+    async def consume_large_logs(self, body: bytes) -> ExportOutcome:
+        """As `consume_large_traces`, for log records."""
 
 
 class PartitionIntake(Protocol):
@@ -101,9 +110,12 @@ class RecordConsumer(Consumer, Protocol):
     def open_partition(self, source: RecordSource, partition_count: int) -> PartitionIntake:
         """The intake of a partition; `source` has its records until they are delivered."""
 
+    def open_records_partition(self, source: RecordSource) -> PartitionIntake:
+        """The intake of a partition with log records."""
+
 
 def encode_response(outcome: ExportOutcome) -> bytes:
-    """The serialised ExportTraceServiceResponse for `outcome`."""
+    """The serialised response for `outcome`: the fields of the one for logs have the same numbers."""
     if not outcome.rejected and not outcome.message:
         return FULL_SUCCESS
     response = ExportTraceServiceResponse()
@@ -112,13 +124,14 @@ def encode_response(outcome: ExportOutcome) -> bytes:
     return response.SerializeToString()
 
 
-def encode_response_json(outcome: ExportOutcome) -> bytes:
-    """The ExportTraceServiceResponse for `outcome`, as OTLP/JSON."""
+def encode_response_json(outcome: ExportOutcome, signal: ReceivedSignal = "traces") -> bytes:
+    """The response for `outcome`, as OTLP/JSON."""
     if not outcome.rejected and not outcome.message:
         return FULL_SUCCESS_JSON
     partial_success: dict[str, str] = {}
     if outcome.rejected:
-        partial_success["rejectedSpans"] = str(outcome.rejected)
+        key = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
+        partial_success[key] = str(outcome.rejected)
     if outcome.message:
         partial_success["errorMessage"] = outcome.message[:_MAX_MESSAGE_LENGTH]
     return orjson.dumps({"partialSuccess": partial_success})

@@ -5,6 +5,8 @@ The transport passes compressed messages on as they are, so that decompression h
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
+from functools import partial
 from typing import Literal, NoReturn, TypeAlias
 from urllib.parse import unquote
 
@@ -15,13 +17,20 @@ from pydantic import Field
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.errors import MalformedRequest, Overloaded, Refusal, RequestTooLarge, StartupError
 from collector.otlp import GZIP_MAGIC, ErrorStatus, gzip_decompress, no_such_service, zlib_decompress
-from collector.receivers.consumer import COMPRESSED_AT_ONCE_BYTES, encode_response
+from collector.receivers.consumer import (
+    COMPRESSED_AT_ONCE_BYTES,
+    FULL_SUCCESS,
+    ReceivedSignal,
+    encode_response,
+)
 from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig, grpc_credentials
 
 TRACE_SERVICE = "opentelemetry.proto.collector.trace.v1.TraceService"
+LOGS_SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"
+METRICS_SERVICE = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 
-READINESS_SERVICES = ("", TRACE_SERVICE, "readiness")
+READINESS_SERVICES = ("", TRACE_SERVICE, LOGS_SERVICE, METRICS_SERVICE, "readiness")
 """Names under which `grpc.health.v1` reports whether the service accepts requests."""
 
 LIVENESS_SERVICE = "liveness"
@@ -30,7 +39,11 @@ LIVENESS_SERVICE = "liveness"
 STOP_GRACE_SECONDS = 1.0
 """How long answers may take to be sent once no call is running."""
 
-_EXPORT_METHOD = f"/{TRACE_SERVICE}/Export"
+_EXPORT_METHODS: Mapping[str, ReceivedSignal] = {
+    f"/{TRACE_SERVICE}/Export": "traces",
+    f"/{LOGS_SERVICE}/Export": "logs",
+    f"/{METRICS_SERVICE}/Export": "metrics",
+}
 _LARGEST_MESSAGE = 2**31 - 1
 _MIN_PING_INTERVAL_MS = 10_000
 _KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 120_000, 20_000
@@ -61,7 +74,7 @@ class GrpcServerConfig(ServerConfig):
 
 
 class GrpcReceiver(Receiver):
-    """Serves `TraceService/Export` and `grpc.health.v1`; subclasses bind it to a library.
+    """Serves the `Export` of OTLP's services and `grpc.health.v1`; subclasses bind it to a library.
 
     Calls are counted by the name of their status code. `CANCELLED` is for calls that ended before their
     message arrived: the sender disconnected, or the transport refused a message because of its length.
@@ -71,7 +84,7 @@ class GrpcReceiver(Receiver):
 
     def _refusal(self, method: str, authorization: str | bytes | None) -> ErrorStatus | None:
         """The status that answers a call before its message is read; None if it is admitted."""
-        if method != _EXPORT_METHOD:
+        if method not in _EXPORT_METHODS:
             status = no_such_service(method)
         else:
             try:
@@ -83,15 +96,20 @@ class GrpcReceiver(Receiver):
         self._requests.add(1, self.transport, status.code_name)
         return status
 
-    async def _export(self, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
+    async def _export(self, method: str, body: bytes, encoding: str | None) -> bytes | ErrorStatus:
         """The answer to an admitted call with that message; an `encoding` of None is unknown."""
+        signal = _EXPORT_METHODS[method]
+        if signal == "metrics":
+            self._discard_metrics()
+            self._requests.add(1, self.transport, "OK")
+            return FULL_SUCCESS
         try:
             is_compressed = encoding is not None or body[:2] == GZIP_MAGIC or body[:1] == _ZLIB_START
             if len(body) <= COMPRESSED_AT_ONCE_BYTES or not is_compressed:
                 content = self._content(body, encoding)
             else:
                 content = await asyncio.to_thread(self._content, body, encoding)
-            response = encode_response(await self._consume(content))
+            response = encode_response(await self._consume(content, signal))
         except Exception as error:
             return self._refused(error)
         self._requests.add(1, self.transport, "OK")
@@ -141,7 +159,10 @@ class OtlpGrpcReceiver(GrpcReceiver):
         await self._health.set(LIVENESS_SERVICE, health_pb2.HealthCheckResponse.SERVING)
         # Declared as a stream of requests, which is the same on the wire: so a call can be refused before
         # its message is read, and is noticed even if its message never arrives.
-        self._handler = grpc.stream_unary_rpc_method_handler(self._answer)
+        self._handlers = {
+            method: grpc.stream_unary_rpc_method_handler(partial(self._answer, method))
+            for method in _EXPORT_METHODS
+        }
         server = grpc.aio.server(options=_options(self.config.max_request_bytes))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         server.add_generic_rpc_handlers((self,))
@@ -181,7 +202,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
         if status is None and self._running >= _MAX_CALLS:
             status = self._refused(Overloaded("Too many concurrent calls; send the request again."))
         if status is None:
-            return self._handler
+            return self._handlers[call.method]
 
         async def refuse(_: object, context: grpc.aio.ServicerContext) -> None:
             # grpcio names a peer with its family before it, and escapes brackets.
@@ -190,7 +211,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
 
         return grpc.stream_unary_rpc_method_handler(refuse)
 
-    async def _answer(self, _: object, context: grpc.aio.ServicerContext) -> bytes:
+    async def _answer(self, method: str, _: object, context: grpc.aio.ServicerContext) -> bytes:
         self._begun()
         try:
             async with self._reading:
@@ -198,7 +219,7 @@ class OtlpGrpcReceiver(GrpcReceiver):
             if body is grpc.aio.EOF:
                 self._requests.add(1, self.transport, "CANCELLED")
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The call carries no message.")
-            answer = await self._export(body, None)  # grpcio does not report whether it is compressed
+            answer = await self._export(method, body, None)  # grpcio does not report whether it is compressed
             if isinstance(answer, ErrorStatus):
                 await _abort(context, answer)
             return answer

@@ -96,13 +96,15 @@ class UvicornGrpcReceiver(GrpcReceiver):
             return
         self._begun()
         try:
-            await _answer(send, await self._export_from(receive, headers))
+            await _answer(send, await self._export_from(method, receive, headers))
         except Disconnected:
             self._requests.add(1, self.transport, "CANCELLED")
         finally:
             self._ended()
 
-    async def _export_from(self, receive: Receive, headers: dict[bytes, bytes]) -> bytes | ErrorStatus:
+    async def _export_from(
+        self, method: str, receive: Receive, headers: dict[bytes, bytes]
+    ) -> bytes | ErrorStatus:
         """The answer to an admitted call; raises `Disconnected` if its message never arrives."""
         body = HttpBody(receive, self.config.max_request_bytes, self._budget, waits=False)
         try:
@@ -112,7 +114,7 @@ class UvicornGrpcReceiver(GrpcReceiver):
                 encoding = headers.get(b"grpc-encoding", b"identity").decode("latin-1")
                 if encoding not in ("gzip", "deflate"):
                     raise UnsupportedRequest(f"grpc-encoding must be gzip or deflate, not {encoding}.")
-            return await self._export(message, encoding)
+            return await self._export(method, message, encoding)
         except Refusal as refusal:
             return self._refused(refusal)
         finally:

@@ -1,26 +1,36 @@
-"""OTLP over HTTP: `POST /v1/traces` with protobuf or JSON, gzip or not."""
+"""OTLP over HTTP: `POST /v1/traces` and `/v1/logs` with protobuf or JSON, gzip or not."""
 
 import asyncio
+from collections.abc import Mapping
 
 from starlette.types import Message, Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer, peer_of
 from collector.config_fields import Endpoint
-from collector.errors import UnsupportedRequest
+from collector.errors import RequestTooLarge, UnsupportedRequest
 from collector.otlp import (
     ErrorStatus,
     gzip_decompress,
     json_to_request,
     json_to_request_in_process,
+    logs_json_to_request,
     method_not_allowed,
     no_such_path,
 )
-from collector.receivers.consumer import COMPRESSED_AT_ONCE_BYTES, encode_response, encode_response_json
+from collector.receivers.consumer import (
+    COMPRESSED_AT_ONCE_BYTES,
+    ExportOutcome,
+    ReceivedSignal,
+    encode_response,
+    encode_response_json,
+)
 from collector.receivers.in_flight import Disconnected, HttpBody
 from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerConfig
+from collector.trace import Signal
 
-TRACES_PATH = "/v1/traces"
+TRACES_PATH, LOGS_PATH, METRICS_PATH = "/v1/traces", "/v1/logs", "/v1/metrics"
+_SIGNALS: Mapping[str, ReceivedSignal] = {TRACES_PATH: "traces", LOGS_PATH: "logs", METRICS_PATH: "metrics"}
 PROTOBUF = b"application/x-protobuf"
 JSON = b"application/json"
 GZIP = b"gzip"
@@ -41,7 +51,7 @@ class HttpServerConfig(ServerConfig):
 
 
 class OtlpHttpReceiver(Receiver):
-    """Serves `POST /v1/traces`.
+    """Serves `POST /v1/traces` and `POST /v1/logs`; acknowledges `POST /v1/metrics`.
 
     Requests are counted by their HTTP status, and those that were never complete as `DISCONNECTED`.
     """
@@ -74,14 +84,18 @@ class OtlpHttpReceiver(Receiver):
         if media_type != PROTOBUF:  # it may carry parameters and any case
             media_type = media_type.partition(b";")[0].strip().lower()
         answers_json = media_type != PROTOBUF
+        signal = _SIGNALS.get(scope["path"], "traces")
         body = HttpBody(receive, self.config.max_request_bytes, self._budget)
         try:
             status = _misdirected(scope)
             if status is None:
                 self._check(media_type, headers)
-                request = await self._request(body, media_type, headers)
-                outcome = await self._consume(request)
-                response = encode_response_json(outcome) if answers_json else encode_response(outcome)
+                if signal == "metrics":
+                    outcome = await self._discarded_body(body, headers)
+                else:
+                    request = await self._request(body, signal, media_type, headers)
+                    outcome = await self._consume(request, signal)
+                response = encode_response_json(outcome, signal) if answers_json else encode_response(outcome)
         except Disconnected:
             self._requests.add(1, self.transport, DISCONNECTED)
             return
@@ -112,11 +126,22 @@ class OtlpHttpReceiver(Receiver):
                 f"Content-Encoding must be gzip or identity, not {encoding.decode('latin-1')}."
             )
 
-    async def _request(self, body: HttpBody, media_type: bytes, headers: dict[bytes, bytes]) -> bytes:
-        """The request as a serialised ExportTraceServiceRequest."""
-        announced = headers.get(b"content-length", b"")
-        if announced.isdigit():
-            body.check_announced(int(announced))
+    async def _discarded_body(self, body: HttpBody, headers: dict[bytes, bytes]) -> ExportOutcome:
+        """Receive a request of metrics and discard it; raises `RequestTooLarge`."""
+        _check_length(body, headers)
+        await body.discard()
+        if not body.is_complete:
+            raise RequestTooLarge(
+                f"The request has more than the allowed {self.config.max_request_bytes} bytes."
+            )
+        self._discard_metrics()
+        return ExportOutcome(0, 0)
+
+    async def _request(
+        self, body: HttpBody, signal: Signal, media_type: bytes, headers: dict[bytes, bytes]
+    ) -> bytes:
+        """The serialised request."""
+        _check_length(body, headers)
         content = await body.read()
         if headers.get(b"content-encoding", b"").strip().lower() == GZIP:
             if len(content) <= COMPRESSED_AT_ONCE_BYTES:
@@ -125,17 +150,25 @@ class OtlpHttpReceiver(Receiver):
                 content = await asyncio.to_thread(gzip_decompress, content, self.config.max_request_bytes)
         if media_type == PROTOBUF:
             return content
+        converted = json_to_request if signal == "traces" else logs_json_to_request
         if len(content) <= _LARGE_JSON_BYTES:
-            return json_to_request(content)
+            return converted(content)
         async with self._large_json:
             if len(content) <= _HUGE_JSON_BYTES:
-                return await asyncio.to_thread(json_to_request, content)
-            return await json_to_request_in_process(content)
+                return await asyncio.to_thread(converted, content)
+            return await json_to_request_in_process(content, signal)
+
+
+def _check_length(body: HttpBody, headers: dict[bytes, bytes]) -> None:
+    """Check the announced length of a request; raises `RequestTooLarge`."""
+    announced = headers.get(b"content-length", b"")
+    if announced.isdigit():
+        body.check_announced(int(announced))
 
 
 def _misdirected(scope: Scope) -> ErrorStatus | None:
-    """The answer to a request that does not export traces."""
-    if scope["path"] != TRACES_PATH:
+    """The answer to a request that exports nothing."""
+    if scope["path"] not in _SIGNALS:
         return no_such_path(scope["path"])
     return None if scope["method"] == "POST" else method_not_allowed(scope["method"])
 

@@ -27,6 +27,9 @@ from collector.receivers.in_flight import InFlightBudget
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig, ssl_context
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
+from collector.trace import Signal
+
+_logger = logging.getLogger(__name__)
 
 
 class SpanSource(Protocol):
@@ -76,11 +79,12 @@ class Receiver(ABC):
         self.config = config
         self._consumer = consumer
         self._requests = metrics.requests
+        self._discarded = metrics.metrics_requests_discarded
         self._clock = clock or SystemClock()
         self._random = random
         self._budget = budget or InFlightBudget(4 * config.max_request_bytes, config.max_request_bytes)
         self._auth = BearerAuth(config.auth, self._clock) if config.auth else None
-        self._log = RateLimitedLogger(logging.getLogger(__name__), self._clock)
+        self._log = RateLimitedLogger(_logger, self._clock)
         self.endpoint = config.endpoint
         """`host:port` with the real port; as configured before `start`."""
         self._is_draining = False
@@ -118,15 +122,32 @@ class Receiver(ABC):
         await server.start()
         return server
 
-    async def _consume(self, request: bytes) -> ExportOutcome:
+    async def _consume(self, request: bytes, signal: Signal) -> ExportOutcome:
         """Pass a request on and wait until it is stored; long ones are read in a thread."""
-        if len(request) <= LARGE_REQUEST_BYTES:
-            outcome = self._consumer.consume_traces(request)
+        consumer, is_long = self._consumer, len(request) > LARGE_REQUEST_BYTES
+        if signal == "traces":
+            outcome = (
+                await consumer.consume_large_traces(request) if is_long else consumer.consume_traces(request)
+            )
         else:
-            outcome = await self._consumer.consume_large_traces(request)
+            outcome = (
+                await consumer.consume_large_logs(request) if is_long else consumer.consume_logs(request)
+            )
         if outcome.stored is not None:
             await outcome.stored
         return outcome
+
+    def _discard_metrics(self) -> None:
+        """Count a request of metrics, which is acknowledged and discarded; logged the first time.
+
+        Senders with one endpoint for all signals would report an error with every export otherwise.
+        """
+        if not self._discarded.value(self.transport):
+            _logger.warning(
+                "Metrics are acknowledged and discarded here: send them to where you store them.",
+                extra={"listener": self.endpoint, "transport": self.transport},
+            )
+        self._discarded.add(1, self.transport)
 
     def _admit(self, authorization: str | bytes | None) -> None:
         """Admit a request with this `authorization` header; raises `Draining` or `Unauthenticated`."""

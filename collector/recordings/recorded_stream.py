@@ -1,7 +1,7 @@
 """Recorded traffic as one stream: read, grouped by trace, and graded with exactly the service's code.
 
-Spans of a trace may lie in several files. There is no finish clock: every trace finishes with the reason that
-unlimited quiet would give it.
+Spans of a trace may lie in several files, and its log records in others or the same. There is no finish
+clock: every trace finishes with the reason that unlimited quiet would give it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +14,7 @@ from collector.clock import ManualClock
 from collector.conversations import Conversations
 from collector.grading import Grader, GradingStage
 from collector.memory_limiter import MemoryLimiter
+from collector.otlp import SplitRecords
 from collector.recordings.recorded_traffic import RecordedTraffic
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
@@ -21,8 +22,10 @@ from collector.workers.offline import OfflineWorkers
 from processors.criteria import CriteriaSet
 from processors.documents import Problem
 from processors.evaluate import evaluate_run
-from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable
+from processors.model import AgentRun, EvaluationResult, FinishReason, GradedRun, PriceTable
+from processors.records import read_record_head, run_of_records
 from processors.shapes import Dialect
+from processors.spans import RawRecord
 
 _NO_LIMIT = 1 << 62
 _ItemT = TypeVar("_ItemT")
@@ -43,7 +46,7 @@ def no_progress(items: Sequence[_ItemT], description: str) -> Iterable[_ItemT]:
 
 @dataclass(kw_only=True)
 class RecordedStream:
-    """Spans in a real trace buffer, and hand-written runs, in order of first arrival."""
+    """Spans in a real trace buffer, their log records, and hand-written runs, in order of first arrival."""
 
     unix_nano: int = 0
     """The time of grading, by which mutes are in force."""
@@ -55,9 +58,11 @@ class RecordedStream:
     """What runs custom evaluators."""
     spans: int = field(default=0, init=False)
     runs: int = field(default=0, init=False)
-    """How many were read."""
+    records: int = field(default=0, init=False)
+    """How many were read; of log records those that carry content of agents. Runs that log records report
+    without spans are counted when they are graded."""
     warnings: list[Problem] = field(default_factory=list, init=False)
-    """Spans that were left out."""
+    """Spans and log records that were left out."""
 
     def __post_init__(self) -> None:
         self._clock = ManualClock(unix_nano=self.unix_nano)
@@ -70,6 +75,7 @@ class RecordedStream:
         )
         self._conversations = Conversations()
         self._runs: dict[bytes, list[AgentRun]] = {}
+        self._records: dict[bytes, list[RawRecord]] = {}
         self._order: dict[bytes, None] = {}
 
     def read(self, paths: Sequence[Path], progress: Progress = no_progress) -> list[Problem]:
@@ -79,6 +85,8 @@ class RecordedStream:
             for item in traffic.read(file):
                 if isinstance(item, AgentRun):
                     self.add_run(item)
+                elif isinstance(item, SplitRecords):
+                    self._add_records(item)
                 else:
                     self.spans += item.accepted
                     batches = [SpanBatch(trace_id, spans) for trace_id, spans in item.traces.items()]
@@ -86,6 +94,24 @@ class RecordedStream:
                     self._buffer.admit(batches)
         self.warnings += traffic.warnings
         return traffic.problems
+
+    def _add_records(self, request: SplitRecords) -> None:
+        for record in request.records:
+            head = read_record_head(record[1], record[2])
+            if head is not None:
+                self.records += 1
+                trace_id = head.trace_id or head.run_id
+                self._records.setdefault(trace_id, []).append(record)
+                if head.run_id:
+                    self._order.setdefault(trace_id)
+
+    def _trace_of_records(self, trace_id: bytes) -> FinishedTrace | None:
+        """The run that log records without a trace report, if this is its id."""
+        spans = run_of_records(self._records.pop(trace_id, ()), trace_id)
+        if not spans:
+            return None
+        self.runs += 1
+        return FinishedTrace(trace_id=trace_id, spans=spans, reason=FinishReason.IDLE)
 
     def add_run(self, run: AgentRun) -> None:
         """Add a run."""
@@ -123,8 +149,9 @@ class RecordedStream:
             conversations=self._conversations,
         )
         for trace_id in progress(list(self._order), "Grading"):
-            trace = finished.pop(trace_id, None)
+            trace = finished.pop(trace_id, None) or self._trace_of_records(trace_id)
             if trace is not None:
+                trace = replace(trace, records=self._records.get(trace_id, ()))
                 if before_trace is not None:
                     before_trace(trace)
                 if self.workers is None or pool is None:

@@ -1,4 +1,4 @@
-"""Recorded traffic: traces and hand-written agent runs from files and folders.
+"""Recorded traffic: traces, logs and hand-written agent runs from files and folders.
 
 Reads what the Collector's file exporter, our own `file` exporter, a request dump, a trace backend's API or a
 person wrote, also in gzip or zstd. All problems of all files are collected, so that a user can fix them at
@@ -13,11 +13,21 @@ from pathlib import Path
 import zstandard
 
 from collector.errors import MalformedRequest, Refusal, RequestTooLarge
-from collector.otlp import GZIP_MAGIC, SplitRequest, gzip_decompress, parse_json, split_request
+from collector.otlp import (
+    GZIP_MAGIC,
+    SplitRecords,
+    SplitRequest,
+    gzip_decompress,
+    parse_json,
+    split_records,
+    split_request,
+)
 from collector.recordings.trace_documents import requests_in_document
+from collector.trace import Signal
 from processors.annotation import run_from_json
 from processors.documents import Problem
 from processors.model import AgentRun, decode_json
+from processors.spans import LogRecord
 
 MAX_REQUEST_BYTES = 1 << 30
 """What one recorded request may inflate to."""
@@ -26,7 +36,7 @@ MAX_REQUEST_BYTES = 1 << 30
 class Encoding(Enum):
     """How a file holds its traffic."""
 
-    REQUEST = "one serialised ExportTraceServiceRequest"
+    REQUEST = "one serialised export request of traces or logs"
     MESSAGES = (
         "messages, each after its length, as the Collector's file exporter writes `proto` or compressed"
     )
@@ -47,7 +57,7 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _LENGTH_BYTES = 4
 """Before each message its length is written, as a big-endian number of this size."""
 _STARTS_OF_MESSAGES = (b"\n", b"{", _ZSTD_MAGIC)
-"""How a message begins: with the tag of `resource_spans`, as JSON, or compressed."""
+"""How a message begins: with the tag of `resource_spans` or `resource_logs`, as JSON, or compressed."""
 _OTHER_FILES = (
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a ZIP file"),
@@ -58,14 +68,14 @@ _OTHER_FILES = (
 _TEXT_BYTES = bytes([*range(0x20, 0x7F), *b"\t\r\n"])
 """ASCII alone: a serialised request has ids, which hardly ever are."""
 
-_REQUEST_KEYS = frozenset({"resourceSpans", "resource_spans"})
+_REQUEST_KEYS = frozenset({"resourceSpans", "resource_spans", "resourceLogs", "resource_logs"})
 
 
 class RecordedTraffic:
     """Reads recorded files one by one.
 
-    `problems` lists what could not be read. `warnings` lists spans that were left out, as the service would
-    leave them out of a request, and files whose last part was cut off while it was written.
+    `problems` lists what could not be read. `warnings` lists spans and log records that were left out, as the
+    service would leave them out of a request, and files whose last part was cut off while it was written.
     """
 
     def __init__(self) -> None:
@@ -90,7 +100,7 @@ class RecordedTraffic:
             files += in_folder
         return files
 
-    def read(self, path: Path) -> Iterator[SplitRequest | AgentRun]:
+    def read(self, path: Path) -> Iterator[SplitRequest | SplitRecords | AgentRun]:
         """The requests and runs of one file, in order."""
         name = str(path)
         try:
@@ -122,7 +132,7 @@ class RecordedTraffic:
                 if line.strip():
                     yield from read(name, number, line)
 
-    def _messages(self, name: str, data: bytes) -> Iterator[SplitRequest]:
+    def _messages(self, name: str, data: bytes) -> Iterator[SplitRequest | SplitRecords]:
         position = 0
         while position < len(data):
             start = position + _LENGTH_BYTES
@@ -142,9 +152,16 @@ class RecordedTraffic:
         message = f"the file ends within its last message, whose {max(length, 0)} bytes were left out"
         self.warnings.append(Problem(name, line, "", message))
 
-    def _request(self, name: str, line: int, body: bytes) -> Iterator[SplitRequest]:
+    def _request(
+        self, name: str, line: int, body: bytes, signal: Signal | None = None
+    ) -> Iterator[SplitRequest | SplitRecords]:
+        """Split a request; without `signal` it is one of logs if that is what it can be read as alone."""
+        request: SplitRequest | SplitRecords
         try:
-            request = split_request(body)
+            if signal == "logs":
+                request = split_records(body)
+            else:
+                request = _split(body) if signal is None else split_request(body)
         except MalformedRequest as error:
             form = next((form for start, form in _OTHER_FILES if body.startswith(start)), None)
             if form is None and body.translate(None, delete=_TEXT_BYTES) == b"":
@@ -156,10 +173,10 @@ class RecordedTraffic:
             self.warnings.append(Problem(name, line, "", request.rejection()))
         yield request
 
-    def _document(self, name: str, line: int, text: bytes) -> Iterator[SplitRequest]:
+    def _document(self, name: str, line: int, text: bytes) -> Iterator[SplitRequest | SplitRecords]:
         try:
-            for body in requests_in_document(parse_json(text)):
-                yield from self._request(name, line, body)
+            for signal, body in requests_in_document(parse_json(text)):
+                yield from self._request(name, line, body, signal)
         except MalformedRequest as error:
             self._problem(name, str(error), line)
 
@@ -182,6 +199,31 @@ class RecordedTraffic:
 
     def _problem(self, name: str, message: str, line: int = 0, path: str = "") -> None:
         self.problems.append(Problem(name, line, path, message))
+
+
+def _split(body: bytes) -> SplitRequest | SplitRecords:
+    """Split a request of traces or logs, which differ in nothing but what their items hold.
+
+    Raises:
+        MalformedRequest: it is neither.
+    """
+    refusal: MalformedRequest | None = None
+    try:
+        spans = split_request(body)
+        if spans.accepted or not spans.rejected:
+            return spans
+    except MalformedRequest as error:
+        refusal = error
+    try:
+        records = split_records(body)
+    except MalformedRequest:
+        records = SplitRecords([], 0)
+    # A span has no time where a record has its own, and a record no trace id where a span has it.
+    if any(LogRecord(payload).unix_nano for _, payload, _ in records.records[:1]):
+        return records
+    if refusal is not None:
+        raise refusal
+    return spans
 
 
 def _by_ending(path: Path) -> Encoding | None:

@@ -1,22 +1,25 @@
-"""JSON documents that contain traces, in the forms that people have, converted to export requests.
+"""JSON documents that contain traces or logs, in the forms that people have, converted to export requests.
 
-An OTLP request, an array of them, or one ResourceSpans (as Java's logging exporter writes, opentelemetry-java
-#6749); what Tempo's API answers (`batches` of `/api/traces`, `trace` of `/api/v2/traces`) and Jaeger's
-(`/api/traces`, and `result` of `/api/v3`). Tempo's and whatever `google.protobuf` printed is proto3's own
-JSON: base64 for ids, names for enum values.
+An OTLP request, also of both signals, an array of them, or one ResourceSpans or ResourceLogs (as Java's
+logging exporter writes, opentelemetry-java #6749); what Tempo's API answers (`batches` of `/api/traces`,
+`trace` of `/api/v2/traces`) and Jaeger's (`/api/traces`, and `result` of `/api/v3`). Tempo's and whatever
+`google.protobuf` printed is proto3's own JSON: base64 for ids, names for enum values.
 """
 
 import base64
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from google.protobuf.json_format import ParseDict, ParseError
+from google.protobuf.message import Message
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.errors import MalformedRequest
-from collector.otlp import object_to_request
+from collector.otlp import logs_object_to_request, object_to_request
 from collector.recordings.jaeger import resource_spans_of_jaeger
+from collector.trace import Signal
 from processors.model import JsonObject, JsonValue
 
 _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
@@ -29,9 +32,26 @@ _FORM_KEYS = frozenset({"traceId", "instrumentationLibrarySpans"})
 """The first of these in a document shows how it is written."""
 _MAX_KEYS_SHOWN, _MAX_TEXT_SHOWN = 8, 200
 
+
+class _Form(NamedTuple):
+    """How a request of one signal is written."""
+
+    keys: frozenset[str]
+    message: type[Message]
+    to_request: Callable[[JsonValue], bytes]
+
+
+_FORMS: Mapping[Signal, _Form] = {
+    "traces": _Form(
+        frozenset({"resourceSpans", "resource_spans"}), ExportTraceServiceRequest, object_to_request
+    ),
+    "logs": _Form(
+        frozenset({"resourceLogs", "resource_logs"}), ExportLogsServiceRequest, logs_object_to_request
+    ),
+}
+
 _OTHER_FORMS: Sequence[tuple[frozenset[str], str]] = (
     (frozenset({"agent"}), "an agent run: name such a file *.runs.jsonl"),
-    (frozenset({"resourceLogs"}), "OTLP logs"),
     (frozenset({"resourceMetrics"}), "OTLP metrics"),
     (frozenset({"resourceProfiles"}), "OTLP profiles"),
     (frozenset({"name", "context", "start_time"}), "what the SDK's console exporter prints"),
@@ -45,8 +65,8 @@ _OTHER_FORMS: Sequence[tuple[frozenset[str], str]] = (
 """Keys that identify documents that cannot be read; the first match counts."""
 
 
-def requests_in_document(document: JsonValue) -> Iterator[bytes]:
-    """The serialised export requests in `document`, in order; none for an empty object.
+def requests_in_document(document: JsonValue) -> Iterator[tuple[Signal, bytes]]:
+    """The serialised export requests in `document` with what each is of, in order; none for an empty object.
 
     Raises:
         MalformedRequest: `document` has none of the forms above (the message says what it looks like), or the
@@ -59,27 +79,34 @@ def requests_in_document(document: JsonValue) -> Iterator[bytes]:
     if not isinstance(document, dict):
         raise MalformedRequest("not a JSON object, expected an OTLP request")
     inner = document.get("trace", document.get("result"))
-    if not document or not document.keys().isdisjoint(("resourceSpans", "resource_spans")):
-        yield _request(document)
+    signals = [signal for signal, form in _FORMS.items() if not form.keys.isdisjoint(document)]
+    if signals or not document:
+        for signal in signals or ["traces"]:
+            yield signal, _request(document, signal)
     elif isinstance(batches := document.get("batches"), list):
-        yield _request({"resourceSpans": batches})
+        yield "traces", _request({"resourceSpans": batches})
     elif isinstance(inner, dict):
         yield from requests_in_document(inner)
     elif not document.keys().isdisjoint(("scopeSpans", "scope_spans", "instrumentationLibrarySpans")):
-        yield _request({"resourceSpans": [document]})
+        yield "traces", _request({"resourceSpans": [document]})
+    elif not document.keys().isdisjoint(("scopeLogs", "scope_logs")):
+        yield "logs", _request({"resourceLogs": [document]}, "logs")
     elif isinstance(traces := document.get("data", [document] if "processes" in document else None), list):
         spans = [span for trace in traces for span in resource_spans_of_jaeger(trace)]
-        yield object_to_request({"resourceSpans": [*spans]})
+        yield "traces", object_to_request({"resourceSpans": [*spans]})
     else:
         raise MalformedRequest(f"not an OTLP request, this looks like {_name_of(document)}")
 
 
-def _request(request: JsonObject) -> bytes:
+def _request(request: JsonObject, signal: Signal = "traces") -> bytes:
+    form = _FORMS[signal]
+    if len(request) > 1:  # the other signal is read apart, and its ids may be written in another way
+        request = {key: value for key, value in request.items() if key in form.keys}
     first = _first(request, _FORM_KEYS)
     if first is None or (first[0] not in _RENAMED and not _BASE64_ID.fullmatch(str(first[1]))):
-        return object_to_request(request)
+        return form.to_request(request)
     try:
-        message = ParseDict(_as_proto3_json(request), ExportTraceServiceRequest(), ignore_unknown_fields=True)
+        message = ParseDict(_as_proto3_json(request), form.message(), ignore_unknown_fields=True)
     except ParseError as error:
         raise MalformedRequest(f"The document is not valid JSON of OTLP's messages: {error}.") from error
     return message.SerializeToString()

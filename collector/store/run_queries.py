@@ -62,6 +62,10 @@ class RunSummary:
     dialect: str
     failed: tuple[str, ...] = ()
     """The evaluations that failed or errored."""
+    not_evaluated: int = 0
+    """How many evaluations gave no verdict."""
+    evaluations: int = 0
+    """How many evaluations applied."""
 
 
 @dataclass(slots=True)
@@ -372,11 +376,12 @@ def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
 
 
 def _summary(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunSummary:
-    failed = connection.execute(
-        "SELECT evaluation FROM results WHERE run = ? AND outcome IN ('fail', 'error') ORDER BY evaluation",
-        (row[0],),
-    )
-    return RunSummary(*(*row, tuple(name for (name,) in failed)))
+    results = connection.execute(
+        "SELECT evaluation, outcome FROM results WHERE run = ? ORDER BY evaluation", (row[0],)
+    ).fetchall()
+    failed = tuple(name for name, outcome in results if outcome in ("fail", "error"))
+    not_evaluated = sum(outcome == "not_evaluated" for _, outcome in results)
+    return RunSummary(*(*row, failed, not_evaluated, len(results)))
 
 
 def _line(connection: sqlite3.Connection, run: int) -> JsonObject | None:

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
+from collector.trace import Signal
 from processors.model import FinishReason, NotEvaluatedReason, Outcome, SkipReason
 
 Labels = tuple[str, ...]
@@ -206,6 +207,20 @@ class Histogram(Instrument):
 AnyInstrument: TypeAlias = Counter | Gauge | Histogram
 
 
+class Books(NamedTuple):
+    """What accounts for everything of a signal that is received, and what waits in its queues."""
+
+    received: Counter
+    forwarded: Counter
+    dropped: Counter
+    held: Gauge
+    recovered: Counter
+    sent_again: Counter
+    revoked: Counter | None
+    """None where nothing waits that another member of a Kafka group could take over."""
+    queue_bytes: Gauge
+
+
 class Metrics:
     """The table. Names follow Prometheus; counters get `_total` when they are rendered.
 
@@ -220,6 +235,10 @@ class Metrics:
             "Spans with invalid ids, and spans of refused requests as far as they could be counted.",
         )
         self.requests = Counter("tracegrade_requests{transport,code}", "Export requests.")
+        self.metrics_requests_discarded = Counter(
+            "tracegrade_metrics_requests_discarded{transport}",
+            "Export requests with metrics, which are acknowledged and discarded.",
+        )
         self.spans_forwarded = Counter("tracegrade_spans_forwarded{exporter}", "Spans delivered.")
         self.spans_dropped = Counter(
             "tracegrade_spans_dropped{reason,exporter}",
@@ -237,6 +256,40 @@ class Metrics:
             "tracegrade_spans_revoked",
             "Spans released ungraded because another member of the Kafka consumer group took over "
             "their partition and counts them as received.",
+        )
+        self.log_records_received = Counter("tracegrade_log_records_received", "Log records accepted.")
+        self.log_records_refused = Counter(
+            "tracegrade_log_records_refused{reason}",
+            "Log records with invalid ids, and those of refused requests as far as they could be counted.",
+        )
+        self.log_records_forwarded = Counter(
+            "tracegrade_log_records_forwarded{exporter}", "Received log records delivered."
+        )
+        self.log_records_dropped = Counter(
+            "tracegrade_log_records_dropped{reason,exporter}",
+            "Received log records not delivered. The exporter label is empty for those dropped before the "
+            "fan-out.",
+        )
+        self.log_records_held = Gauge(
+            "tracegrade_log_records_held{exporter}",
+            "Received log records before the fan-out (empty exporter label) and in the queue of each "
+            "exporter.",
+        )
+        self.log_records_recovered = Counter(
+            "tracegrade_log_records_recovered{exporter}",
+            "Log records that an earlier process acknowledged and that were recovered from the journal.",
+        )
+        self.log_records_awaiting_verdict = Gauge(
+            "tracegrade_log_records_awaiting_verdict",
+            "Copies of agents' log records retained for grading. The records are forwarded at once.",
+        )
+        self.log_records_unmatched = Counter(
+            "tracegrade_log_records_unmatched{reason}",
+            "Copies of agents' log records discarded because their trace did not arrive within "
+            "max_trace_age, or there was no room to wait for it.",
+        )
+        self.late_log_records = Counter(
+            "tracegrade_late_log_records", "Agents' log records that arrived after their trace finished."
         )
         self.late_spans = Counter("tracegrade_late_spans", "Spans that arrived after their trace finished.")
         self.traces_continued = Counter(
@@ -326,7 +379,8 @@ class Metrics:
             "Grading and custom evaluator processes that failed to start or had to be terminated, by reason.",
         )
         self.foreign_results = Counter(
-            "tracegrade_foreign_results", "Evaluation events that received spans already had."
+            "tracegrade_foreign_results",
+            "Evaluation events that received spans already had, and log records that are such events.",
         )
         self.backfill_results = Counter(
             "tracegrade_backfill_results{gen_ai_evaluation_score_label}",
@@ -360,7 +414,11 @@ class Metrics:
         self.tool_calls = Counter(
             "tracegrade_tool_calls{gen_ai_agent_name,gen_ai_tool_name,status}", "Tool calls of agent runs."
         )
-        self.queue_bytes = Gauge("tracegrade_queue_bytes{exporter}", "Bytes in a sending queue.")
+        self.queue_bytes = Gauge("tracegrade_queue_bytes{exporter}", "Bytes in a sending queue of spans.")
+        self.log_records_queue_bytes = Gauge(
+            "tracegrade_log_records_queue_bytes{exporter}",
+            "Bytes in a sending queue of received log records.",
+        )
         self.bytes_in_flight = Gauge(
             "tracegrade_in_flight_bytes", "Bytes of messages being received that arrive in several pieces."
         )
@@ -397,6 +455,10 @@ class Metrics:
             "tracegrade_spans_sent_again{exporter}",
             "Spans that were being exported during a crash and were sent again, perhaps a second time.",
         )
+        self.log_records_sent_again = Counter(
+            "tracegrade_log_records_sent_again{exporter}",
+            "Log records that were being exported during a crash and were sent again, perhaps a second time.",
+        )
         self.kafka_records = Counter(
             "tracegrade_kafka_records{outcome}",
             "Records read from Kafka: admitted, delivered_before (read again after a rebalance), "
@@ -407,14 +469,20 @@ class Metrics:
             "Records whose key is missing or is not the id of their only trace (foreign). Their "
             "traces may be spread over several partitions and are interrupted.",
         )
-        self.kafka_lag = Gauge("tracegrade_kafka_lag_records{partition}", "Unread records of a partition.")
+        self.kafka_lag = Gauge(
+            "tracegrade_kafka_lag_records{partition}",
+            "Unread records of a partition. Those of log records have their topic as a label.",
+            optional_labels=("topic",),
+        )
         self.kafka_uncommitted = Gauge(
             "tracegrade_kafka_uncommitted_records{partition}",
             "Records of a partition from the first undelivered one to the last one read.",
+            optional_labels=("topic",),
         )
         self.kafka_partitions = Gauge(
             "tracegrade_kafka_partitions{state}",
             "Partitions assigned to this process, and those paused because exporters fall behind.",
+            optional_labels=("topic",),
         )
         self.kafka_rebalances = Counter(
             "tracegrade_kafka_rebalances{kind}",
@@ -475,6 +543,10 @@ class Metrics:
         self.accounting_error = Gauge(
             "tracegrade_accounting_error_spans{exporter}",
             "Spans received minus spans forwarded, dropped and held: always 0.",
+        )
+        self.log_records_accounting_error = Gauge(
+            "tracegrade_accounting_error_log_records{exporter}",
+            "Log records received minus log records forwarded, dropped and held: always 0.",
         )
         self.self_checks = Counter(
             "tracegrade_self_checks{outcome}",
@@ -545,6 +617,30 @@ class Metrics:
             self.backfill_results.add(0, outcome.value)
         for reload in ("success", "failure"):
             self.criteria_reloads.add(0, reload)
+
+    def books(self, signal: Signal) -> "Books":
+        """What accounts for the spans, or for the log records, that are received."""
+        if signal == "traces":
+            return Books(
+                received=self.spans_received,
+                forwarded=self.spans_forwarded,
+                dropped=self.spans_dropped,
+                held=self.spans_held,
+                recovered=self.spans_recovered,
+                sent_again=self.spans_sent_again,
+                revoked=self.spans_revoked,
+                queue_bytes=self.queue_bytes,
+            )
+        return Books(
+            received=self.log_records_received,
+            forwarded=self.log_records_forwarded,
+            dropped=self.log_records_dropped,
+            held=self.log_records_held,
+            recovered=self.log_records_recovered,
+            sent_again=self.log_records_sent_again,
+            revoked=None,
+            queue_bytes=self.log_records_queue_bytes,
+        )
 
     def instruments(self) -> list[AnyInstrument]:
         """All instruments in the order of the table."""

@@ -6,7 +6,7 @@ from typing import NamedTuple, NoReturn
 
 from collector.clock import Clock
 from collector.telemetry.metrics import Metrics
-from collector.trace import GradedTrace
+from collector.trace import GradedTrace, Signal
 
 BEFORE_FAN_OUT = ""
 """The exporter label of spans that have not reached the exporters yet."""
@@ -40,26 +40,34 @@ class Readiness:
         return bool(self.conditions) and all(condition.is_ready for condition in self.conditions.values())
 
 
-def accounting_error(metrics: Metrics, exporter: str) -> float:
-    """Spans received and not accounted for by a span exporter e: 0 unless there is a bug.
+def accounting_error(metrics: Metrics, exporter: str, signal: Signal = "traces") -> float:
+    """Spans (or log records) received and not accounted for by an exporter e of these: 0 unless a bug.
 
-    No span is lost silently: received + recovered{""} + recovered{e} = forwarded{e} + dropped{""}
+    None is lost silently: received + recovered{""} + recovered{e} = forwarded{e} + dropped{""}
     + dropped{e} + held{""} + held{e} + revoked. This holds between two steps of the data path, so call it in
     the loop.
     """
+    books = metrics.books(signal)
     dropped = sum(
-        spans for (_, at), spans in metrics.spans_dropped.values.items() if at in (BEFORE_FAN_OUT, exporter)
+        count for (_, at), count in books.dropped.values.items() if at in (BEFORE_FAN_OUT, exporter)
     )
-    held = metrics.spans_held.value(BEFORE_FAN_OUT) + metrics.spans_held.value(exporter)
-    recovered = metrics.spans_recovered.value(BEFORE_FAN_OUT) + metrics.spans_recovered.value(exporter)
-    left = metrics.spans_forwarded.value(exporter) + dropped + metrics.spans_revoked.value()
-    return metrics.spans_received.value() + recovered - left - held
+    held = books.held.value(BEFORE_FAN_OUT) + books.held.value(exporter)
+    recovered = books.recovered.value(BEFORE_FAN_OUT) + books.recovered.value(exporter)
+    revoked = 0 if books.revoked is None else books.revoked.value()
+    left = books.forwarded.value(exporter) + dropped + revoked
+    return books.received.value() + recovered - left - held
 
 
-def publish_accounting_errors(metrics: Metrics, span_exporters: Iterable[str]) -> None:
-    """Let every scrape show the accounting error of each exporter."""
+def publish_accounting_errors(
+    metrics: Metrics, span_exporters: Iterable[str], record_exporters: Iterable[str] = ()
+) -> None:
+    """Let every scrape show the accounting error of each exporter of spans, and of log records."""
     for exporter in span_exporters:
         metrics.accounting_error.read_from(partial(accounting_error, metrics, exporter), exporter)
+    for exporter in record_exporters:
+        metrics.log_records_accounting_error.read_from(
+            partial(accounting_error, metrics, exporter, "logs"), exporter
+        )
 
 
 async def measure_loop_lag(metrics: Metrics, clock: Clock) -> NoReturn:

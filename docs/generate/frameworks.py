@@ -14,6 +14,8 @@ Several dialects may read one span, so instrumentations can be mixed; what one l
 
 - A call that several spans report (an agent's, a protocol client's, a server's) is one call.
 - Where no span reports calls, they are taken from the messages of the model's turns.
+- Content that a framework sends as log records is joined with its spans: by the span that a record names,
+  else by call id, else by tool and order, never by time. What a span has in full takes precedence.
 - Models, their tokens and the time to the first output are read under all names that these frameworks use
   (`processors/shapes/model_usage.py`).
 - A value that is not in the telemetry, or is redacted or cut off, is unknown: evaluations that need it are

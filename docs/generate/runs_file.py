@@ -48,10 +48,10 @@ tracegrade replay --criteria new.yaml verdicts.runs.jsonl
 
 | Form | Written by |
 |---|---|
-| OTLP requests: serialised (`*.binpb`), as JSON (`*.otlp.json`), a line each (`*.jsonl`), in an array | \
-our `file` exporter, the Collector's |
+| OTLP requests of traces or logs: serialised (`*.binpb`), as JSON (`*.otlp.json`), a line each (`*.jsonl`), \
+in an array | our `file` exporter, the Collector's |
 | serialised requests, each behind its length | the Collector's, with `format: proto` or `compression: zstd` |
-| a ResourceSpans a line | the logging exporter of OpenTelemetry Java |
+| a ResourceSpans or ResourceLogs a line | the logging exporter of OpenTelemetry Java |
 | `batches`, `trace` | Tempo's API, and traces that Grafana downloads |
 | `data` with `spans` and `processes`, `result` | Jaeger's API, and traces that its page downloads |
 | OTLP with base64 ids and names for enum values | whatever prints the messages with a protobuf library |
@@ -61,6 +61,12 @@ behind them too; a file that is named by itself may have any name.
 A file that ends within a message, because its writer was stopped, is graded without that message, and a
 warning reports it.
 A file in none of these forms is refused with what it looks like.
+
+Log records that carry content of agents are joined with their spans, in whatever order and files the two are
+read: name both, or the folder that holds them. Any other log record is left out.
+Coding agents that send log records alone, without a trace id (Claude Code without its tracing, Qwen Code
+before 0.16), are graded from these: a run for each prompt. Other log records without spans are nothing to
+grade.
 """
 
 

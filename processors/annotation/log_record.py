@@ -6,7 +6,7 @@ logs has no span next to them.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from processors.annotation.result_attributes import (
     EVENT_NAME,
@@ -18,7 +18,7 @@ from processors.annotation.result_attributes import (
 )
 from processors.annotation.span_event import GradedRuns, results_by_carrier
 from processors.model import AgentRun, Outcome, time_text
-from processors.spans import RawSpan, encode_field
+from processors.spans import LogRecord, RawRecord, RawSpan, encode_field
 
 _FIXED64 = struct.Struct("<Q")
 
@@ -57,6 +57,12 @@ def result_records(
             record = _log_record(attributes, result.outcome, run.trace_id, span_id, time_unix_nano)
             records.append((span_id, record, envelope))
     return records
+
+
+def count_result_records(records: Iterable[RawRecord]) -> int:
+    """How many of the log records are evaluation results, whoever made them: content that is never graded."""
+    name = EVENT_NAME.encode()
+    return sum(name in payload and LogRecord(payload).name == EVENT_NAME for _, payload, _ in records)
 
 
 def _end_of(run: AgentRun) -> bytes:

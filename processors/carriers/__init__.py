@@ -1,7 +1,7 @@
 """How telemetry writes what agents do, whatever framework they run on: a file for each convention.
 
 What a single framework does is in `processors/frameworks/`, which these may import. This door finds the
-dialects and the rewrites of both rooms: a new file needs no registration.
+dialects, the rewrites and the content records of both rooms: a new file needs no registration.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,9 @@ from types import ModuleType
 
 import processors.frameworks
 from processors.frameworks.tame import TABLE
-from processors.shapes import Dialect, Rewrite, RewriteStage
+from processors.shapes import ContentRecords, Dialect, Rewrite, RewriteStage
 
-__all__ = ["discover_dialects", "discover_rewrites"]
+__all__ = ["discover_content_records", "discover_dialects", "discover_rewrites"]
 
 
 @cache
@@ -29,6 +29,12 @@ def discover_rewrites(stage: RewriteStage) -> Sequence[Rewrite]:
     """What frameworks need done to their runs: each module's `rewrite_agents` or `rewrite_runs`."""
     name = f"rewrite_{stage}"
     return tuple(getattr(module, name) for module in _modules() if hasattr(module, name))
+
+
+@cache
+def discover_content_records() -> Sequence[ContentRecords]:
+    """The log records in which content is sent, by module: each module's `RECORDS`."""
+    return tuple(module.RECORDS for module in _modules() if hasattr(module, "RECORDS"))
 
 
 def _modules() -> Iterator[ModuleType]:

@@ -10,7 +10,14 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from processors.frameworks import langgraph, litellm
-from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, decode_result, plain_object
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    DecodedValue,
+    ValueState,
+    decode_result,
+    plain_object,
+)
 from processors.shapes import known_names
 from processors.shapes.attribute_reading import (
     OPERATION,
@@ -22,10 +29,12 @@ from processors.shapes.attribute_reading import (
     operation_name,
 )
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
+from processors.shapes.content_records import ContentRecords
 from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, list_at, object_at, objects_at
 from processors.shapes.messages import CallRequest, last_content
+from processors.shapes.record_messages import MESSAGE_RECORDS, join_messages
 from processors.shapes.result_envelope import OUTPUT, is_bare, open_result
 from processors.shapes.span_event_messages import call_in_events, messages_in_attributes, messages_in_events
 from processors.spans import Attributes, Span, encoded_text, short_text
@@ -378,3 +387,5 @@ DIALECT = Dialect(
     tool_keys=(OPERATION, *_TOOL_KEYS),
     answer_key=_OUTPUT_MESSAGES,
 )
+
+RECORDS = ContentRecords(join_messages, MESSAGE_RECORDS)

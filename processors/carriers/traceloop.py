@@ -5,6 +5,8 @@ the GenAI conventions; so this reading goes before that of the conventions.
 """
 
 import re
+from collections import Counter, deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from processors.frameworks import langgraph, litellm, llama_index
@@ -32,13 +34,15 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_input, decode_output, first_output
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, list_at, object_at, objects_at, text_at, value_at
 from processors.shapes.messages import read_messages
 from processors.shapes.printed_messages import printed_value
+from processors.shapes.record_messages import MESSAGE_RECORDS, recorded_turns
 from processors.shapes.result_envelope import OUTPUT, OpenedResult, open_result
-from processors.spans import Attributes, Span
+from processors.spans import Attributes, LogRecord, Span
 
 _KIND = "traceloop.span.kind"
 _NAME = "traceloop.entity.name"
@@ -307,3 +311,28 @@ DIALECT = Dialect(
     _conversation,
     rank=5,
 )
+
+
+def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
+    for turn in recorded_turns(records, content):
+        _name_results(turn.given)
+        turn.offer(content)
+
+
+def _name_results(messages: Sequence[JsonObject]) -> None:
+    """Give messages of tools the id, which they lack, of the call that they answer.
+
+    They follow the calls in order. Whose result is whose is unknown for several calls of one tool in a turn.
+    """
+    waiting: deque[JsonObject] = deque()
+    for message in messages:
+        if message.get("role") != "tool":
+            waiting = deque(objects_at(message, "tool_calls"))
+            times = Counter(text_at(call, "function", "name") for call in waiting)
+        elif waiting:
+            call = waiting.popleft()
+            if times[text_at(call, "function", "name")] == 1 and "id" in call:
+                message.setdefault("id", call["id"])
+
+
+RECORDS = ContentRecords(_join_records, MESSAGE_RECORDS, scope="opentelemetry.instrumentation.langchain")

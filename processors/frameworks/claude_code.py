@@ -6,6 +6,7 @@ since a sub-agent may go on in the background. Then it lies next to the call.
 """
 
 from collections import deque
+from collections.abc import Sequence
 
 from processors.model import (
     ABSENT,
@@ -19,12 +20,14 @@ from processors.model import (
     value_of,
 )
 from processors.shapes.attribute_reading import better, first_arguments, first_decoded, first_text
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, text_at
+from processors.shapes.reported_runs import ReportedCall, ReportedRun, ReportedTurn
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Outline, Trace
-from processors.spans import Attributes, Span
+from processors.spans import Attributes, LogRecord, Span
 
 SUB_AGENT = "subagent_type"
 """The argument that names the agent."""
@@ -44,6 +47,8 @@ _EXECUTION = "claude_code.tool.execution"
 _ROLES = roles(
     tool=("claude_code.tool", _EXECUTION), agent="claude_code.interaction", model="claude_code.llm_request"
 )
+_ANSWER = "response"
+"""The attribute of the last text that the model gave, in a log record and from there on the interaction."""
 _DETAILS = {
     "full_command": "command", "file_path": "file_path", "skill_name": "skill", SUB_AGENT: SUB_AGENT
 }  # fmt: skip
@@ -76,10 +81,12 @@ def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     name = first_text(attributes, (SUB_AGENT,))
     prompt = first_decoded(attributes, ("user_prompt",), decode_result)
+    answer = first_decoded(attributes, (_ANSWER,), decode_result)
     return AgentReading(
         name="" if name in REDACTION_MARKERS else name,
         session=first_text(attributes, ("session.id",)),
         input=text_value(prompt.text) if prompt.state is ValueState.PRESENT else prompt,
+        output=text_value(answer.text) if answer.state is ValueState.PRESENT else answer,
     )
 
 
@@ -104,8 +111,72 @@ def _output(span: Span) -> DecodedValue:
     return result
 
 
+def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
+    """Arguments go to the call with the record's id, prompt and answer to the interaction that it names."""
+    answers: dict[bytes, str | None] = {}
+    for record in records:
+        attributes = record.attributes
+        if record.name == "tool_result":
+            call = content.call(attributes.text("tool_use_id") or "")
+            if call is not None:
+                content.offer(call, "tool_input", attributes.text("tool_input"))
+            continue
+        span = content.span(record.message.span_id)
+        if span is None:
+            continue
+        if record.name == "user_prompt":
+            content.offer(span, "user_prompt", attributes.text("prompt"))
+        elif record.name == "assistant_response":
+            answers[span.span_id] = attributes.text(_ANSWER)
+    for span_id, answer in answers.items():
+        span = content.span(span_id)
+        if span is not None:
+            content.offer(span, _ANSWER, answer)
+
+
+def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
+    """Without the tracing beta: a record for each call and each request to the model, none with a result.
+
+    With it single requests may name no trace; the prompt always does.
+    """
+    if not any(record.name == "user_prompt" for record in records):
+        return None
+    run = ReportedRun(session=records[0].attributes.text("session.id") or "")
+    for record in records:
+        attributes = record.attributes
+        if record.name == "user_prompt":
+            run.prompt = attributes.text("prompt")
+        elif record.name == "assistant_response":
+            run.answer = attributes.text(_ANSWER)
+        elif record.name == "tool_result":
+            failed = attributes.get("success") in (False, "false")
+            run.calls.append(
+                ReportedCall(
+                    record=record,
+                    name=attributes.text("tool_name") or "",
+                    call_id=attributes.text("tool_use_id") or "",
+                    arguments=attributes.text("tool_input"),
+                    error=(attributes.text("error") or "") if failed else None,
+                    error_type=attributes.text("error_type") or "",
+                )
+            )
+        elif record.name == "api_request":
+            given, answered = attributes.get("input_tokens"), attributes.get("output_tokens")
+            tokens = (given, answered) if isinstance(given, int) and isinstance(answered, int) else None
+            run.turns.append(ReportedTurn(record=record, model=attributes.text("model") or "", tokens=tokens))
+    return run if run.calls or run.turns else None
+
+
 DIALECT = Dialect("claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5)
 
+
+RECORDS = ContentRecords(
+    _join_records,
+    frozenset({"user_prompt", "tool_decision", "tool_result", "api_request", "assistant_response"}),
+    scope="com.anthropic.claude_code.events",
+    prompt_key="prompt.id",
+    run=_reported_run,
+)
 
 _SPANS = ("ClaudeAgentSDK.Agent", "ClaudeAgentSDK.Task", "ClaudeAgentSDK.Subagent")
 _MOST_UNDER_WAY = 64

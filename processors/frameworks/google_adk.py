@@ -1,14 +1,27 @@
 """Google ADK: the `gcp.vertex.agent.*` attributes in addition to, or before, the GenAI conventions."""
 
-from processors.model import ABSENT, CallCategory, JsonObject, ToolError, decode_arguments, decode_result
+import re
+from collections.abc import Mapping, Sequence
+
+from processors.model import (
+    ABSENT,
+    CallCategory,
+    JsonObject,
+    ToolError,
+    decode_arguments,
+    decode_result,
+    json_text,
+)
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text
 from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.known_names import AGENT_TOOL_TYPES, SYNTHETIC_TOOL_NAMES
-from processors.shapes.members import failure, object_at, value_at
+from processors.shapes.members import failure, object_at, objects_at, text_at, value_at
 from processors.shapes.messages import ChatMessage, read_messages
+from processors.shapes.record_messages import MESSAGE_RECORDS, RecordedTurn, recorded_turns
 from processors.shapes.result_envelope import RESPONSE, OpenedResult
-from processors.spans import AttributeValue, Span
+from processors.spans import AttributeValue, LogRecord, Span
 
 _ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _RESULT = "gcp.vertex.agent.tool_response"
@@ -142,3 +155,78 @@ DIALECT = Dialect(
     rank=8,
     scopes=("gcp.vertex.agent",),
 )
+
+
+_SCOPE = "gcp.vertex.agent"
+_INVENTED_ID = re.compile(r"(.+)_[0-9]+")
+"""An id in a log record where the model gave none: the tool's name and a number, from 0 in each list."""
+
+
+def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
+    """Messages with the ids that the spans of the calls have, in place of those that were invented."""
+    turns = {turn.span.span_id: turn for turn in recorded_turns(records, content)}
+    for turn in turns.values():
+        for message in (*turn.given, *turn.answered):
+            message.update(object_at(message, "content") if "parts" not in message else {})
+    runs: dict[bytes, list[Span]] = {}
+    for span in content.with_role(SpanRole.MODEL, SpanRole.TOOL):
+        run = content.ancestor(span, SpanRole.AGENT)
+        runs.setdefault(b"" if run is None else run.span_id, []).append(span)
+    for spans in runs.values():
+        _rename_calls(spans, turns, content)
+    for turn in turns.values():
+        turn.offer(content)
+
+
+def _rename_calls(spans: Sequence[Span], turns: Mapping[bytes, RecordedTurn], content: ContentSpans) -> None:
+    """Match the calls in the messages of a run by tool and order with those in `spans`, in order of start.
+
+    A turn's calls start before the next turn. Its history ends with the latest calls. Whose result is whose
+    is unknown for calls of one tool in one turn with equal arguments.
+    """
+    calls_after: dict[bytes, dict[str, list[str]]] = {}
+    calls: dict[str, list[str]] = {}
+    for span in spans:
+        reading = content.reading(span)
+        if content.has_role(span, SpanRole.MODEL):
+            calls = calls_after[span.span_id] = {}
+        elif reading is not None and not reading.tool.is_synthetic:
+            calls.setdefault(reading.tool.name, []).append(reading.tool.call_id)
+    known: dict[str, list[str]] = {}
+    for span_id, calls in calls_after.items():
+        turn = turns.get(span_id)
+        requested = {} if turn is None else _invented(turn.answered, "tool_call")
+        if turn is not None:
+            for kind in ("tool_call", "tool_call_response"):
+                for tool, parts in _invented(turn.given, kind).items():
+                    _rename(tool, parts[::-1], known.get(tool, [])[::-1])
+        for tool, call_ids in calls.items():
+            arguments = [json_text(part.get("arguments")) for part in requested.get(tool, ())]
+            is_known = len(arguments) == len(call_ids) == len(set(arguments))
+            known.setdefault(tool, []).extend(call_ids if is_known else [""] * len(call_ids))
+        for tool, parts in requested.items():
+            call_ids = calls.get(tool, [])
+            _rename(tool, parts, call_ids if len(call_ids) == len(parts) else [])
+
+
+def _invented(messages: Sequence[JsonObject], kind: str) -> dict[str, list[JsonObject]]:
+    """The parts of this kind with an invented id, by the tool that it names."""
+    by_tool: dict[str, list[JsonObject]] = {}
+    for message in messages:
+        for part in objects_at(message, "parts"):
+            invented = _INVENTED_ID.fullmatch(text_at(part, "id"))
+            if part.get("type") == kind and invented and part.get("name", invented[1]) == invented[1]:
+                by_tool.setdefault(invented[1], []).append(part)
+    return by_tool
+
+
+def _rename(tool: str, parts: Sequence[JsonObject], call_ids: Sequence[str]) -> None:
+    for part in parts:
+        del part["id"]
+        part["name"] = tool
+    for part, call_id in zip(parts, call_ids, strict=False):
+        if call_id:
+            part["id"] = call_id
+
+
+RECORDS = ContentRecords(_join_records, MESSAGE_RECORDS, scope=_SCOPE)

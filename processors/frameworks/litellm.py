@@ -4,11 +4,16 @@ Where a span of the application is current, the callback makes no span of its ow
 on that span what it knows, each call over the one before, and only these requests show every call.
 """
 
+from collections.abc import Sequence
+
 from processors.model import JsonObject, decode_result
 from processors.shapes.available_tools import read_tool_definitions
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import Conversation, Dialect, SpanRole
 from processors.shapes.messages import ChatMessage, read_messages, read_model_response
-from processors.spans import Attributes, Span
+from processors.shapes.record_messages import message_in_body, records_by_turn
+from processors.shapes.reported_runs import INPUT_MESSAGES, OUTPUT_MESSAGES
+from processors.spans import Attributes, LogRecord, Span
 
 _PROVIDERS = (
     "openai", "anthropic", "azure", "azure_ai", "bedrock", "cohere_chat", "databricks", "deepseek",
@@ -18,6 +23,8 @@ _PROVIDERS = (
 _SYSTEM = ("system", "instructions")
 _REQUEST = ("messages", "contents", "input")
 _RESPONSE = ("choices", "candidates", "output", "content", "role")
+
+_PROMPT_RECORD, _COMPLETION_RECORD = "gen_ai.content.prompt", "gen_ai.content.completion"
 
 
 def is_borrowed(span: Span) -> bool:
@@ -68,6 +75,16 @@ def _answered(attributes: Attributes) -> list[ChatMessage]:
     return read_model_response(fields) if fields.keys() - {"role"} else []
 
 
+def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
+    for span, of_turn in records_by_turn(records, content):
+        given = [message_in_body(record, "user") for record in of_turn if record.name == _PROMPT_RECORD]
+        answered = [
+            message_in_body(record, "assistant") for record in of_turn if record.name == _COMPLETION_RECORD
+        ]
+        content.offer_messages(span, INPUT_MESSAGES, given)
+        content.offer_messages(span, OUTPUT_MESSAGES, answered)
+
+
 DIALECT = Dialect(
     "litellm",
     tuple(f"llm.{provider}.{field}" for provider in _PROVIDERS for field in _REQUEST),
@@ -76,3 +93,5 @@ DIALECT = Dialect(
     rank=70,
     scopes=("litellm",),
 )
+
+RECORDS = ContentRecords(_join_records, frozenset({_PROMPT_RECORD, _COMPLETION_RECORD}))

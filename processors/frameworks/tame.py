@@ -39,19 +39,6 @@ TABLE = (
             name=("langfuse.observation.metadata.agent_name",), session=("langfuse.session.id",)
         ),
     ),
-    Dialect(  # names calls and holds no content
-        name="codex",
-        rank=5,
-        keys=("codex.tool.phase", "codex.turn.reasoning_effort"),
-        role=by_signs(
-            Sign(SpanRole.TOOL, values=(("codex.tool.phase", "dispatch"),)),
-            Sign(SpanRole.OTHER, present=("codex.tool.phase",)),
-            Sign(SpanRole.AGENT, names=("session_task.turn",)),
-            Sign(SpanRole.OTHER),
-        ),
-        tool=tool_fields(name=("tool_name",), call_id=("call_id",)),
-        agent=agent_fields(session=("thread.id",)),
-    ),
     Dialect(  # runs before 0.7; all else is in the GenAI conventions, or read as spans by hand are
         name="koog",
         rank=20,

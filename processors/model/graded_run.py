@@ -34,3 +34,9 @@ class GradedRun:
                 return outcome
         has_verdict = any(result.is_verdict and result.stage is Stage.LIVE for result in self.results)
         return Outcome.PASS if has_verdict else Outcome.NOT_EVALUATED
+
+    @property
+    def not_evaluated(self) -> tuple[int, int]:
+        """How many of its evaluations gave no verdict, and of how many; without those in shadow."""
+        outcomes = [result.outcome for result in self.results if result.stage is Stage.LIVE]
+        return outcomes.count(Outcome.NOT_EVALUATED), len(outcomes)

@@ -8,6 +8,7 @@ from processors.shapes.attribute_reading import (
     span_attributes,
 )
 from processors.shapes.available_tools import merge_tools
+from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.decisions import (
     INTERRUPTION_ERRORS,
     CallDecision,
@@ -47,6 +48,7 @@ from processors.shapes.messages import (
     waits_for,
 )
 from processors.shapes.model_usage import NO_USAGE, USAGE_KEYS, UsageReading, merged_usage, usage_plan
+from processors.shapes.reported_runs import derived_id, spans_of
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.shapes.rewriting import (
     CarrierKind,
@@ -63,14 +65,16 @@ from processors.shapes.rewriting import (
 )
 
 __all__ = [
-    "AGENT_NAME_RESOURCE_ATTRIBUTES", "CONVERSATION_KEYS", "FINAL_ANSWER_TOOL_NAMES",
-    "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES", "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS",
-    "NOTHING_AWAITED", "NO_USAGE", "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS",
-    "AgentReading", "AwaitedCall", "CallDecision", "CallRequest", "CallResponse", "CarrierKind",
-    "ChatMessage", "Conversation", "Dialect", "DialectMapping", "OpenedResult", "Outline", "Rewrite",
-    "RewriteStage", "RunScope", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace", "UsageReading",
-    "after_results", "better", "conversation_id", "decision_in_place_of_result", "decoded", "in_turns",
-    "interruption_of", "is_call_id", "is_placeholder_agent", "last_content", "last_text", "merge_tools",
-    "merged_agents", "merged_error", "merged_tool", "merged_usage", "open_result", "result_ids",
-    "span_attributes", "usage_plan", "waits_for",
+    "AGENT_NAME_RESOURCE_ATTRIBUTES", "ANSWERED_CALL_MARKERS", "CONVERSATION_KEYS",
+    "FINAL_ANSWER_TOOL_NAMES", "FINAL_ANSWER_TOOL_PREFIX", "HANDOFF_TOOL_PREFIXES",
+    "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS", "NOTHING_AWAITED", "NO_USAGE",
+    "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS", "AgentReading", "AwaitedCall",
+    "CallDecision", "CallRequest", "CallResponse", "CarrierKind", "ChatMessage", "ContentRecords",
+    "ContentSpans", "Conversation", "Dialect", "DialectMapping", "OpenedResult", "Outline", "Rewrite",
+    "RewriteStage", "RunScope", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace",
+    "UsageReading", "after_results", "better", "conversation_id", "decision_in_place_of_result",
+    "decoded", "derived_id", "in_turns", "interruption_of", "is_call_id", "is_placeholder_agent",
+    "last_content", "last_text", "merge_tools", "merged_agents", "merged_error", "merged_tool",
+    "merged_usage", "open_result", "result_ids", "span_attributes", "spans_of", "usage_plan",
+    "waits_for",
 ]  # fmt: skip

@@ -14,15 +14,15 @@ from processors.shapes.printed_messages import opened_answer
 from processors.shapes.result_envelope import BLOCKS, open_result
 from processors.spans import Attributes, AttributeValue, Span
 
-_DETAILS_EVENT = "gen_ai.client.inference.operation.details"
-_MESSAGE_EVENTS = {
+DETAILS_EVENT = "gen_ai.client.inference.operation.details"
+MESSAGE_EVENTS = {
     "gen_ai.system.message": "system",
     "gen_ai.user.message": "user",
     "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }
 _CALL_ID = ("id",)
-_CHOICE = "gen_ai.choice"
+CHOICE = "gen_ai.choice"
 
 
 def messages_in_attributes(attributes: Attributes) -> Conversation:
@@ -44,23 +44,29 @@ def messages_in_events(span: Span) -> Conversation:
     given: list[ChatMessage] = []
     answered: list[ChatMessage] = []
     for event in span.events:
-        if event.name == _DETAILS_EVENT:  # one event may hold what went in, another what came out
+        if event.name == DETAILS_EVENT:  # one event may hold what went in, another what came out
             conversation = messages_in_attributes(event.attributes)
             given.extend(conversation.input)
             answered.extend(conversation.output)
-        elif event.name in _MESSAGE_EVENTS:
-            given.append(_message(_MESSAGE_EVENTS[event.name], event.attributes))
-        elif event.name == _CHOICE:
+        elif event.name in MESSAGE_EVENTS:
+            given.append(_message(MESSAGE_EVENTS[event.name], event.attributes))
+        elif event.name == CHOICE:
             answered.append(_message("assistant", event.attributes))
     return Conversation(lambda: given, lambda: answered)
 
 
 def _message(role: str, attributes: Attributes) -> ChatMessage:
-    fields: JsonObject = {"role": role, **{key: json_value(attributes.get(key)) for key in attributes}}
+    fields: JsonObject = {key: json_value(attributes.get(key)) for key in attributes}
     body = fields.pop("gen_ai.event.content", None)
     if body is not None:
         content = decode_result(body).value
         fields.update(content if isinstance(content, dict) else {"content": body})
+    return read_message(message_object(role, fields), "assistant")
+
+
+def message_object(role: str, fields: JsonObject) -> JsonObject:
+    """The message in the fields of an event: with the role that it has itself, and out of a choice."""
+    fields = {"role": role, **fields}
     for key in ("message", "content", "tool_calls"):
         if isinstance(fields.get(key), str):
             decoded = decode_result(fields[key])
@@ -71,7 +77,7 @@ def _message(role: str, attributes: Attributes) -> ChatMessage:
         fields.update(inner)
     elif inner is not None:
         fields["content"] = inner
-    return read_message(fields, "assistant")
+    return fields
 
 
 def call_in_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
@@ -84,13 +90,13 @@ def call_in_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
             if "content" in attributes:
                 arguments = decode_arguments(attributes.get("content"))
             call_id = call_id or first_text(attributes, _CALL_ID)
-        elif event.name == _CHOICE:
+        elif event.name == CHOICE:
             for key in ("message", "content"):
                 if key in attributes:
                     result = open_result(decode_result(attributes.get(key)), BLOCKS).result
                     break
             call_id = call_id or first_text(attributes, _CALL_ID)
-        elif event.name == _DETAILS_EVENT:
+        elif event.name == DETAILS_EVENT:
             for message in read_messages(attributes.get("gen_ai.input.messages"), "assistant"):
                 for request in message.requests:
                     if request.has_arguments:
@@ -110,7 +116,7 @@ def read_recorded_events(raw: AttributeValue) -> Conversation:
 
     def chosen(is_output: bool) -> list[ChatMessage]:
         events = objects_at(decode_result(raw).value)
-        answers = [event.get("event.name") == _CHOICE for event in events]
+        answers = [event.get("event.name") == CHOICE for event in events]
         if True not in answers:
             for position in range(len(events) - 1, -1, -1):
                 if events[position].get("event.name") != "gen_ai.assistant.message":

@@ -9,8 +9,9 @@ from processors.spans.attributes import (
     text_in,
 )
 from processors.spans.envelope import Envelope
+from processors.spans.log_record import LogRecord
 from processors.spans.minimum_tree import MinimumTree
-from processors.spans.partial_messages import parse_span
+from processors.spans.partial_messages import parse_log_record, parse_span
 from processors.spans.protobuf_wire import (
     END_GROUP,
     LENGTH_DELIMITED,
@@ -27,6 +28,7 @@ from processors.spans.span import (
     KIND_PRODUCER,
     KIND_SERVER,
     STATUS_ERROR,
+    RawRecord,
     RawSpan,
     Span,
 )
@@ -35,8 +37,8 @@ from processors.spans.span_tree import SpanTree
 
 __all__ = [
     "END_GROUP", "KIND_CLIENT", "KIND_CONSUMER", "KIND_PRODUCER", "KIND_SERVER", "LENGTH_DELIMITED",
-    "START_GROUP", "STATUS_ERROR", "AttributeValue", "Attributes", "Envelope", "MinimumTree", "RawSpan",
-    "Span", "SpanTree", "cached_for_small", "decode_key_values", "encode_field", "encode_varint",
-    "encoded_text", "parent_is_remote", "parse_span", "read_span_head", "read_varint", "short_text",
-    "skip_field", "text_in",
+    "START_GROUP", "STATUS_ERROR", "AttributeValue", "Attributes", "Envelope", "LogRecord",
+    "MinimumTree", "RawRecord", "RawSpan", "Span", "SpanTree", "cached_for_small", "decode_key_values",
+    "encode_field", "encode_varint", "encoded_text", "parent_is_remote", "parse_log_record", "parse_span",
+    "read_span_head", "read_varint", "short_text", "skip_field", "text_in",
 ]  # fmt: skip

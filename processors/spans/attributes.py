@@ -36,7 +36,7 @@ class Attributes(Mapping[str, AttributeValue]):
         encoded = self._encoded.get(key)
         if encoded is None:
             raise KeyError(key)
-        return _decode(encoded)
+        return decode_any_value(encoded)
 
     def get(self, key: str, default: AttributeValue = None) -> AttributeValue:  # type: ignore[override]
         """The value of `key`, or `default`."""
@@ -51,7 +51,7 @@ class Attributes(Mapping[str, AttributeValue]):
             and encoded[1] + 2 == len(encoded)
         ):
             return encoded[2:].decode()
-        return _decode(encoded)
+        return decode_any_value(encoded)
 
     def encoded(self, key: str) -> bytes | None:
         """The bytes of the AnyValue message of `key`, or None."""
@@ -138,7 +138,7 @@ def _encoded_values(data: bytes, tag: int, start: int, end: int) -> dict[str, by
     return encoded
 
 
-def _decode(data: bytes) -> AttributeValue:
+def decode_any_value(data: bytes) -> AttributeValue:
     """The value of an AnyValue message."""
     if not data:
         return None
@@ -166,13 +166,13 @@ def _decode(data: bytes) -> AttributeValue:
             value = _DOUBLE.unpack_from(data, start)[0]
         elif tag == _ARRAY:
             value = [
-                _decode(data[item_start:item_stop])
+                decode_any_value(data[item_start:item_stop])
                 for item_tag, _, item_start, item_stop in fields(data, start, stop)
                 if item_tag == 0x0A
             ]
         elif tag == _KVLIST:
             encoded = _encoded_values(data, 0x0A, start, stop)
-            value = {key: _decode(member) for key, member in encoded.items()}
+            value = {key: decode_any_value(member) for key, member in encoded.items()}
         elif tag == _BYTES:
             value = data[start:stop]
     return value

@@ -37,6 +37,18 @@ class SpanMessage(Protocol):
     flags: int
 
 
+class LogRecordMessage(Protocol):
+    """The fields of a LogRecord (opentelemetry/proto/logs/v1/logs.proto); the body stays encoded."""
+
+    time_unix_nano: int
+    observed_time_unix_nano: int
+    body: bytes
+    attributes: Mapping[str, bytes]
+    trace_id: bytes
+    span_id: bytes
+    event_name: str
+
+
 class ResourceMessage(Protocol):
     """The fields of a Resource (opentelemetry/proto/resource/v1/resource.proto)."""
 
@@ -74,6 +86,15 @@ _FIELDS: Mapping[str, Sequence[tuple[str, int, str]]] = {
         ("events", 11, "REPEATED BYTES"),
         ("status", 15, "Status"),
         ("flags", 16, "FIXED32"),
+    ),
+    "LogRecord": (
+        ("time_unix_nano", 1, "FIXED64"),
+        ("body", 5, "BYTES"),
+        (_ATTRIBUTES, 6, ""),
+        ("trace_id", 9, "BYTES"),
+        ("span_id", 10, "BYTES"),
+        ("observed_time_unix_nano", 11, "FIXED64"),
+        ("event_name", 12, "STRING"),
     ),
     "Status": (("message", 2, "BYTES"), ("code", 3, "INT32")),
     "Resource": ((_ATTRIBUTES, 1, ""),),
@@ -125,6 +146,9 @@ def _parser(name: str) -> Callable[[bytes], object]:
 
 parse_span = cast(Callable[[bytes], SpanMessage], _parser("Span"))
 """The Span message in its serialised form; raises `google.protobuf.message.DecodeError` on other bytes."""
+
+parse_log_record = cast(Callable[[bytes], LogRecordMessage], _parser("LogRecord"))
+"""The serialised LogRecord message; raises `google.protobuf.message.DecodeError` on other bytes."""
 
 _parse_resource_spans = cast(Callable[[bytes], _ResourceSpans], _parser("ResourceSpans"))
 _parse_scope_spans = cast(Callable[[bytes], _ScopeSpans], _parser("ScopeSpans"))

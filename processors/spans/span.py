@@ -11,6 +11,13 @@ from processors.spans.protobuf_wire import fields
 RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
 """(span id, bytes of the Span message, envelope): what is held, forwarded and appended to."""
 
+RawRecord: TypeAlias = RawSpan
+"""(span id, bytes of the LogRecord message, envelope), as for a span: what is held and forwarded.
+
+The envelope holds the bytes of a ResourceLogs message without its scope_logs, and of a ScopeLogs message
+without its records: both have the tags of those around spans. The span id is empty where a record names none.
+"""
+
 _FIXED64 = struct.Struct("<Q")
 NO_PARENT = bytes(8)
 """The id that some senders give the parent where there is none."""

@@ -12,6 +12,7 @@ from processors.criteria.criteria_file import read_criteria
 from processors.model.finish_reason import FinishReason
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
+from tests.support.both_signals import traces_in
 
 _CRITERIA = """
 agents:
@@ -139,3 +140,19 @@ def test_what_is_kept_is_bounded_and_what_is_not_kept_is_counted(why: str) -> No
 
     assert checked.contradictions.kept_bytes <= KEPT_BYTES
     assert ({}, {"not_kept": 1}) == (checked.contradicted, checked.checked)
+
+
+def test_late_log_records_are_looked_at_as_late_spans_are() -> None:
+    checked = _Checked()
+    ((trace_id, of),) = traces_in("adot_strands").items()
+    trace = FinishedTrace(trace_id=trace_id, spans=of.spans, reason=FinishReason.ROOT)
+    checked.criteria = CriteriaSet(
+        read_criteria(_CRITERIA.replace("shop", '"*"'), "criteria.yaml", {}).agents
+    )
+    checked.contradictions.keep(trace, checked.stage.grade_now(trace))
+
+    checked.contradictions.note_late_records(SpanBatch(trace_id, of.records))
+    checked.clock.advance(SETTLE_SECONDS)
+    checked.contradictions.check()
+
+    assert ({}, {"same": 1}) == (checked.contradicted, checked.checked)

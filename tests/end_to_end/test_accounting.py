@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from collector.otlp.codec import join_spans
 from processors.spans.span import RawSpan
-from tests.support.backends import ACCEPT, Answer, GrpcBackend, spans_and_verdicts
+from tests.support.backends import ACCEPT, Answer, GrpcBackend, log_records, spans_and_verdicts
 from tests.support.held_spans import START_UNIX_NANO, raw_span
-from tests.support.otlp_senders import GrpcSender
+from tests.support.otlp_senders import GrpcSender, logs_request
 from tests.support.service_in_loop import ServiceInLoop
 
 pytestmark = pytest.mark.end_to_end
@@ -56,6 +56,7 @@ class RunningService(RuleBasedStateMachine):
         self.accepted_ids: set[bytes] = set()
         self.sent = 0
         self.refused = 0
+        self.accepted_records = 0
         self.run_until(self.backend.start())
         text = _CONFIGURATION.format(
             server=server,
@@ -104,6 +105,14 @@ class RunningService(RuleBasedStateMachine):
         else:
             self.refused += len(spans)
 
+    @rule(count=st.integers(1, 5), padding=st.sampled_from([0, 0, 200_000]))
+    def send_log_records(self, count: int, padding: int) -> None:
+        body = logs_request(count, padding=padding)
+        answer = self.run_until(self.sender.send(body, signal="logs"))
+        assert answer.code in ("OK", "UNAVAILABLE", "RESOURCE_EXHAUSTED"), answer
+        if answer.code == "OK":
+            self.accepted_records += count
+
     @rule(seconds=st.integers(1, 20))
     def pass_time(self, seconds: int) -> None:
         self.run_until(self.service.pass_time(seconds))
@@ -123,6 +132,8 @@ class RunningService(RuleBasedStateMachine):
             samples = self.run_until(self.service.metrics())
             assert 0 == samples[f'tracegrade_accounting_error_spans{{exporter="{self.end_of_spans}"}}']
             assert self.sent - self.refused == samples["tracegrade_spans_received_total"]
+            assert 0 == samples[f'tracegrade_accounting_error_log_records{{exporter="{self.end_of_spans}"}}']
+            assert self.accepted_records == samples["tracegrade_log_records_received_total"]
 
     def teardown(self) -> None:
         if not hasattr(self, "sender"):
@@ -134,6 +145,8 @@ class RunningService(RuleBasedStateMachine):
         assert set(arrived) <= (set() if self.end_of_spans == "prometheus" else self.accepted_ids)
         assert len(verdicts) == len(set(verdicts)), "a verdict was sent twice"
         assert not self.accepted_ids & set(verdicts)
+        records = [record for _, scope, record in log_records(self.backend.log_requests) if scope == "app"]
+        assert len(records) <= (0 if self.end_of_spans == "prometheus" else self.accepted_records)
         self.run_until(self.sender.channel.close())
         self.run_until(self.backend.stop())
         self.run_until(self.loop.shutdown_default_executor())

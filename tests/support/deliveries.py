@@ -14,10 +14,10 @@ from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporter
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import exporter_sink
-from collector.exporters.span_exporter_config import Signal, SpanExporterConfig
+from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.telemetry.metrics import Metrics
-from collector.trace import GradedTrace, held_bytes
+from collector.trace import GradedTrace, Signal, held_bytes
 from processors.spans.envelope import Envelope
 from processors.spans.span import RawSpan
 

@@ -13,17 +13,29 @@ import aiohttp
 import grpc
 from google.protobuf import json_format
 from google.rpc import code_pb2, error_details_pb2, status_pb2
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs, SeverityNumber
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.otlp.codec import split_request
-from collector.otlp.json_codec import request_to_json
+from collector.otlp.codec import split_records, split_request
+from collector.otlp.json_codec import logs_request_to_json, request_to_json
 from collector.receivers.consumer import ExportOutcome
 
 EXPORT_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+EXPORT_METHODS = {
+    "traces": EXPORT_METHOD,
+    "logs": "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+    "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+}
 TLS = Path(__file__).parent.parent / "data" / "tls"
 
 
@@ -39,11 +51,32 @@ def export_request(spans: int = 1, *, invalid: int = 0, padding: int = 0) -> byt
     return ExportTraceServiceRequest(resource_spans=[resource]).SerializeToString()
 
 
+def logs_request(records: int = 1, *, padding: int = 0) -> bytes:
+    """A request with `records` log records, as a program's own log lines are sent."""
+    lines = [
+        LogRecord(
+            time_unix_nano=number,
+            severity_number=SeverityNumber.SEVERITY_NUMBER_INFO,
+            body=AnyValue(string_value="x" * padding + f"line {number}"),
+            attributes=[KeyValue(key="code.function.name", value=AnyValue(string_value="handle"))],
+            trace_id=bytes([1]) * 16,
+            span_id=number.to_bytes(8),
+        )
+        for number in range(1, records + 1)
+    ]
+    scope_logs = [ScopeLogs(scope=InstrumentationScope(name="app"), log_records=lines)]
+    resource = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value="shop"))])
+    return ExportLogsServiceRequest(
+        resource_logs=[ResourceLogs(resource=resource, scope_logs=scope_logs)]
+    ).SerializeToString()
+
+
 class SpanSink:
     """Accepts every request, or ends it with `error`, and keeps what it accepted."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self.log_bodies: list[bytes] = []
         self.error: Exception | None = None
 
     def consume_traces(self, body: bytes) -> ExportOutcome:
@@ -56,6 +89,16 @@ class SpanSink:
 
     async def consume_large_traces(self, body: bytes) -> ExportOutcome:
         return self.consume_traces(body)
+
+    def consume_logs(self, body: bytes) -> ExportOutcome:
+        if self.error is not None:
+            raise self.error
+        split = split_records(body)
+        self.log_bodies.append(body)
+        return ExportOutcome(len(split.records), split.rejected, split.rejection())
+
+    async def consume_large_logs(self, body: bytes) -> ExportOutcome:
+        return self.consume_logs(body)
 
     @property
     def spans(self) -> int:
@@ -79,15 +122,15 @@ class Answer:
 class Sender(Protocol):
     """Sends requests to one receiver."""
 
-    async def send(self, body: bytes, *, compress: bool = False) -> Answer:
+    async def send(self, body: bytes, *, compress: bool = False, signal: str = "traces") -> Answer:
         """Send the serialised request `body`."""
         ...
 
-    async def send_raw(self, data: bytes, *, is_gzip: bool = False) -> Answer:
+    async def send_raw(self, data: bytes, *, is_gzip: bool = False, signal: str = "traces") -> Answer:
         """Send `data` as it is."""
         ...
 
-    def encode(self, body: bytes) -> bytes:
+    def encode(self, body: bytes, signal: str = "traces") -> bytes:
         """What travels for the serialised request `body`, before compression."""
         ...
 
@@ -119,18 +162,20 @@ class GrpcSender:
     ) -> None:
         await self.channel.close()
 
-    async def send(self, body: bytes, *, compress: bool = False) -> Answer:
-        return await self.send_compressed(body, grpc.Compression.Gzip if compress else None)
+    async def send(self, body: bytes, *, compress: bool = False, signal: str = "traces") -> Answer:
+        return await self.send_compressed(body, grpc.Compression.Gzip if compress else None, signal)
 
-    async def send_raw(self, data: bytes, *, is_gzip: bool = False) -> Answer:
-        return await self.send_compressed(data, None)
+    async def send_raw(self, data: bytes, *, is_gzip: bool = False, signal: str = "traces") -> Answer:
+        return await self.send_compressed(data, None, signal)
 
-    def encode(self, body: bytes) -> bytes:
+    def encode(self, body: bytes, signal: str = "traces") -> bytes:
         return body
 
-    async def send_compressed(self, body: bytes, compression: grpc.Compression | None) -> Answer:
+    async def send_compressed(
+        self, body: bytes, compression: grpc.Compression | None, signal: str = "traces"
+    ) -> Answer:
         """Send `body`, compressed by grpcio."""
-        export = self.channel.unary_unary(EXPORT_METHOD)
+        export = self.channel.unary_unary(EXPORT_METHODS[signal])
         return await self.answer(export(body, compression=compression, metadata=self._metadata, timeout=30))
 
     async def answer(self, call: grpc.aio.Call) -> Answer:
@@ -152,7 +197,8 @@ class HttpSender:
     def __init__(
         self, endpoint: str, token: str | None = None, tls: str | None = None, *, json: bool = False
     ) -> None:
-        self.url = f"{'http' if tls is None else 'https'}://{endpoint}/v1/traces"
+        self._base_url = f"{'http' if tls is None else 'https'}://{endpoint}/v1/"
+        self.url = f"{self._base_url}traces"
         self.media_type = "application/json" if json else "application/x-protobuf"
         self._json = json
         self._headers = {"content-type": self.media_type}
@@ -168,30 +214,36 @@ class HttpSender:
     ) -> None:
         await self.session.close()
 
-    async def send(self, body: bytes, *, compress: bool = False) -> Answer:
-        data = self.encode(body)
-        return await self.send_raw(gzip.compress(data, 1) if compress else data, is_gzip=compress)
+    async def send(self, body: bytes, *, compress: bool = False, signal: str = "traces") -> Answer:
+        data = self.encode(body, signal)
+        return await self.send_raw(
+            gzip.compress(data, 1) if compress else data, is_gzip=compress, signal=signal
+        )
 
-    async def send_raw(self, data: bytes, *, is_gzip: bool = False) -> Answer:
+    async def send_raw(self, data: bytes, *, is_gzip: bool = False, signal: str = "traces") -> Answer:
         headers = {**self._headers, "content-encoding": "gzip"} if is_gzip else self._headers
-        async with self.session.post(self.url, data=io.BytesIO(data), headers=headers) as response:
-            return await http_answer(response)
+        url = self._base_url + signal
+        async with self.session.post(url, data=io.BytesIO(data), headers=headers) as response:
+            return await http_answer(response, ExportLogsServiceResponse if signal == "logs" else None)
 
-    def encode(self, body: bytes) -> bytes:
-        return request_to_json(body) if self._json else body
+    def encode(self, body: bytes, signal: str = "traces") -> bytes:
+        to_json = logs_request_to_json if signal == "logs" else request_to_json
+        return to_json(body) if self._json else body
 
 
-async def http_answer(response: aiohttp.ClientResponse) -> Answer:
+async def http_answer(
+    response: aiohttp.ClientResponse, kind: "type[ExportLogsServiceResponse] | None" = None
+) -> Answer:
     """What an HTTP response says; its body must be in the media type it names."""
     body = await response.read()
     in_json = response.content_type == "application/json"
     if response.status == 200:
-        success = ExportTraceServiceResponse()
+        success = (kind or ExportTraceServiceResponse)()
         if in_json:
             json_format.Parse(body, success)
         else:
-            success = ExportTraceServiceResponse.FromString(body)
-        return _success(success, "200")
+            success.ParseFromString(body)
+        return _success(ExportTraceServiceResponse.FromString(success.SerializeToString()), "200")
     status = status_pb2.Status()
     if in_json:
         json_format.Parse(body, status)

@@ -1,15 +1,23 @@
-"""Kafka: spans out of a topic, each held there until it was delivered."""
+"""Kafka: spans and log records out of topics, each held there until it was delivered."""
 
+from collector.clock import Clock
+from collector.receivers.consumer import RecordConsumer
 from collector.receivers.kafka.config import KafkaReceiverConfig
 from collector.receivers.kafka.receiver import KafkaReceiver
 from collector.receivers.receiver import ReceiverType
+from collector.telemetry import Metrics
 
 __all__ = ["COMPONENT"]
 
-COMPONENT = ReceiverType(
-    type_name="kafka",
-    config_model=KafkaReceiverConfig,
-    create=lambda config, consumer, metrics, clock: {
-        "kafka": KafkaReceiver(config, consumer, metrics, clock)
-    },
-)
+
+def _create(
+    config: KafkaReceiverConfig, consumer: RecordConsumer, metrics: Metrics, clock: Clock
+) -> dict[str, KafkaReceiver]:
+    receivers = {"kafka": KafkaReceiver(config, consumer, metrics, clock)}
+    if config.logs_topic is not None:
+        of_records = config.of_log_records(config.logs_topic)
+        receivers["kafka_logs"] = KafkaReceiver(of_records, consumer, metrics, clock, "logs")
+    return receivers
+
+
+COMPONENT = ReceiverType(type_name="kafka", config_model=KafkaReceiverConfig, create=_create)

@@ -1,19 +1,26 @@
 """`receivers.kafka`: which topic is read, as which group, and how the brokers are reached."""
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from collector.config_fields import Duration, PositiveDuration
 from collector.kafka_connection import KafkaConnectionConfig, KafkaName
 
 
 class KafkaReceiverConfig(KafkaConnectionConfig):
-    """Reads spans from a topic, as one of a group: each partition is read by one member."""
+    """Reads spans, and log records, from topics, as one of a group: each partition is read by one member."""
 
     topic: KafkaName = Field(
         default="otlp_spans",
         description="The topic: one ExportTraceServiceRequest a record, with the trace id in hex as its key.",
+    )
+    logs_topic: KafkaName | None = Field(
+        default=None,
+        description="A topic with log records: one ExportLogsServiceRequest a record, such as otlp_logs. "
+        "Off unless written.",
+        examples=["otlp_logs"],
     )
     group_id: KafkaName = Field(
         default="tracegrade",
@@ -53,3 +60,27 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
         le=512 * 1024 * 1024,
         description="Larger records are skipped permanently and counted.",
     )
+
+    @model_validator(mode="after")
+    def _check_topics(self) -> Self:
+        if self.logs_topic == self.topic:
+            raise ValueError("logs_topic: expected another topic than that of spans")
+        return self
+
+    @property
+    def topics(self) -> Mapping[str, str]:
+        """See `KafkaConnectionConfig`."""
+        topics = {"topic": self.topic, "logs_topic": self.logs_topic}
+        return {key: topic for key, topic in topics.items() if topic is not None}
+
+    def of_log_records(self, logs_topic: str) -> Self:
+        """What reads the topic of log records: a member of the same group, under a name of its own."""
+        instance_id = self.group_instance_id
+        return self.model_copy(
+            update={
+                "topic": logs_topic,
+                "logs_topic": None,
+                "group_instance_id": None if instance_id is None else f"{instance_id}-logs",
+                "lookback": 0.0,  # no trace waits here, so none can go on
+            }
+        )

@@ -1,4 +1,4 @@
-"""One partition that this process reads: each record in, and held until its spans were delivered."""
+"""One partition that this process reads: each record in, and held until what it has was delivered."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from collector.receivers.consumer import PartitionIntake, RecordConsumer
 from collector.receivers.kafka.keys import TrustedKeys
 from collector.receivers.kafka.offsets import MAX_METADATA_BYTES, Commit, OffsetTracker, Progress
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import CountedReceipt, RecordReceipt
+from collector.trace import CountedReceipt, RecordReceipt, Signal
 
 _logger = logging.getLogger(__name__)
 
@@ -60,11 +60,13 @@ class ReadPartition:
     """Held by the one trace that is in work, of all partitions that a dead member had."""
     on_announcement: Callable[[], None] = lambda: None
     """Called when `commit` has to be sent at once."""
+    signal: InitVar[Signal] = "traces"
+    """What is in the records."""
 
     in_flight: int = field(default=0, init=False)
     """Finished traces and late spans that exporters are not done with."""
 
-    def __post_init__(self, consumer: RecordConsumer, partition_count: int, end: int) -> None:
+    def __post_init__(self, consumer: RecordConsumer, partition_count: int, end: int, signal: Signal) -> None:
         self.settled = asyncio.Event()
         """Set when something in flight has arrived."""
         self.waiting: deque[Record | None] = deque()
@@ -81,7 +83,11 @@ class ReadPartition:
         self._entered: int | None = None  # the number of the first record that waits
         self._is_closed = False
         self._is_over = False
-        self.intake: PartitionIntake = consumer.open_partition(self, partition_count)
+        self.intake: PartitionIntake = (
+            consumer.open_partition(self, partition_count)
+            if signal == "traces"
+            else consumer.open_records_partition(self)
+        )
 
     # For the pipeline.
 

@@ -31,6 +31,7 @@ from collector.receivers.kafka.offsets import (
 from collector.receivers.kafka.partition import ReadPartition, Record
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
+from collector.trace import Signal
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -79,8 +80,11 @@ class KafkaReceiver:
     """Where the records go."""
     metrics: Metrics
     clock: Clock
+    signal: Signal = "traces"
+    """What is in the records."""
 
     def __post_init__(self) -> None:
+        self._of_topic = () if self.signal == "traces" else (self.config.topic,)
         self._log = RateLimitedLogger(_logger, self.clock)
         self._keys = TrustedKeys(None, self.clock)
         self._partitions: dict[int, ReadPartition] = {}
@@ -108,8 +112,10 @@ class KafkaReceiver:
             for value in values:
                 counter.add(0, value)
         partitions = self.metrics.kafka_partitions
-        partitions.read_from(lambda: len(self._partitions), "assigned")
-        partitions.read_from(lambda: len(self._partitions) if self._is_paused else 0, "paused")
+        partitions.read_from(lambda: len(self._partitions), "assigned", *self._of_topic)
+        partitions.read_from(
+            lambda: len(self._partitions) if self._is_paused else 0, "paused", *self._of_topic
+        )
 
     @property
     def endpoint(self) -> str:
@@ -235,12 +241,13 @@ class KafkaReceiver:
                 end=each.end,
                 turn=self._turn,
                 on_announcement=self._commit,
+                signal=self.signal,
             )
             self._partitions[each.number] = partition
             self.metrics.kafka_rebalances.add(1, "assigned")
-            label = str(each.number)
-            self.metrics.kafka_lag.set(0, label)
-            self.metrics.kafka_uncommitted.read_from(partition.uncommitted, label)
+            labels = self._labels(each.number)
+            self.metrics.kafka_lag.set(0, *labels)
+            self.metrics.kafka_uncommitted.read_from(partition.uncommitted, *labels)
         if self._is_paused:
             self._commands.put(_pausing(True))
         self._next_commit = 0.0  # so that others soon know who has them
@@ -260,8 +267,8 @@ class KafkaReceiver:
         for partition in closing:
             partition.forget()
             self.metrics.kafka_rebalances.add(1, kind)
-            self.metrics.kafka_lag.remove(str(partition.number))
-            self.metrics.kafka_uncommitted.remove(str(partition.number))
+            self.metrics.kafka_lag.remove(*self._labels(partition.number))
+            self.metrics.kafka_uncommitted.remove(*self._labels(partition.number))
         if closing:
             _logger.info("Partitions were %s.", kind, extra={"partitions": [each.number for each in closing]})
         return [] if kind == "lost" else commits
@@ -293,12 +300,16 @@ class KafkaReceiver:
             if not is_alive:
                 partition.intake.stand_still()
             if end >= 0:
-                self.metrics.kafka_lag.set(max(end - partition.position, 0), str(number))
+                self.metrics.kafka_lag.set(max(end - partition.position, 0), *self._labels(number))
+
+    def _labels(self, partition: int) -> tuple[str, ...]:
+        """The labels of what is measured of a partition: those of log records name their topic."""
+        return str(partition), *self._of_topic
 
     def _note_out_of_range(self, number: int) -> None:
         self.metrics.kafka_offsets_out_of_range.add(1)
         _logger.error(
-            "Records were deleted from Kafka before they were read: their spans are lost.",
+            "Records were deleted from Kafka before they were read: what was in them is lost.",
             extra={"topic": self.config.topic, "partition": number},
         )
         if number in self._partitions:

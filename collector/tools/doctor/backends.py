@@ -100,17 +100,23 @@ def _log_request(unix_nano: int) -> bytes:
 
 
 def kafka_hop(where: str, config: KafkaConnectionConfig) -> Hop:
-    """The hop to or from the topic."""
+    """The hop to or from the topics."""
     try:
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import AdminClient
     except ImportError:
         missing = "the Kafka client is not installed"
         return Hop(where, missing, "confluent-kafka", "Install tracegrade[kafka].")
-    brokers, topic = ", ".join(config.brokers), config.topic
+    brokers = ", ".join(config.brokers)
+    counts: list[str] = []
     try:
         client = AdminClient({**config.client_settings(), "log_level": 0})
-        listed = client.list_topics(topic, _KAFKA_SECONDS).topics.get(topic)
+        for key, topic in config.topics.items():
+            listed = client.list_topics(topic, _KAFKA_SECONDS).topics.get(topic)
+            if listed is None or listed.error is not None or not listed.partitions:
+                missing = f"{brokers} has no topic {topic}"
+                return Hop(where, missing, "the topic", f"Create it, or correct {key}.")
+            counts.append(f"{topic} has {len(listed.partitions)} partitions")
     except KafkaException as error:
         return Hop(
             where,
@@ -118,6 +124,4 @@ def kafka_hop(where: str, config: KafkaConnectionConfig) -> Hop:
             "a broker that answers",
             f"Correct brokers, tls and sasl of {where}, or start the broker.",
         )
-    if listed is None or listed.error is not None or not listed.partitions:
-        return Hop(where, f"{brokers} has no topic {topic}", "the topic", "Create it, or correct topic.")
-    return Hop(where, f"{topic} has {len(listed.partitions)} partitions")
+    return Hop(where, ", ".join(counts))

@@ -11,7 +11,7 @@ from deploy.grafana.generator.panels import (
     time_series,
 )
 from deploy.grafana.generator.promql import quantile, rate, select, total
-from deploy.grafana.generator.service_stages import FULL, delivery, durability, grading, kafka
+from deploy.grafana.generator.service_stages import FULL, delivery, durability, grading, kafka, log_records
 from processors.model import JsonObject
 
 _LOST = 'reason!~"duplicate|self_check|conflict"'
@@ -43,6 +43,7 @@ def service_health() -> JsonObject:
             ("Grading", grading()),
             ("Delivery", delivery()),
             ("Restarts", durability()),
+            ("Log records", log_records()),
             ("Kafka", kafka()),
             ("Process, criteria, self-check", _process()),
         ],

@@ -296,6 +296,70 @@ def durability() -> list[JsonObject]:
     ]
 
 
+def log_records() -> list[JsonObject]:
+    """Received log records, where senders send any."""
+    queue, limit = select("tracegrade_log_records_queue_bytes"), select("tracegrade_held_limit_bytes")
+    return [
+        time_series(
+            "Log records received and forwarded",
+            "Log records a second: admitted, delivered by each exporter, and those recovered from the "
+            "journal or sent again after a crash.",
+            [
+                Query(rate(select("tracegrade_log_records_received_total")), "received"),
+                Query(
+                    rate(select("tracegrade_log_records_forwarded_total"), "exporter"),
+                    "forwarded by {{exporter}}",
+                ),
+                Query(rate(select("tracegrade_log_records_recovered_total")), "recovered"),
+                Query(rate(select("tracegrade_log_records_sent_again_total")), "sent again"),
+            ],
+            unit="cps",
+            width=8,
+        ),
+        time_series(
+            "Log records refused and dropped",
+            "Log records a second that were refused, or admitted and not delivered, by reason. Requests with "
+            "metrics are discarded.",
+            [
+                Query(rate(select("tracegrade_log_records_refused_total"), "reason"), "refused: {{reason}}"),
+                Query(
+                    rate(select("tracegrade_log_records_dropped_total"), "reason", "exporter"),
+                    "dropped: {{reason}} {{exporter}}",
+                ),
+                Query(
+                    rate(select("tracegrade_metrics_requests_discarded_total"), "transport"),
+                    "metrics over {{transport}}",
+                ),
+            ],
+            unit="cps",
+            width=8,
+        ),
+        time_series(
+            "Log records that wait",
+            "Log records in each exporter's queue, their bytes divided by the memory limit, and what is "
+            "received less what is forwarded, dropped and held, which is always 0. Copies of agents' records "
+            "that wait to be graded, and those a second that came too late or whose trace did not come.",
+            [
+                Query(f"sum by (exporter) ({select('tracegrade_log_records_held')})", "{{exporter}}"),
+                Query(
+                    f"max by (exporter) ({queue} / on (job, instance) group_left () {limit})",
+                    "{{exporter}}: part of the limit",
+                ),
+                Query(
+                    f"max by (exporter) (abs({select('tracegrade_accounting_error_log_records')}))",
+                    "{{exporter}}: unaccounted for",
+                ),
+                Query(f"sum({select('tracegrade_log_records_awaiting_verdict')})", "copies for grading"),
+                Query(rate(select("tracegrade_late_log_records_total")), "late"),
+                Query(
+                    rate(select("tracegrade_log_records_unmatched_total"), "reason"), "unmatched: {{reason}}"
+                ),
+            ],
+            width=8,
+        ),
+    ]
+
+
 def kafka() -> list[JsonObject]:
     """The group that reads from Kafka, where there is one."""
     return [

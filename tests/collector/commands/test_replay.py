@@ -165,3 +165,18 @@ def test_an_argument_beyond_64_bits_in_telemetry_is_printed_exactly(
     assert 0 == code
     (call,) = json.loads(capsys.readouterr().out)["tool_calls"]
     assert {"order": 2**70 + 1} == call["arguments"]
+
+
+def test_explain_shows_the_settings_that_send_content_which_was_not_captured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages: dict[str, Any] = {"gen_ai.input.messages": "Hi", "gen_ai.output.messages": "80"}
+    whole = [agent(1, None, "a", **messages), tool(2, 1, "look_up", arguments="{}", result="80")]
+    bare = [agent(1, None, "a"), tool(2, 1, "look_up", arguments=None, result=None)]
+    for spans, expected in ((whole, 0), (bare, 1)):
+        (tmp_path / "a.binpb").write_bytes(join_spans(spans))
+        capsys.readouterr()
+        run_command(["replay", "--explain", str(tmp_path / "a.binpb")])
+        shown = capsys.readouterr().out
+        assert expected == shown.count("content was not captured (otel_genai); it is sent with:")
+        assert expected == shown.count("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`, for most")

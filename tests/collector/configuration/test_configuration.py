@@ -262,12 +262,20 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             'tracegrade.yaml:2: exporters.file: nothing would go there: results.mode "verdicts_only" '
             "forwards no spans, and results.emit names no form that it takes",
         ]),
-        ("exporters: {otlp: {endpoint: 'a:1', signals: [logs]}}", [
-            "tracegrade.yaml:1: exporters.otlp: nothing would go there: it takes no spans, and results.emit "
+        ("results: {mode: verdicts_only, emit: [span]}\n"
+         "exporters: {otlp: {endpoint: 'a:1', signals: [logs]}}", [
+            "tracegrade.yaml:2: exporters.otlp: nothing would go there: it takes no spans, and results.emit "
             "names no form that it takes",
         ]),
-        ("results: {mode: stream, emit: [span]}\nexporters: {file: {path: a, logs_path: b}}", [
-            'tracegrade.yaml:2: exporters.file.logs_path: needs "log" in results.emit',
+        ("results: {mode: verdicts_only, emit: [span]}\nexporters: {file: {path: a, logs_path: b}}", [
+            'tracegrade.yaml:2: exporters.file.logs_path: in results.mode "verdicts_only" it needs "log" in '
+            "results.emit",
+        ]),
+        ("exporters: {kafka: {brokers: ['a:1'], logs_topic: lines}}", [
+            'tracegrade.yaml:1: exporters.kafka.logs_topic: expected "logs" in signals',
+        ]),
+        ("exporters: {kafka: {brokers: ['a:1'], topic: b, logs_topic: b, signals: [traces, logs]}}", [
+            "tracegrade.yaml:1: exporters.kafka.logs_topic: expected another topic than that of spans",
         ]),
         ("exporters: {otlp_http: {traces_endpoint: 'http://a/x', signals: [logs]}}", [
             "tracegrade.yaml:1: exporters.otlp_http.signals: there is no URL for logs",

@@ -31,7 +31,7 @@ async def _printed(config: DebugConfig, stream: io.TextIOBase, *runs: GradedRun)
 
 def test_without_a_terminal_every_verdict_is_one_line_that_grep_finds() -> None:
     assert [
-        f"FAIL  weather_agent 1.2  trace_id={TRACE_ID.hex()}  3 calls, root",
+        f"FAIL, 1 of 4 not evaluated  weather_agent 1.2  trace_id={TRACE_ID.hex()}  3 calls, root",
         "  ended=2026-01-31T08:00:02.500Z  took=2.5s",
         '   1. get_temperature {"city": "Oslo"} → {"temperature": 21.5}',
         '   2. get_forecast {"days": 7} ✗ TimeoutError: took  [31mtoo long',
@@ -144,11 +144,16 @@ UNKNOWN = result("u", Outcome.NOT_EVALUATED, reason=NotEvaluatedReason.NOT_APPLI
     [
         ([PASS, ADVISORY_FAIL], "PASS", ", 1 advisory failure", "1 pass, 1 advisory"),
         ([ADVISORY_FAIL, ADVISORY_FAIL], "PASS", ", 2 advisory failures", "2 advisory"),
-        ([MUTED_FAIL, UNKNOWN], "PASS", ", 1 muted failure", "1 not_evaluated, 1 muted"),
+        (
+            [MUTED_FAIL, UNKNOWN],
+            "PASS, 1 of 2 not evaluated",
+            ", 1 muted failure",
+            "1 not_evaluated, 1 muted",
+        ),
         ([SHADOW_FAIL, UNKNOWN], "NOT_EVALUATED", ", 1 shadow failure", "1 not_evaluated, 1 shadow"),
         ([FAIL, ERROR, PASS], "FAIL", "", "1 pass, 1 fail, 1 error"),
         ([ERROR, ADVISORY_FAIL], "ERROR", ", 1 advisory failure", "1 error, 1 advisory"),
-        ([PASS, UNKNOWN], "PASS", "", "1 pass, 1 not_evaluated"),
+        ([PASS, UNKNOWN], "PASS, 1 of 2 not evaluated", "", "1 pass, 1 not_evaluated"),
     ],
 )
 def test_the_headline_of_a_run_is_what_the_exit_code_says(
@@ -177,7 +182,7 @@ def test_what_a_failure_asks_of_people_is_told_where_it_is_no_ticket() -> None:
 async def test_runs_beyond_the_rate_are_counted_in_a_line() -> None:
     printed = await _printed(DebugConfig(max_runs_per_second=2), io.StringIO(), *[weather_run()] * 5)
 
-    assert 2 == printed.count("FAIL  weather_agent")
+    assert 2 == printed.count("FAIL, 1 of 4 not evaluated  weather_agent")
     assert "… 3 more runs\n" == printed[-len("… 3 more runs\n") :]
 
 
@@ -191,7 +196,7 @@ async def test_the_rate_starts_anew_each_second() -> None:
     exporter.export_results(trace_of(weather_run()))
     await exporter.shutdown(SystemClock().monotonic() + 3600)
 
-    assert 2 == stream.getvalue().count("FAIL  weather_agent")
+    assert 2 == stream.getvalue().count("FAIL, 1 of 4 not evaluated  weather_agent")
     assert 1 == stream.getvalue().count("… 1 more run\n")
 
 

@@ -19,12 +19,12 @@ from collector.exporters.otlp_grpc import OtlpGrpcConfig, OtlpGrpcExporter
 from collector.exporters.otlp_http import OtlpHttpConfig, OtlpHttpExporter
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import exporter_sink
-from collector.exporters.span_exporter_config import Signal, SpanExporterConfig
+from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp.codec import join_spans
 from collector.results_config import ResultsConfig
 from collector.telemetry.metrics import Metrics
-from collector.trace import GradedTrace, held_bytes
+from collector.trace import GradedTrace, Signal, held_bytes
 from processors.annotation.evaluation_span import evaluation_spans
 from processors.annotation.log_record import result_records
 from processors.spans.span import RawSpan

@@ -32,7 +32,12 @@ _REGISTRY = EnvelopeRegistry()
 _ENVELOPE, _OTHER = _REGISTRY.envelope(b"resource", b"scope"), _REGISTRY.envelope(b"other", b"")
 _SPANS = [(bytes([number] * 8), b"span", _ENVELOPE if number % 2 else _OTHER) for number in range(1, 4)]
 _TRACE = FinishedTrace(
-    trace_id=bytes(range(16)), spans=_SPANS, reason=FinishReason.IDLE, interrupted=True, tenant="blue"
+    trace_id=bytes(range(16)),
+    spans=_SPANS,
+    records=[(b"", b"record", _OTHER)],
+    reason=FinishReason.IDLE,
+    interrupted=True,
+    tenant="blue",
 )
 _ALL = Form(lines=False, details=True, resource_attributes=("service.name",))
 

@@ -134,17 +134,24 @@ def test_a_refusal_without_words_says_its_kind() -> None:
 
 
 def test_requests_for_something_else_are_final() -> None:
-    path = no_such_path("/v1/logs")
+    path = no_such_path("/v1/profiles")
     method = method_not_allowed("GET")
     service = no_such_service("/a.B/C")
 
-    assert (404, "NOT_FOUND", "There is no /v1/logs here; send traces to /v1/traces.") == (
+    assert (
+        404,
+        "NOT_FOUND",
+        "There is no /v1/profiles here; send traces to /v1/traces and logs to /v1/logs.",
+    ) == (
         path.http_status,
         path.code_name,
         path.message,
     )
-    assert (405, "GET is not allowed; send traces by POST.") == (method.http_status, method.message)
-    assert ("UNIMPLEMENTED", "/a.B/C is not supported; only traces are.") == (
+    assert (405, "GET is not allowed; export requests are sent by POST.") == (
+        method.http_status,
+        method.message,
+    )
+    assert ("UNIMPLEMENTED", "/a.B/C is not supported; traces and logs are.") == (
         service.code_name,
         service.message,
     )

@@ -12,9 +12,8 @@ import aiohttp
 import pytest
 
 from collector.clock import SystemClock
-from collector.framework_pages import supported_frameworks
+from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer, Views
-from collector.page.views import content_settings
 from collector.store.run_queries import RunQueries
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
@@ -205,6 +204,19 @@ async def test_agents_without_content_are_told_the_setting_of_their_framework() 
     assert "OPENINFERENCE_HIDE_INPUTS" not in agents
     assert 4 == agents.count("no criteria")
     assert 1 == agents.count("no tool calls recorded (1)")
+
+
+async def test_a_run_shows_how_many_of_its_checks_gave_no_verdict() -> None:
+    reason = NotEvaluatedReason.CONTENT_NOT_CAPTURED
+    unknown = [result(name, Outcome.NOT_EVALUATED, reason=reason) for name in ("args", "output")]
+    partly = replace(graded_run(1, agent="partly"), results=[result("order"), *unknown])
+    runs = [partly, _uncaptured(2, "traceloop")]
+    async with _page(runs) as address:
+        _, listed = await _answer(f"{address}/find")
+        _, one = await _answer(f"{address}/run/{partly.run.trace_id.hex()}")
+
+    assert 1 == listed.count("2 of 3 not evaluated") == listed.count("not evaluated</small>")
+    assert 1 == one.count("2 of 3 not evaluated")
 
 
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:

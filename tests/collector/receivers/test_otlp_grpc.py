@@ -10,7 +10,13 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from pydantic import ValidationError
 
 from collector.clock import ManualClock
-from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig, OtlpGrpcReceiver
+from collector.receivers.otlp_grpc import (
+    LOGS_SERVICE,
+    METRICS_SERVICE,
+    TRACE_SERVICE,
+    GrpcServerConfig,
+    OtlpGrpcReceiver,
+)
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
 from collector.telemetry.metrics import Metrics
 from tests.support.otlp_senders import GrpcSender, SpanSink, export_request
@@ -148,8 +154,7 @@ async def test_a_sender_that_goes_away_in_the_middle_is_counted(served: Served) 
 @pytest.mark.parametrize(
     "method",
     [
-        "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
-        "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+        "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
         f"/{TRACE_SERVICE}/Import",
     ],
 )
@@ -157,12 +162,12 @@ async def test_other_services_are_unimplemented(served: Served, method: str) -> 
     answer = await served.sender.answer(served.sender.channel.unary_unary(method)(b"", timeout=10))
 
     assert answer.code == "UNIMPLEMENTED"
-    assert f"{method} is not supported; only traces are." == answer.message
+    assert f"{method} is not supported; traces and logs are." == answer.message
     assert served.requests("UNIMPLEMENTED") == 1
 
 
 async def test_health_follows_readiness_and_liveness_is_its_own(served: Served) -> None:
-    readiness = ("", TRACE_SERVICE, "readiness")
+    readiness = ("", TRACE_SERVICE, LOGS_SERVICE, METRICS_SERVICE, "readiness")
 
     before = [await served.health(service) for service in readiness]
     alive = await served.health("liveness")
@@ -171,10 +176,10 @@ async def test_health_follows_readiness_and_liveness_is_its_own(served: Served) 
     await served.receiver.set_serving(False)
     after = [await served.health(service) for service in readiness]
 
-    assert [_NOT_SERVING] * 3 == before
+    assert [_NOT_SERVING] * 5 == before
     assert _SERVING == alive
-    assert [_SERVING] * 3 == ready
-    assert [_NOT_SERVING] * 3 == after
+    assert [_SERVING] * 5 == ready
+    assert [_NOT_SERVING] * 5 == after
 
 
 async def test_shutdown_lets_calls_finish_and_sends_new_ones_away(served: Served) -> None:

@@ -138,7 +138,7 @@ async def test_frames_that_are_none_are_refused(
 async def test_messages_of_errors_are_percent_encoded(served: Served) -> None:
     _, trailers = await served.call([], path="/a%25b/%C3%BC")
 
-    assert b"/a%25b/%C3%BC is not supported; only traces are." == trailers[b"grpc-message"]
+    assert b"/a%25b/%C3%BC is not supported; traces and logs are." == trailers[b"grpc-message"]
 
 
 async def test_what_is_no_grpc_is_told_so_by_http(served: Served) -> None:

@@ -196,16 +196,17 @@ async def test_other_methods_are_405_and_told_what_is_allowed(served: Served, me
     assert response.status == 405
     assert response.headers["allow"] == "POST"
     if method != "HEAD":
-        assert f"{method} is not allowed; send traces by POST." == orjson.loads(body)["message"]
+        assert f"{method} is not allowed; export requests are sent by POST." == orjson.loads(body)["message"]
 
 
-@pytest.mark.parametrize("path", ["/", "/v1/logs", "/v1/metrics", "/v1/traces/", "/v1/Traces", "/metrics"])
+@pytest.mark.parametrize("path", ["/", "/v1/profiles", "/v1/logs/", "/v1/traces/", "/v1/Traces", "/metrics"])
 async def test_other_paths_are_404(served: Served, path: str) -> None:
     response, body = await served.request(path=path, body=export_request(), content_type=_PROTOBUF)
 
     assert response.status == 404
     assert (
-        f"There is no {path} here; send traces to /v1/traces." == status_pb2.Status.FromString(body).message
+        f"There is no {path} here; send traces to /v1/traces and logs to /v1/logs."
+        == status_pb2.Status.FromString(body).message
     )
 
 

@@ -32,7 +32,15 @@ from collector.receivers.receiver import Receiver
 from collector.receivers.server_config import ServerAuthConfig, ServerTlsConfig
 from collector.telemetry.metrics import Metrics
 from processors.spans.protobuf_wire import encode_field
-from tests.support.otlp_senders import TLS, GrpcSender, HttpSender, Sender, SpanSink, export_request
+from tests.support.otlp_senders import (
+    TLS,
+    GrpcSender,
+    HttpSender,
+    Sender,
+    SpanSink,
+    export_request,
+    logs_request,
+)
 
 _MIB = 1 << 20
 _LIMIT = 1 * _MIB
@@ -124,6 +132,74 @@ async def test_full_success_leaves_partial_success_unset(setup: Setup, compress:
     assert not answer.has_partial_success
     assert _same_request(body, setup.sink.bodies[0])
     assert setup.metrics.requests.value(setup.transport, answer.transport_code) == 1
+
+
+@pytest.mark.parametrize("compress", [False, True])
+async def test_log_records_are_received_like_spans(setup: Setup, compress: bool) -> None:
+    body = logs_request(3, padding=100)
+
+    answer = await setup.sender.send(body, compress=compress, signal="logs")
+
+    assert answer.code == "OK"
+    assert not answer.has_partial_success
+    assert [body] == setup.sink.log_bodies
+    assert setup.sink.bodies == []
+    assert setup.metrics.requests.value(setup.transport, answer.transport_code) == 1
+
+
+async def test_log_records_of_a_long_request_are_received(bench: Bench) -> None:
+    setup = await bench.start()
+    body = logs_request(1000, padding=700)
+
+    answer = await setup.sender.send(body, signal="logs")
+
+    assert answer.code == "OK"
+    assert [body] == setup.sink.log_bodies
+
+
+@pytest.mark.parametrize("data", [b"\xff\xff\xff", b"{]", b"\x1f\x8b\x08junk"])
+async def test_malformed_log_records_are_refused_for_good(setup: Setup, data: bytes) -> None:
+    answer = await setup.sender.send_raw(data, signal="logs")
+
+    assert answer.code == "INVALID_ARGUMENT"
+    assert setup.sink.log_bodies == []
+
+
+async def test_log_records_are_refused_as_the_consumer_decides(setup: Setup) -> None:
+    setup.sink.error = Overloaded("full")
+
+    answer = await setup.sender.send(logs_request(), signal="logs")
+
+    assert answer.code == "UNAVAILABLE"
+    assert answer.message == "full"
+    assert answer.delays
+
+
+async def test_log_records_need_credentials_as_spans_do(bench: Bench, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text("secret\n")
+    setup = await bench.start(auth=ServerAuthConfig(bearer_token_file=tokens), token="wrong")
+
+    answers = [await setup.sender.send(b"", signal=signal) for signal in ("logs", "metrics")]
+
+    assert ["UNAUTHENTICATED"] * 2 == [answer.code for answer in answers]
+    assert setup.sink.log_bodies == []
+
+
+async def test_metrics_are_acknowledged_and_discarded(setup: Setup, caplog: pytest.LogCaptureFixture) -> None:
+    answers = [await setup.sender.send_raw(b"whatever it is", signal="metrics") for _ in range(2)]
+
+    assert ["OK"] * 2 == [answer.code for answer in answers]
+    assert not any(answer.has_partial_success for answer in answers)
+    assert setup.metrics.metrics_requests_discarded.value(setup.transport) == 2
+    assert setup.sink.bodies == setup.sink.log_bodies == []
+    assert 1 == sum("Metrics are acknowledged" in record.message for record in caplog.records)
+
+
+async def test_metrics_over_the_limit_are_refused(setup: Setup) -> None:
+    answer = await setup.sender.send_raw(bytes(3 * _LIMIT), signal="metrics")
+
+    assert answer.code == "RESOURCE_EXHAUSTED"
 
 
 async def test_spans_with_invalid_ids_are_told_as_partial_success(setup: Setup) -> None:

@@ -200,7 +200,8 @@ def test_a_last_message_that_is_cut_off_is_reported_and_the_rest_is_graded(tmp_p
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'{"resourceLogs": []}', "this looks like OTLP logs"),
+        (b'{"resourceLogs": []}', None),
+        (b'{"resourceLogs": [{"scopeLogs": 5}]}', "resourceLogs[0].scopeLogs: expected an array"),
         (b'{"resourceMetrics": []}', "this looks like OTLP metrics"),
         (b'{"agent": {"name": "a"}}\n', None),
         (b'[{"traceId": "1", "id": "2", "localEndpoint": {}}]', "this looks like a span of Zipkin"),

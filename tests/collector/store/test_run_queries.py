@@ -56,6 +56,7 @@ def test_a_search_finds_what_it_describes(
 
     assert expected == [int(run.trace_id, 16) for run in found]
     assert all(("args",) * (run.outcome == "fail") == run.failed for run in found)
+    assert all((0, len(graded_run(1).results)) == (run.not_evaluated, run.evaluations) for run in found)
 
 
 def test_counts_by_the_hour_add_up_to_the_runs(queries: RunQueries) -> None:

@@ -1,0 +1,122 @@
+"""Recorded log records are read with recorded spans, in whatever files they are."""
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from collector.cli import run_command
+from collector.otlp import logs_request_to_json, request_to_json
+from collector.recordings import RecordedStream
+from processors.criteria import CriteriaSet
+from tests.processors.frameworks.test_recordings import in_any_order, told
+from tests.support.both_signals import BOTH_SIGNALS, expected_runs, requests
+
+NAME = "genai_anthropic"
+(TRACES,), (LOGS,) = requests(NAME, "traces"), requests(NAME, "logs")
+TRACES_JSON, LOGS_JSON = json.loads(request_to_json(TRACES)), json.loads(logs_request_to_json(LOGS))
+PROTO3_JSON = MessageToDict(ExportLogsServiceRequest.FromString(LOGS))
+
+
+def dumped(*documents: object) -> bytes:
+    return b"".join(json.dumps(document).encode() + b"\n" for document in documents)
+
+
+def messages(*bodies: bytes) -> bytes:
+    return b"".join(struct.pack(">I", len(body)) + body for body in bodies)
+
+
+CRITERIA = """
+agents:
+  weather_agent:
+    evaluations:
+      - evaluator: tool-call-count
+        name: one-forecast
+        criteria: {tool_calls_count: {get_forecast: ["=", 1], get_temperature: ["=", 2]}}
+tests:
+  - name: as recorded
+    trace: run.jsonl
+    expect: {one-forecast: pass}
+"""
+
+FORMS: Mapping[str, Callable[[], Mapping[str, bytes]]] = {
+    "a request a file": lambda: {"a.binpb": TRACES, "b.binpb": LOGS},
+    "logs first": lambda: {"a.binpb": LOGS, "b.binpb": TRACES},
+    "doubled": lambda: {"a.binpb": LOGS, "b.binpb": TRACES, "c.binpb": LOGS},
+    "lines of one file": lambda: {"a.jsonl": dumped(LOGS_JSON, TRACES_JSON)},
+    "one object": lambda: {"a.otlp.json": dumped({**TRACES_JSON, **LOGS_JSON})},
+    "a file for each signal": lambda: {"logs.jsonl": dumped(LOGS_JSON), "traces.jsonl": dumped(TRACES_JSON)},
+    "a resource a line": lambda: {
+        "a.jsonl": dumped(*TRACES_JSON["resourceSpans"], *LOGS_JSON["resourceLogs"])
+    },
+    "the Collector's proto": lambda: {"logs.binpb": messages(LOGS, LOGS), "traces.binpb": messages(TRACES)},
+    "protobuf's own JSON": lambda: {"a.jsonl": dumped(PROTO3_JSON, TRACES_JSON)},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_gives_the_runs_of_both_signals(tmp_path: Path, form: str) -> None:
+    for name, content in FORMS[form]().items():
+        (tmp_path / name).write_bytes(content)
+    stream = RecordedStream()
+
+    assert [] == [*stream.read([tmp_path]), *stream.warnings]
+
+    graded = stream.grade(CriteriaSet([]))
+    assert in_any_order(expected_runs(NAME)) == in_any_order([told(run.run) for run in graded])
+    assert stream.spans > 0
+
+
+def test_requests_of_each_signal_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+    for folder in sorted(BOTH_SIGNALS.glob("*/*/")):
+        stream = RecordedStream()
+        assert [] == [*stream.read([folder]), *stream.warnings]
+        assert (folder.name == "traces") is (stream.spans > 0)
+        assert folder.name == "traces" or stream.records > 0
+
+
+def test_a_span_without_a_valid_id_is_no_log_record(tmp_path: Path) -> None:
+    request = ExportTraceServiceRequest.FromString(TRACES)
+    for span in request.resource_spans[0].scope_spans[0].spans:
+        span.trace_id = b"short"
+    (tmp_path / "a.binpb").write_bytes(request.SerializeToString())
+    stream = RecordedStream()
+
+    assert [] == stream.read([tmp_path])
+    assert "spans rejected: a trace id must be 16 bytes" in str(stream.warnings[0])
+
+
+def test_logs_alone_are_nothing_to_grade(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.binpb").write_bytes(LOGS)
+
+    assert 2 == run_command(["replay", str(tmp_path)])
+    assert "no spans and no agent runs" in (error := capsys.readouterr().err)
+    assert "only log records" in error
+
+
+def test_a_criteria_test_reads_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "run.jsonl").write_bytes(dumped(TRACES_JSON, LOGS_JSON))
+    (tmp_path / "criteria.yaml").write_text(CRITERIA)
+
+    assert 0 == run_command(["validate", str(tmp_path / "criteria.yaml")]), capsys.readouterr()
+    (tmp_path / "run.jsonl").write_bytes(dumped(TRACES_JSON))
+    assert 2 == run_command(["validate", str(tmp_path / "criteria.yaml")])
+
+
+def test_a_run_that_log_records_report_without_spans_is_graded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, body in enumerate(requests("claude_code_logs_alone", "logs")):
+        (tmp_path / f"{number}.binpb").write_bytes(body)
+
+    assert 1 == run_command(["replay", "--format", "json", str(tmp_path)])
+    (line,) = capsys.readouterr().out.splitlines()
+    run = json.loads(line)
+    assert ("claude-code", 4, "idle") == (run["agent"]["name"], len(run["tool_calls"]), run["finish_reason"])
+    outcomes = {result["name"]: result["outcome"] for result in run["evaluations"]}
+    assert "fail" == outcomes["honest-response"]
