@@ -267,13 +267,11 @@ class Metrics:
         )
         self.log_records_dropped = Counter(
             "tracegrade_log_records_dropped{reason,exporter}",
-            "Received log records not delivered. The exporter label is empty for those dropped before the "
-            "fan-out.",
+            "Received log records not delivered, by reason.",
         )
         self.log_records_held = Gauge(
             "tracegrade_log_records_held{exporter}",
-            "Received log records before the fan-out (empty exporter label) and in the queue of each "
-            "exporter.",
+            "Received log records in the queue of each exporter.",
         )
         self.log_records_recovered = Counter(
             "tracegrade_log_records_recovered{exporter}",

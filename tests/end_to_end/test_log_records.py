@@ -123,6 +123,7 @@ async def test_records_are_forwarded_byte_for_byte_however_they_came(
     for exporter in (kind, "file"):
         assert 0 == metrics[f'tracegrade_accounting_error_log_records{{exporter="{exporter}"}}']
     assert 0 == metrics["tracegrade_spans_received_total"]
+    assert 0 == metrics["tracegrade_log_records_awaiting_verdict"]
     assert backend.requests == []
 
 

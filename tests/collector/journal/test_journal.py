@@ -17,16 +17,17 @@ from collector.journal import recovery
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import MAX_KEPT_BYTES, stored_criteria_files
-from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, number_key
+from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, BatchKind, number_key
 from collector.journal.recovery import Inspection, Recovered, inspect_in_child_process
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
-from collector.otlp.codec import EnvelopeRegistry
+from collector.otlp.codec import EnvelopeRegistry, split_records
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
 from collector.text_file import KeptFile
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from processors.model.finish_reason import FinishReason
 from tests.support.deliveries import make_spans
+from tests.support.otlp_senders import logs_request
 
 
 class FaultyStore(JournalStore):
@@ -517,3 +518,31 @@ async def test_large_transactions_do_not_fault_their_memory_in_anew(tmp_path: Pa
     store.close()
 
     assert max(faults[-5:]) < 100
+
+
+async def test_log_records_stay_until_they_left_and_no_copy_of_them_waits(tmp_path: Path) -> None:
+    records = split_records(logs_request(3)).records
+    trace_id = bytes([1]) * 16
+    async with OpenJournal(tmp_path) as one:
+        receipt = one.journal.add_records(records, None, [SpanBatch(trace_id, records[:2])])
+        await one.stored()
+        assert receipt.expects("otlp#records")
+    async with OpenJournal(tmp_path) as two:
+        counts = {each.kind: len(each.batch.spans) for each in two.recovered.batches.values()}
+        for place in two.recovered.batches:
+            two.journal.leaving_receipt(place).seal()
+        await two.stored()
+        assert two.journal.bytes_held
+    async with OpenJournal(tmp_path) as three:
+        (left,) = three.recovered.batches
+        (waiting,) = three.recovered.batches.values()
+        three.journal.discard_records(trace_id)
+        await three.stored()
+        assert 0 == three.journal.bytes_held
+    async with OpenJournal(tmp_path) as four:
+        assert not four.recovered.batches
+
+    assert {BatchKind.RECORDS: 1, BatchKind.TRACE_RECORDS: 2} == counts
+    assert {left} == three.recovered.left
+    assert (BatchKind.TRACE_RECORDS, trace_id) == (waiting.kind, waiting.batch.trace_id)
+    assert [record[1] for record in records[:2]] == [record[1] for record in waiting.batch.spans]
