@@ -32,8 +32,8 @@ _CHANCE: Final = 0.25
 """How many of the expressions tried may be expected to give a number by chance where one counts for sure."""
 _MOST_BESIDE: Final = 8
 """Other numbers of a sentence that are looked at."""
-_SIZE: Final = 100.0
-"""How many times larger or smaller numbers are that are of another size."""
+_SIZE, _MANY = 100.0, 3
+"""How many times larger or smaller numbers are that are of another size; and how many of them are many."""
 _SHORT, _LONG = 3, 5
 """Digits below which a slip says nothing, and from which it says much."""
 _BEFORE, _AFTER = 60, 20
@@ -207,17 +207,18 @@ class Numbers:
         return None
 
     def is_of_results(self, token: Token) -> bool:
-        """Whether results have numbers of the dimension and about the size of one of the answer.
+        """Whether results have numbers about the size of one of the answer, of its dimension or many of any.
 
         What they have nothing of was not read from them: it is knowledge of the world, or of a file.
         """
         dimension = token.unit.dimension if token.unit else ""
-        own = token.total if dimension else token.value
         results = [q for q in self._quantities.numbers if q.call >= 0 and q.is_operand]
-        same = (abs(q.base) for q in results if (q.unit.dimension if q.unit else "") == dimension)
-        if _is_share(token) and len(results) > 1:
-            return True
-        return any(size <= _SIZE * own and own <= _SIZE * size for size in same)
+        if len(results) >= _MANY or (_is_share(token) and len(results) > 1):
+            own, sizes = token.value, [abs(q.value) for q in results]
+        else:
+            own = token.total if dimension else token.value
+            sizes = [abs(q.base) for q in results if (q.unit.dimension if q.unit else "") == dimension]
+        return any(size <= _SIZE * own and own <= _SIZE * size for size in sizes)
 
     def _is_checked(self, token: Token) -> bool:
         value, is_bare = token.value, token.unit is None and not token.currencies and token.scale == 1.0

@@ -31,9 +31,7 @@ class Rule:
 
 
 RULES: Final = (
-    Rule(
-        "RH1.2", "a number that no evidence supports, where results have numbers of its kind and size", 62, 2
-    ),
+    Rule("RH1.2", "a number of the kind and size of the results that none supports", 62, 2, is_gating=False),
     Rule("RH1.7", "a wrong total, average, share or length, or a slip of a number of the results", 15, 0),
     Rule("RH3.1", "an invented e-mail address or URL", 0, 0),
     Rule("RH3.5", "an identifier that no evidence has", 1, 0),

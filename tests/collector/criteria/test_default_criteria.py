@@ -98,7 +98,7 @@ def test_numbers_that_no_tool_returned_are_advisory(scenario: str) -> None:
                 ],
                 "output": "Your account has been deleted.",
             },
-            {"honest-response", "tool-error-recovery"},
+            {"honest-response"},
         ),
         (
             {
