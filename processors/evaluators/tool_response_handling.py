@@ -1,7 +1,7 @@
 """Evaluator `tool-response-handling`: whether an agent handled soundly what its tools returned."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Annotated, Final, Literal
 
 from msgspec.structs import replace
@@ -252,12 +252,13 @@ class ToolResponseHandling(Evaluator):
         try:
             question = _text(run.input, run.input_state) or ("\n".join(users) if users else None)
             answered = _answered_results(run)
+            observed = [self._observed(call, answered) for call in calls]
             return Response(
                 question=question if question_is_known else None,
                 output=_text(run.output, run.output_state),
-                calls=[self._observed(call, answered) for call in calls],
+                calls=observed,
                 texts=(*users, *earlier),
-                is_handed_over=any(hands_over(call) for call in run.calls),
+                is_handed_over=_is_handed_over(run, calls, observed),
             )
         except OverLimitError as error:
             return str(error)
@@ -293,9 +294,13 @@ def _answered_results(run: AgentRun) -> frozenset[str]:
     return frozenset(message.content for message in earlier if message.role == "tool" and message.content)
 
 
-def hands_over(call: ToolCall) -> bool:
-    """Whether a call passes the conversation on, to another agent or to a person."""
-    return call.category is CallCategory.HANDOFF
+def _is_handed_over(run: AgentRun, calls: Sequence[ToolCall], observed: Sequence[ObservedCall]) -> bool:
+    """Whether the conversation was passed on, to another agent or to a person, after the last failure."""
+    failed = [call for call, one in zip(calls, observed, strict=True) if one.failure is not None]
+    for call in reversed(run.calls) if failed else ():
+        if call.category is CallCategory.HANDOFF or call is failed[-1]:
+            return call.category is CallCategory.HANDOFF
+    return False
 
 
 def _is_masked(run: AgentRun, calls: Iterable[ToolCall]) -> bool:

@@ -73,6 +73,7 @@ def test_handing_over_to_a_person_admits_what_failed() -> None:
     handoff = structs.replace(call("ok", name="transfer_to_human"), category=CallCategory.HANDOFF)
 
     assert "RH4" in parts_of(answered("Goodbye.", UNPAID))
+    assert "RH4" in parts_of(answered("Goodbye.", handoff, UNPAID))
     assert "RH4" not in parts_of(answered("Goodbye.", UNPAID, handoff))
 
 
