@@ -371,6 +371,9 @@ def logs_json_to_request(body: bytes) -> bytes:
 def logs_object_to_request(document: JsonValue) -> bytes:
     """As `logs_json_to_request`, for a parsed document."""
     request = _LOGS.from_object(document)
-    if any(invalid in request for invalid in _INVALID_RECORD_IDS):
-        return request + HAS_INVALID_IDS
+    if any(invalid in request for invalid in _INVALID_RECORD_IDS):  # or what only looks so
+        for of_resource in ExportLogsServiceRequest.FromString(request).resource_logs:
+            for of_scope in of_resource.scope_logs:
+                if any(_INVALID_ID in (one.trace_id, one.span_id) for one in of_scope.log_records):
+                    return request + HAS_INVALID_IDS
     return request

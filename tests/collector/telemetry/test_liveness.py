@@ -97,7 +97,10 @@ async def test_a_step_that_takes_too_long_is_named_with_its_trace_and_evaluation
             )
             await asyncio.sleep(2 * liveness_module.BEAT_SECONDS)
 
-    [warning, over] = [record for record in caplog.records if record.name == "collector.telemetry.liveness"]
+    noted = [record for record in caplog.records if record.name == "collector.telemetry.liveness"]
+    # A busy machine can hold the loop up elsewhere, too; the step of the trace does so once.
+    [place] = [place for place, record in enumerate(noted) if "trace_id" in record.__dict__]
+    warning, over = noted[place : place + 2]
     assert "A step blocks the event loop." == warning.message
     assert TRACE_ID.hex() == warning.__dict__["trace_id"]
     assert ("has-word", "contains") == (warning.__dict__["evaluation"], warning.__dict__["evaluator"])
