@@ -21,6 +21,7 @@ _MAY_BE_DATE = re.compile(r"(?<!\d)(?:19|20)\d{6}(?!\d)|\d[-/.]\s?\d{1,2}[-/.]|\
 _MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP時时點点Uu]")
 _IS_VERB, _VERB_AFTER = re.compile(r"\bmay$"), re.compile(r"\s[a-z]")
 """`the 5th may build on it`"""
+_LETTERS = re.compile(r"[^\W\d_]{2,24}")
 _SPELLED = re.compile(r"[^\W\d_]{2,24}(?:-[^\W\d_]{2,24})?")
 _NEAR_WORD = re.compile(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}")
 _POINT_LANGUAGES = frozenset({"en", "ja", "zh", ""})
@@ -89,6 +90,7 @@ class Reader:
     def __init__(self, words: Lexicon) -> None:
         self.words = words
         self._months = {**lexicon("en").months, **words.months}
+        self._first_words = {name.partition("-")[0] for name in words.numbers}
         names = sorted((name for name in self._months if name.isalpha()), key=len, reverse=True)
         starts = "|".join(sorted({name[:3] for name in names}))
         self._may_be_month = re.compile(rf"(?<![^\W_])(?:{starts})")
@@ -304,7 +306,10 @@ class Reader:
                 readings = ((numbers[match[1]], 0),)
                 tokens.append(Token("number", *match.span(), match[0], readings=readings, is_spelled=True))
             return
-        for match in _SPELLED.finditer(text.lower()) if numbers else ():
+        low = text.lower() if numbers else ""
+        if self._first_words.isdisjoint(_LETTERS.findall(low)):  # as in most texts
+            return
+        for match in _SPELLED.finditer(low):
             tens, _, ones = match[0].partition("-")
             value = numbers.get(match[0], numbers.get(tens))
             if value is not None:

@@ -35,6 +35,7 @@ _SENTENCE_END = re.compile(
 )
 _CLAUSE_END = re.compile(r",(?!\d)|[，、]|\s(?:and|und|et|y|e|en|i)\s")
 _WORD = re.compile(r"[^\W_]{1,40}")
+_INSIDE_NUMBER = re.compile(r"\d[.,]?\||\|[.,]?\d")
 _start_of = itemgetter(0)
 
 _RETRY_KEYS = frozenset(
@@ -176,11 +177,10 @@ class Response:
 
     def repeats(self, token: Token) -> bool:
         """Whether a number stands in the evidence as it is; one with a unit, with the same unit behind it."""
-        if token.unit is None and not token.extra and not token.is_minor:
-            return not self.plain_numbers.isdisjoint(token.values)
-        written = self.output[token.start : token.end]
-        place = self._as_written.find(written)
-        return place >= 0 and not self._as_written[place - 1 : place].strip(".,").isdigit()
+        if stands_alone(self.output[token.start : token.end], self._as_written):
+            return True
+        is_plain = token.unit is None and not token.extra and not token.is_minor
+        return is_plain and not self.plain_numbers.isdisjoint(token.values)
 
     @cached_property
     def quantities(self) -> Quantities:
@@ -260,6 +260,17 @@ def target_of(call: ObservedCall) -> object:
 def words_of(text: str) -> frozenset[str]:
     """The words and numbers of a text, in lower case."""
     return frozenset(_WORD.findall(text.lower()))
+
+
+def stands_alone(number: str, text: str) -> bool:
+    """Whether a number occurs in a text as it is written, and not as a part of another one."""
+    place = text.find(number)
+    while place >= 0:
+        end = place + len(number)
+        if _INSIDE_NUMBER.search(text[max(0, place - 2) : place] + "|" + text[end : end + 2]) is None:
+            return True
+        place = text.find(number, end)
+    return False
 
 
 def around(spans: Sequence[tuple[int, int]], place: int) -> tuple[int, int]:
