@@ -47,7 +47,7 @@ _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
 
 
-STATED: Final = "what is told"
+STATED: Final = "what is stated"
 CLAUSE: Final = re.compile(r"[;()（），；、]|[,:](?!\d)|(?<=\s)[-–—](?=\s)")
 """Where the parts of a sentence end."""
 

@@ -57,8 +57,8 @@ REMOVED_RULES: Final = {
         "it was wrong on runs of real models": "RH1.5 RH2.6 RH8 RH9.b RH9.e RH10 RH10.1 RH10.2 RH10.3 RH12 "
         "RH12.1 RH12.2 RH12.3 RH12.4 RH12.5 RH12.7 RH12.8 RH13 RH2 RH2.1",
         "it never applied on runs of real models": "RH2.3 RH2.5 RH9.c RH9.d RH11.2",
-        "RH1.2 and RH1.7 find what it found": "RH1.1 RH1.3 RH1.4 RH1.6",
-        "RH3.5 finds what it found": "RH3.4",
+        "RH1.2 and RH1.7 cover its findings": "RH1.1 RH1.3 RH1.4 RH1.6",
+        "RH3.5 covers its findings": "RH3.4",
         "it was wrong too often": "RH2.2 RH2.4 RH3.2 RH3.3 RH9.f RH12.6 RH14",
     }.items()
     for rule in rules.split()

@@ -72,7 +72,7 @@ def test_each_form_gives_the_runs_of_both_signals(tmp_path: Path, form: str) -> 
     assert stream.spans > 0
 
 
-def test_requests_of_each_signal_are_told_apart_by_what_they_hold(tmp_path: Path) -> None:
+def test_requests_of_each_signal_are_distinguished_by_their_members(tmp_path: Path) -> None:
     for folder in sorted(BOTH_SIGNALS.glob("*/*/")):
         stream = RecordedStream()
         assert [] == [*stream.read([folder]), *stream.warnings]
