@@ -182,6 +182,9 @@ def unwrapped(value: JsonValue) -> JsonValue:
 
 def _with_rows(value: JsonObject) -> JsonObject:
     """`value`, with rows under named columns, and columns of one length beside each other, as objects."""
+    lists = {key: member for key, member in value.items() if isinstance(member, list)}
+    if not lists:
+        return value
     names = next((value[key] for key in ("columns", "headers", "fields", "header") if value.get(key)), None)
     for key in ("rows", "data", "values") if isinstance(names, list) else ():
         rows = value.get(key)
@@ -193,7 +196,7 @@ def _with_rows(value: JsonObject) -> JsonObject:
                         dict(zip(map(str, names), row, strict=True)) for row in rows if isinstance(row, list)
                     ],
                 }
-    columns = {key: column for key, column in value.items() if isinstance(column, list) and len(column) > 1}
+    columns = {key: column for key, column in lists.items() if len(column) > 1}
     is_plain = not any(isinstance(cell, (dict, list)) for column in columns.values() for cell in column)
     if len(columns) > 1 and len({len(column) for column in columns.values()}) == 1 and is_plain:
         cells = zip(*columns.values(), strict=True)

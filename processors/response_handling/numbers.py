@@ -41,7 +41,7 @@ _BEFORE, _AFTER = 60, 20
 _LONGEST_SUM, _FEW_PARTS = 8, 5
 """Amounts told one after the other that are added up, and of how many one may be taken off."""
 _MOST_SEARCHED: Final = 15
-"""Numbers of one answer that are searched for in steps."""
+"""Numbers of one answer searched for in steps; with more, they are of something that was not read."""
 _MOST_ROWS, _MOST_VALUES, _MOST_COMPUTED, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
 _PLAIN: Final = {"": None, "percent": ("", "percent"), "money": ("", "money")}
 """Dimensions in which numbers are taken as they stand, and which others fit them; the last is of amounts."""
@@ -94,6 +94,8 @@ class Numbers:
 
     def __init__(self, response: Response) -> None:
         self._response, self._ledger, self._quantities = response, response.ledger, response.quantities
+        self.are_foreign = False
+        """Whether so many numbers have no support that they are of something that was not read."""
         self._known: list[Computed] = []
         self._tables: dict[str, tuple[list[float], list[Computed]]] = {}
         self.supports = [Support(token) for token in response.tokens if token.kind == "number"]
@@ -113,9 +115,9 @@ class Numbers:
                 self._know(support)
         for _ in range(2):
             before = len(self._known)
-            for support in [support for support in self.supports if not support.is_supported][
-                :_MOST_SEARCHED
-            ]:
+            missing = [support for support in self.supports if not support.is_supported]
+            self.are_foreign = len(missing) > _MOST_SEARCHED
+            for support in () if self.are_foreign else missing:
                 self._reach(support)
                 self._know(support)
             if len(self._known) == before:

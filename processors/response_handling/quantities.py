@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError, Record
@@ -61,6 +63,34 @@ class _Terms(NamedTuple):
     is_minor: bool = False
 
 
+class _Key(NamedTuple):
+    """What the key of a number says of it."""
+
+    unit: Unit | None
+    scale: float
+    is_money: bool
+    is_minor: bool
+    is_name: bool
+
+
+@lru_cache(maxsize=4096)
+def _read_key(key: str) -> _Key:
+    words = key_words(key)
+    named = (
+        units.MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "") for word in words[1:]
+    )
+    return _Key(
+        unit_of_key(key),
+        prod(
+            units.SCALES.get(word, units.MYRIADS.get(word, 1.0) if units.YEN & {*words} else 1.0)
+            for word in words
+        ),
+        is_money=any(word in CURRENCIES for word in named),
+        is_minor=not units.MINOR.isdisjoint(words),
+        is_name=not keys.NO_OPERANDS.isdisjoint(words[-1:]) or key.lower() in ("month", "day", "room"),
+    )
+
+
 class Quantities:
     """What can be read of a ledger: `numbers`, also `by_record`, `moments` and `ids`.
 
@@ -110,22 +140,13 @@ class Quantities:
                 quantity.is_minor = quantity.is_minor or is_minor
 
     def _read_number(self, value: float, leaf: Leaf) -> None:
-        words, unit = key_words(leaf.key), unit_of_key(leaf.key)
-        named = (
-            units.MINOR_OF.get(word, word if len(word) == 3 or not word.isascii() else "")
-            for word in words[1:]
-        )
-        is_money = any(word in CURRENCIES for word in named)
-        moment = moment_of_number(value) if value == int(value) and not is_money else None
+        key = _read_key(leaf.key)
+        moment = moment_of_number(value) if value == int(value) and not key.is_money else None
         if moment is not None:
             day = (moment.year, moment.month, moment.day)
             self.moments.append(Moment((day,), moment.hour * 60 + moment.minute, leaf.path, "Z"))
-        is_minor = not units.MINOR.isdisjoint(words)
-        is_name = not keys.NO_OPERANDS.isdisjoint(words[-1:]) or leaf.key.lower() in ("month", "day", "room")
-        for word in words:
-            value *= units.SCALES.get(word, units.MYRIADS.get(word, 1.0) if units.YEN & {*words} else 1.0)
-        is_operand = moment is None and (unit is not None or not is_name)
-        self._add(Quantity(value, *leaf[1:], unit, is_money, is_minor, is_operand))
+        is_operand = moment is None and (key.unit is not None or not key.is_name)
+        self._add(Quantity(value * key.scale, *leaf[1:], key.unit, key.is_money, key.is_minor, is_operand))
 
     def _add(self, quantity: Quantity) -> None:
         terms = self._terms[quantity.record]

@@ -47,6 +47,8 @@ def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
     if all(map(response.repeats, numbers_only)):
         return  # as of most answers, so that the numbers of the evidence need not be read
     numbers = response.once(Numbers)
+    if numbers.are_foreign:
+        return
     is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
     doubted = (one for one in numbers.supports if not one.direct or _is_count_itself(one, numbers))
     for support in islice(doubted, _MOST_DOUBTED):

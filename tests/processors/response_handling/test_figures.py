@@ -166,7 +166,7 @@ def test_texts_made_to_be_slow_take_bounded_work_and_time(kind: str) -> None:
     evaluator = ToolResponseHandling(ToolResponseHandlingConfig(gating="all"))
     run = answered(answer[:8000], call(result), user="How many are there, on average?")  # type: ignore[arg-type]  # JSON
 
-    assert _steps(lambda: evaluator.evaluate(run, RunFacts())) < 250_000
+    assert _steps(lambda: evaluator.evaluate(run, RunFacts())) < 100_000
     assert (
         min(
             timeit.repeat(lambda: evaluator.evaluate(run, RunFacts()), timer=process_time, number=1, repeat=3)
