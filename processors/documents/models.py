@@ -373,13 +373,19 @@ def _inner(kinds: list[Any], step: str | int) -> list[Any]:
     for variant in _variants(kinds):
         arguments = get_args(variant)
         if _is_model(variant):
-            fields = variant.model_fields.items()
-            inner += [field.annotation for name, field in fields if step in (name, to_camel(name))]
+            inner += _kinds_by_key(variant).get(step, ())
         elif arguments and isinstance(step, int):
             inner += [argument for argument in arguments if argument is not Ellipsis]
         elif len(arguments) == 2:
             inner.append(arguments[1])
     return inner
+
+
+@cache
+def _kinds_by_key(model: type[BaseModel]) -> dict[str | int, list[Any]]:
+    """The types of the fields of `model` by each of their spellings."""
+    fields = model.model_fields.items()
+    return {key: [field.annotation] for name, field in fields for key in (name, to_camel(name))}
 
 
 def _variants(kinds: Iterable[Any]) -> list[Any]:

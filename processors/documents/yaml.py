@@ -171,6 +171,8 @@ def expand(text: str, environment: Mapping[str, str], dollars: Dollars) -> Expan
     Raises ValueError for a variable that is not set and has no default or is not UTF-8, and for a reference
     that cannot be read. The message names the variable, never a value.
     """
+    if "$" not in text:
+        return Expansion(text)
     labels: list[str] = []
 
     def replaced(match: re.Match[str], *, with_label: bool = False) -> str:

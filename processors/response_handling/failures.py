@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from processors.comparison import looks_failed, value_written_in
 from processors.model import JsonValue, ToolCall, ValueState
@@ -49,14 +50,7 @@ class ErrorClassifier:
     """
 
     def __init__(self, extra: Mapping[ErrorClass, Sequence[str]] | None = None) -> None:
-        own = {ErrorClass(name): words for name, words in patterns.ERROR_WORDS.items()}
-        tables = [extra, own] if extra else [own]
-        self._patterns = [
-            (error_class, re.compile("|".join(_pattern(word) for word in table[error_class])))
-            for table in tables
-            for error_class in ErrorClass
-            if table.get(error_class)
-        ]
+        self._patterns = [*_compiled(extra or {}), *_own_patterns()]
 
     def failure_of(self, call: ToolCall) -> ToolFailure | None:
         """How `call` failed, or None where nothing shows that it did."""
@@ -92,6 +86,19 @@ def _reads_failed(call: ToolCall) -> bool:
         is_bare = text.keys() <= BARE_KEYS and len(text) > 1
         return is_bare and str(text.get("status")).lower() in _FAILED_STATUS
     return isinstance(text, str) and len(text) <= _MAX_TEXT and patterns.FAILED_TEXT.match(text) is not None
+
+
+def _compiled(words: Mapping[ErrorClass, Sequence[str]]) -> list[tuple[ErrorClass, re.Pattern[str]]]:
+    return [
+        (error_class, re.compile("|".join(map(_pattern, words[error_class]))))
+        for error_class in ErrorClass
+        if words.get(error_class)
+    ]
+
+
+@cache
+def _own_patterns() -> list[tuple[ErrorClass, re.Pattern[str]]]:
+    return _compiled({ErrorClass(name): words for name, words in patterns.ERROR_WORDS.items()})
 
 
 def _pattern(word: str) -> str:
