@@ -249,11 +249,7 @@ def json_value(value: "AttributeValue | JsonValue", *, strict: bool = False, dep
         ValueError: only with `strict`.
     """
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
+        return value if value.isascii() else _without_surrogates(value)
     if isinstance(value, float) and not math.isfinite(value):
         if strict:
             raise ValueError("number out of range")
@@ -264,15 +260,22 @@ def json_value(value: "AttributeValue | JsonValue", *, strict: bool = False, dep
         return None
     if isinstance(value, dict):
         return {
-            json_key: json_value(member, strict=strict, depth=depth + 1)
+            key if key.isascii() else _without_surrogates(key): json_value(
+                member, strict=strict, depth=depth + 1
+            )
             for key, member in value.items()
-            if isinstance(json_key := json_value(key), str)
         }
     if isinstance(value, list):
         return [json_value(member, strict=strict, depth=depth + 1) for member in value]
-    if isinstance(value, bytes):
-        return value.hex()
-    return value
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _without_surrogates(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def json_text(value: "AttributeValue | JsonValue") -> str:
