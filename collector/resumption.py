@@ -23,7 +23,7 @@ from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, join_spans
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import BEFORE_FAN_OUT, Metrics
-from collector.trace import FinishedTrace, GradedTrace, SpanBatch, held_bytes
+from collector.trace import FinishedTrace, GradedTrace, held_bytes
 from collector.trace_forms import Additions
 from processors.model import FinishReason
 from processors.spans import RawSpan
@@ -75,7 +75,7 @@ class Resumption:
             self.metrics.log_records_sent_again.add(0, queue.name)
         for key, record in recovered.finished:
             self.buffer.remember_finished(key, *opened_record(record))
-        taken_out: dict[bytes, list[SpanBatch]] = {}
+        taken_out: dict[bytes, list[JournalledBatch]] = {}
         for number, (place, journalled) in enumerate(recovered.batches.items(), 1):
             if number % _BATCHES_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -85,25 +85,23 @@ class Resumption:
                 self._forward(place, journalled)
             if journalled.kind.leaves_at_once:
                 continue
-            if journalled.kind.are_records:
-                if key not in recovered.verdicts and key not in recovered.quarantined:
-                    self.buffer.restore_records(
-                        batch, journalled.arrived_unix_nano, recovered.alive_unix_nano
-                    )
-                continue
             if key in recovered.verdicts or key in recovered.quarantined:
-                taken_out.setdefault(key, []).append(batch)
+                taken_out.setdefault(key, []).append(journalled)
+                continue
+            if journalled.kind.are_records:
+                self.buffer.restore_records(batch, journalled.arrived_unix_nano, recovered.alive_unix_nano)
                 continue
             if not self.buffer.streams:
                 self.metrics.spans_recovered.add(len(batch.spans), BEFORE_FAN_OUT)
             self.buffer.restore(batch, journalled.arrived_unix_nano, recovered.alive_unix_nano)
-        for key, batches in taken_out.items():
+        for key, journalled_batches in taken_out.items():
             await asyncio.sleep(0)
+            trace = _trace_of(journalled_batches)
             verdicts = recovered.verdicts.get(key)
             if verdicts is None:
-                await self._quarantine(batches)
+                await self._quarantine(trace)
             else:
-                await self._deliver(batches, verdicts, recovered.deliveries.get(key, frozenset()))
+                await self._deliver(trace, verdicts, recovered.deliveries.get(key, frozenset()))
         if recovered.batches:
             _logger.info(
                 "Continuing with the contents of the journal.",
@@ -134,18 +132,9 @@ class Resumption:
             fan_out.forward(items, held, receipt)
 
     async def _deliver(
-        self,
-        batches: Sequence[SpanBatch],
-        stored: StoredVerdicts | Additions,
-        already: frozenset[str],
+        self, trace: FinishedTrace, stored: StoredVerdicts | Additions, already: frozenset[str]
     ) -> None:
         """A graded trace, as it was graded, to the exporters that have not got it."""
-        trace = FinishedTrace(
-            trace_id=batches[0].trace_id,
-            spans=settled_spans(batches),
-            reason=FinishReason.ROOT,
-            tenant=batches[0].tenant,
-        )
         if isinstance(stored, Additions):
             graded = stored.graded(trace, holds_spans=not self.buffer.streams)
         else:
@@ -160,26 +149,25 @@ class Resumption:
             graded = await self.grading.restore(trace, stored)
         self._export(trace, graded, already)
 
-    async def _quarantine(self, batches: Sequence[SpanBatch]) -> None:
+    async def _quarantine(self, trace: FinishedTrace) -> None:
         """A trace that was being graded in two crashes: it is not graded any more, and a copy stays."""
-        trace_id, tenant = batches[0].trace_id, batches[0].tenant
-        spans = settled_spans(batches)
         folder = self.journal.config.directory / "quarantine"
         try:
-            _keep(folder, trace_id, spans)
+            for suffix, items in (("", trace.spans), ("-logs", trace.records)):
+                if items:
+                    _keep(folder, f"{trace.trace_id.hex()}{suffix}", items)
         except OSError as error:
             _logger.error("A trace could not be stored.", extra={"path": str(folder), "error": str(error)})
         self.metrics.traces_quarantined.add(1)
         _logger.error(
             "A trace was being graded when the process crashed, twice: it is forwarded ungraded.",
-            extra={"trace_id": trace_id.hex(), "path": str(folder)},
+            extra={"trace_id": trace.trace_id.hex(), "path": str(folder)},
         )
-        trace = FinishedTrace(
-            trace_id=trace_id, spans=spans, reason=FinishReason.IDLE, quarantined=True, tenant=tenant
-        )
+        trace = replace(trace, reason=FinishReason.IDLE, quarantined=True)
         graded = await self.grading.grade(trace)
         self.on_runs(graded)
-        self.buffer.remember_finished(trace_key(trace_id, tenant), [span[0] for span in spans])
+        key = trace_key(trace.trace_id, trace.tenant)
+        self.buffer.remember_finished(key, [span[0] for span in trace.spans])
         self.journal.add_verdicts(trace, graded, lambda: None)
         self._export(trace, graded, frozenset())
 
@@ -204,11 +192,23 @@ def _count(batches: Iterable[JournalledBatch], *, of_records: bool) -> int:
     )
 
 
-def _keep(folder: Path, trace_id: bytes, spans: Sequence[RawSpan]) -> None:
-    """Write the spans, with their content as received, to a file that `tracegrade replay` reads."""
+def _trace_of(journalled: Sequence[JournalledBatch]) -> FinishedTrace:
+    """The trace that was held in these batches."""
+    records = {item[1]: item for each in journalled if each.kind.are_records for item in each.batch.spans}
+    return FinishedTrace(
+        trace_id=journalled[0].batch.trace_id,
+        spans=settled_spans(each.batch for each in journalled if not each.kind.are_records),
+        reason=FinishReason.ROOT,
+        tenant=journalled[0].batch.tenant,
+        records=list(records.values()),
+    )
+
+
+def _keep(folder: Path, name: str, items: Sequence[RawSpan]) -> None:
+    """Write spans or log records, as received, to a file that `tracegrade replay` reads."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    file = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{trace_id.hex()}.binpb"
+    file = folder / f"{time.strftime('%Y%m%dT%H%M%S')}-{name}.binpb"
     file.touch(mode=0o600)
-    file.write_bytes(join_spans(spans))
+    file.write_bytes(join_spans(items))
     for oldest in sorted(folder.glob("*.binpb"))[:-MAX_QUARANTINED]:
         oldest.unlink()

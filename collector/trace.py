@@ -142,6 +142,9 @@ class SpanBatch(NamedTuple):
     trace_id: bytes
     spans: Sequence[RawSpan]
     tenant: str = ""
+    is_run: bool = False
+    """Whether these are log records that name no trace: those of one prompt, which make a run by themselves.
+    Its id (`RecordHead.run_id`) stands for the trace id."""
 
 
 @value_type
@@ -157,7 +160,7 @@ class FinishedTrace:
     where more can go on in the trace after that; else 0. `receipt` is for the source that its spans were read
     from. `scopes` are its runs where they were read to see that the trace is finished; they stay here.
     `records` are the log records with content of its agents, in order of arrival: its runs are rebuilt from
-    both, while `scopes` are of its spans alone.
+    both, while `scopes` are of its spans alone. Without any span they report a run by themselves.
     """
 
     trace_id: bytes

@@ -15,6 +15,7 @@ from processors.spans import (
     KIND_PRODUCER,
     KIND_SERVER,
     Envelope,
+    LogRecord,
     RawRecord,
     RawSpan,
     cached_for_small,
@@ -51,7 +52,8 @@ class HeldTrace:
     last_unix_nano: int = 0
     spans: dict[bytes, RawSpan] = field(default_factory=dict)
     log_records: dict[bytes, RawRecord] | None = None
-    """Copies of its agents' log records by their bytes, so that a repeat is known."""
+    """Copies of its agents' log records by their bytes, so that a repeat is known. Without any span they make
+    a run by themselves."""
     held_bytes: int = 0
     checked_at: float = inf
     is_missing_refused_spans: bool = False
@@ -78,6 +80,7 @@ class HeldTrace:
     _missing_parents: Set[bytes] = field(init=False)
     _remote_parents: Set[bytes] = field(init=False)
     _read_count: int = field(init=False)
+    _read_records: int = 0
     _has_root: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -135,7 +138,7 @@ class HeldTrace:
         """Read the heads of spans that arrived since the last time, at most `most`; whether those are all."""
         spans = self.spans
         if self._read_count == len(spans):
-            return True
+            return bool(spans) or self._read_shape_of_records()
         until = len(spans) if most is None else min(len(spans), self._read_count + most)
         missing = {parent for parent in self._missing_parents if parent not in spans}
         remote = {parent for parent in self._remote_parents if parent not in spans}
@@ -175,6 +178,16 @@ class HeldTrace:
         else:
             self.services = shown.pop()
         return until == len(spans)
+
+    def _read_shape_of_records(self) -> bool:
+        """Times and services of a run that log records alone report; True: all were read."""
+        records = self.log_records or {}
+        for _, payload, envelope in islice(records.values(), self._read_records, None):
+            if at := LogRecord(payload, envelope).unix_nano:
+                self.earliest_start, self.latest_end = min(self.earliest_start, at), max(self.latest_end, at)
+            self.services |= _services(envelope.resource)
+        self._read_records = len(records)
+        return True
 
     def _forget_shape(self) -> None:
         self._read_count = 0

@@ -369,12 +369,15 @@ class TraceBuffer:
         """Hold copies of log records, as `restore` does with spans."""
         quiet = max(0, stopped_unix_nano - arrived_unix_nano) / 1e9
         arrival = self.finish_clock.now() - quiet
-        trace = self._traces.get(_key(batch))
+        trace = self._traces.get(_key(batch)) or self._open_run(batch, arrival)
         if trace is None:
             self._await_trace(_key(batch), batch.spans, arrival)
-        else:
-            self._add_records(trace, batch.spans, arrival)
-            self._check_size(trace)
+            return
+        self._add_records(trace, batch.spans, arrival)
+        if batch.is_run:
+            trace.last_unix_nano = arrived_unix_nano
+            self._held_since[trace.key] = min(self._held_since[trace.key], arrived_unix_nano)
+        self._check_size(trace)
 
     def note_rerouting(self, start_unix_nano: int, seconds: float) -> None:
         """From `start_unix_nano` to `seconds` from now, spans of one trace may go to different replicas.
@@ -484,14 +487,18 @@ class TraceBuffer:
         """Take all log records of one request, or none, to leave at once.
 
         Copies of those in `content`, the content records of agents by trace, wait to be graded with their
-        trace; where none of its spans came yet, for them.
+        trace; where none of its spans came yet, for them. Those that make a run by themselves are held as a
+        trace without spans, which is finished when it was idle.
 
         Raises:
             Overloaded: there is no room now.
             RequestTooLarge: the request could not even be held alone.
         """
         held = held_bytes(records)
-        sizes = [held_bytes(batch.spans) + WAITING_TRACE_BYTES for batch in content]
+        sizes = [
+            held_bytes(batch.spans) + (self._trace_bytes if batch.is_run else WAITING_TRACE_BYTES)
+            for batch in content
+        ]
         self._acquire(held + sum(sizes), (SpanBatch(b"", records),))
         self._metrics.log_records_received.add(len(records))
         if not content:
@@ -501,13 +508,14 @@ class TraceBuffer:
         arrival = self.finish_clock.now()
         for batch, size in zip(content, sizes, strict=True):
             self._limiter.release(size)  # what is kept of it is acquired again, without repeats
-            if (trace := self._traces.get(_key(batch))) is not None:
+            trace = self._traces.get(_key(batch))
+            if trace is None and _key(batch) in self._finished:
+                self._note_late_records(batch)
+                late.append(batch)
+            elif (trace := trace or self._open_run(batch, arrival)) is not None:
                 self._add_records(trace, batch.spans, arrival)
                 self._check_size(trace)
                 kept.append(batch)
-            elif _key(batch) in self._finished:
-                self._note_late_records(batch)
-                late.append(batch)
             elif size <= self._waiting_records.max_bytes:
                 self._await_trace(_key(batch), batch.spans, arrival)
                 kept.append(batch)
@@ -532,6 +540,17 @@ class TraceBuffer:
             self.log_records_held -= len(records)
             if records:
                 self._add_records(trace, records, arrival)
+        return trace
+
+    def _open_run(self, batch: SpanBatch, arrival: float) -> HeldTrace | None:
+        """A trace without spans for log records that make a run; None for those that name a trace."""
+        if not batch.is_run:
+            return None
+        self._limiter.take(self._trace_bytes)
+        trace = self._open(_key(batch), batch, arrival)
+        trace.last_unix_nano = self.finish_clock.unix_nano
+        trace.checked_at = self._earliest(trace)
+        self._push_deadline(trace.checked_at, trace.key)
         return trace
 
     def _await_trace(self, key: bytes, records: Sequence[RawRecord], arrival: float) -> None:
@@ -577,6 +596,8 @@ class TraceBuffer:
             trace.last_arrival = arrival
             trace.is_judged = trace.is_settled = False
             self._traces.move_to_end(trace.key)
+        if not trace.spans:
+            trace.last_unix_nano = self.finish_clock.unix_nano
 
     def _check_size(self, trace: HeldTrace) -> None:
         """Finish a trace of which too much is held."""
@@ -588,7 +609,7 @@ class TraceBuffer:
         self._metrics.late_log_records.add(len(batch.spans))
         if self._gaps is not None:
             self._gaps.note_late(_key(batch), self.finish_clock.now())
-        for record in batch.spans:
+        for record in () if batch.is_run else batch.spans:
             self._expect_records_of(record)
 
     def _expect_records_of(self, record: RawRecord) -> None:
@@ -677,7 +698,7 @@ class TraceBuffer:
         del self._traces[trace.key]
         if trace.was_graded is not None:
             self._metrics.traces_continued.add(1)
-        can_go_on = reason in _CAN_GO_ON and trace.read_shape()
+        can_go_on = reason in _CAN_GO_ON and trace.spans and trace.read_shape()
         self._finished.add(trace.key, trace.spans, trace.latest_end if can_go_on else 0)
 
     def _evidence_due(self, trace: HeldTrace) -> float | None:
@@ -748,7 +769,7 @@ class TraceBuffer:
             and self.finish_clock.now() - trace.last_arrival >= self._policy.grace(trace),
             backfill=backfill,
             held_seconds=held_seconds,
-            latest_end=trace.latest_end if reason in _CAN_GO_ON else 0,
+            latest_end=trace.latest_end if reason in _CAN_GO_ON and trace.spans else 0,
             tenant=trace.tenant,
             receipt=None if self._source is None else self._source.receipt(trace.records or ()),
             scopes=scopes,

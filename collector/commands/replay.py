@@ -36,7 +36,7 @@ from processors.annotation import format_run
 from processors.criteria import CriteriaSet
 from processors.model import GradedRun, NotEvaluatedReason, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
-from processors.records import join_records
+from processors.records import trace_with_records
 
 _MAX_SHOWN = 200
 _XML_COUNTS = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
@@ -225,7 +225,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
 
             def explain(trace: FinishedTrace) -> None:
                 try:
-                    spans = join_records(trace.spans, trace.records, reader.read)
+                    spans = trace_with_records(trace.spans, trace.records, trace.trace_id, reader.read)
                     _print_explanation(console, trace.trace_id, explain_trace(spans, reader))
                 except BrokenPipeError:  # grading continues: it decides the exit code
                     discard_stdout()

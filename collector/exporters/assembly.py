@@ -101,6 +101,7 @@ def build_fan_out(
         result_queues=result_queues,
         exporters=exporters,
         dead_letters=dead_letters,
+        emits_records="log" in results.emit,
     )
 
 
@@ -115,8 +116,8 @@ def forwards_log_records(config: SpanExporterConfig, results: ResultsConfig) -> 
 
 
 def receives_log_records(config: SpanExporterConfig, results: ResultsConfig) -> bool:
-    """Whether results go to the exporter as log records."""
-    return "log" in results.emit and "logs" in config.accepts
+    """Whether results go to the exporter as log records: all, or those that have no span to be written on."""
+    return not {"log", "span_event"}.isdisjoint(results.emit) and "logs" in config.accepts
 
 
 def receives_evaluation_spans(config: SpanExporterConfig, results: ResultsConfig) -> bool:

@@ -29,7 +29,8 @@ class FanOut:
 
     Received log records go to `record_queues`, in the same way.
 
-    Results in a form of their own go to `result_queues`; scores are built from log records. Their bytes are
+    Results in a form of their own go to `result_queues`; scores are built from log records. Without
+    `emits_records` only those leave as log records that have no span to be written on. Their bytes are
     taken from the limiter here; where there is no room for them they are dropped, so no span waits for a
     verdict. `exporters` are those behind the queues, which may share one: they are opened and closed here.
     """
@@ -44,6 +45,7 @@ class FanOut:
         result_queues: Mapping[ResultForm, Sequence[SendingQueue]] | None = None,
         exporters: Sequence[SpanExporter] = (),
         dead_letters: DeadLetters | None = None,
+        emits_records: bool = True,
     ) -> None:
         self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
@@ -54,6 +56,7 @@ class FanOut:
             *record_queues,
             *chain.from_iterable(self._result_queues.values()),
         ]
+        self._emits_records = emits_records
         self._exporters = tuple(exporters)
         self._dead_letters = dead_letters
         self._limiter = limiter
@@ -93,7 +96,8 @@ class FanOut:
                 elif receipt.expects(name):
                     results.export_results(trace, partial(receipt.delivered, name))
         if trace.log_records:
-            self._send_results("log", trace.log_records, receipt)
+            if self._emits_records or not trace.spans:
+                self._send_results("log", trace.log_records, receipt)
             self._send_results("score", trace.log_records, receipt)
         if trace.evaluation_spans:
             self._send_results("span", trace.evaluation_spans, receipt)

@@ -29,7 +29,7 @@ from processors.model import (
     SkipReason,
 )
 from processors.reconstruction import Scopes, reconstruct, reported_agents, settled_scopes, span_reader
-from processors.records import join_records
+from processors.records import run_of_records, trace_with_records
 from processors.shapes import Dialect
 from processors.spans import RawSpan
 
@@ -242,7 +242,7 @@ class Grader:
             )
         spans, scopes = trace.spans, trace.scopes
         if trace.records:
-            spans, scopes = join_records(spans, trace.records, self._reader.read), None
+            spans, scopes = trace_with_records(spans, trace.records, trace.trace_id, self._reader.read), None
         return reconstruct(
             spans,
             trace_id=trace.trace_id,
@@ -266,7 +266,8 @@ class Grader:
     ) -> GradedTrace:
         """The trace as it is to leave, with the results that `instance` reached at `unix_nano`.
 
-        Where spans are forwarded when they arrive (`stream`), it holds none of them.
+        Where spans are forwarded when they arrive (`stream`), it holds none of them. Where log records alone
+        report the run there is no span to write on: results leave as log records, or as spans of their own.
         """
         runs = [
             GradedRun(run=run, results=of_run, graded_unix_nano=unix_nano, instance=instance)
@@ -278,7 +279,8 @@ class Grader:
         shown = runs if self._content.shows_all else [self._content.shown(run) for run in runs]
         if runs:
             graded = [(run.run, run.results) for run in shown]
-            if self._writes_on_spans:
+            carriers = trace.spans or run_of_records(trace.records, trace.trace_id)
+            if self._writes_on_spans and spans:
                 spans = append_results(
                     spans,
                     graded,
@@ -287,14 +289,14 @@ class Grader:
                     events=self._writes_events,
                     openinference=self._openinference,
                 )
-            if self._writes_records:
+            if self._writes_records or (self._writes_events and not trace.spans):
                 log_records = self._content.shown_records(
-                    result_records(trace.spans, graded, time_unix_nano=unix_nano, instance=instance)
+                    result_records(carriers, graded, time_unix_nano=unix_nano, instance=instance)
                 )
             if self._writes_spans:
                 spans_of_results = self._content.shown_records(
                     evaluation_spans(
-                        trace.spans,
+                        carriers,
                         graded,
                         time_unix_nano=unix_nano,
                         instance=instance,

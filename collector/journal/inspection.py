@@ -106,6 +106,7 @@ def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO 
             if (int.from_bytes(key, "big"), index) in removed:
                 continue
             batch = journalled.batch
+            held.add(trace_key(batch.trace_id, batch.tenant))
             content.oldest_unix_nano = content.oldest_unix_nano or journalled.arrived_unix_nano
             if journalled.kind.are_records:
                 content.log_records += len(batch.spans)
@@ -113,7 +114,6 @@ def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO 
             else:
                 content.spans += len(batch.spans)
                 traces.add(batch.trace_id)
-                held.add(trace_key(batch.trace_id, batch.tenant))
                 to_json = request_to_json
             if salvaged is not None:
                 salvaged.write(to_json(join_spans(batch.spans)) + b"\n")

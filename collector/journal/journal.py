@@ -284,8 +284,8 @@ class Journal:
     ) -> Receipt:
         """Store log records of one request, which leave at once, until the returned receipt is settled.
 
-        Those in `of_traces` are stored until their trace is graded, or `discard_records`: copies of them
-        wait for it. `body` is the request, if it has these records and no others.
+        Those in `of_traces` are stored until their trace (or run) is graded, or `discard_records`: copies of
+        them wait for it. `body` is the request, if it has these records and no others.
         """
         others = records
         if of_traces:
@@ -294,7 +294,8 @@ class Journal:
         leaving: list[_Leaving] = []
         for batches, kind in (
             ([SpanBatch(b"", others)] if others else [], BatchKind.RECORDS),
-            (of_traces, BatchKind.TRACE_RECORDS),
+            ([batch for batch in of_traces if not batch.is_run], BatchKind.TRACE_RECORDS),
+            *[([batch], BatchKind.RUN_RECORDS) for batch in of_traces if batch.is_run],
         ):
             if batches:
                 segment, first = self._write_down(batches, kind, body)

@@ -34,6 +34,7 @@ _BOUND = struct.Struct("<Q")
 _PLACES = struct.Struct("<II")
 _PLACE = struct.Struct("<QI")
 _LENGTH = struct.Struct("<I")
+_RUN_ID_BYTES = 16
 _END_BYTES, _END_MARK = 8, b"\x01"
 """A latest end after span ids, and the mark that it is there."""
 
@@ -53,10 +54,13 @@ class BatchKind(IntEnum):
     TRACE_RECORDS = 4
     """Nothing, and copies of them for the verdict on the trace that they name: agents' log records."""
 
+    RUN_RECORDS = 5
+    """Nothing, and copies of them for the verdict on the run that they make: those that name no trace."""
+
     @property
     def are_records(self) -> bool:
         """Whether they are log records."""
-        return self is BatchKind.RECORDS or self is BatchKind.TRACE_RECORDS
+        return self >= BatchKind.RECORDS
 
     @property
     def leaves_at_once(self) -> bool:
@@ -123,10 +127,16 @@ def trace_key(trace_id: bytes, tenant: str) -> bytes:
 
 
 def request_of(batches: Iterable[SpanBatch]) -> bytes:
-    """A request with these spans; split again it gives the same batches in the same order."""
-    return b"".join(
-        join_spans(group) for batch in batches for _, group in groupby(batch.spans, key=itemgetter(2))
-    )
+    """A request with these spans; split again it gives the same batches in the same order.
+
+    Records of a run, which one is to request by itself, follow its id: they do not have it.
+    """
+    parts: list[bytes] = []
+    for batch in batches:
+        if batch.is_run:
+            parts.append(batch.trace_id)
+        parts += [join_spans(group) for _, group in groupby(batch.spans, key=itemgetter(2))]
+    return b"".join(parts)
 
 
 def encode_entry(
@@ -158,6 +168,8 @@ def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tupl
                 traces = {b"": split_records(body, envelopes).records}
             elif batch_kind is BatchKind.TRACE_RECORDS:
                 traces = records_by_trace(split_records(body, envelopes).records)
+            elif batch_kind is BatchKind.RUN_RECORDS:
+                traces = {body[:_RUN_ID_BYTES]: split_records(body[_RUN_ID_BYTES:], envelopes).records}
             else:
                 traces = split_request(body, envelopes).traces
         except (struct.error, ValueError, MalformedRequest) as error:
@@ -168,7 +180,9 @@ def decode_segment(content: bytes, envelopes: EnvelopeRegistry) -> Iterator[tupl
             yield (
                 index,
                 JournalledBatch(
-                    batch=SpanBatch(trace_id, spans, tenant), arrived_unix_nano=arrived, kind=batch_kind
+                    batch=SpanBatch(trace_id, spans, tenant, batch_kind is BatchKind.RUN_RECORDS),
+                    arrived_unix_nano=arrived,
+                    kind=batch_kind,
                 ),
             )
 

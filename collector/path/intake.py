@@ -32,7 +32,7 @@ _MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
 
 
 class ReceivedRecords(NamedTuple):
-    """A request with log records; those with the content of agents by trace, and how many are results."""
+    """A request with log records; those with content of agents by trace or run, and how many are results."""
 
     request: SplitRecords
     content: Sequence[SpanBatch] = ()
@@ -182,10 +182,14 @@ def read_records(body: bytes, envelopes: EnvelopeRegistry) -> ReceivedRecords:
     if not may_have_content(body):
         return ReceivedRecords(count_records(body, envelopes))
     request = split_records(body, envelopes)
-    traces: dict[bytes, list[RawRecord]] = {}
+    batches: dict[bytes, SpanBatch] = {}
+    collected: dict[bytes, list[RawRecord]] = {}
     for record in request.records:
         head = read_record_head(record[1], record[2])
-        if head is not None and head.trace_id:
-            traces.setdefault(head.trace_id, []).append(record)
-    content = [SpanBatch(trace_id, records) for trace_id, records in traces.items()]
-    return ReceivedRecords(request, content, count_result_records(request.records))
+        if head is None or not (key := head.trace_id or head.run_id):
+            continue
+        if key not in batches:
+            collected[key] = []
+            batches[key] = SpanBatch(key, collected[key], is_run=not head.trace_id)
+        collected[key].append(record)
+    return ReceivedRecords(request, list(batches.values()), count_result_records(request.records))

@@ -23,7 +23,7 @@ from processors.criteria import CriteriaSet
 from processors.documents import Problem
 from processors.evaluate import evaluate_run
 from processors.model import AgentRun, EvaluationResult, FinishReason, GradedRun, PriceTable
-from processors.records import read_record_head, run_of_records
+from processors.records import read_record_head
 from processors.shapes import Dialect
 from processors.spans import RawRecord
 
@@ -105,14 +105,6 @@ class RecordedStream:
                 if head.run_id:
                     self._order.setdefault(trace_id)
 
-    def _trace_of_records(self, trace_id: bytes) -> FinishedTrace | None:
-        """The run that log records without a trace report, if this is its id."""
-        spans = run_of_records(self._records.pop(trace_id, ()), trace_id)
-        if not spans:
-            return None
-        self.runs += 1
-        return FinishedTrace(trace_id=trace_id, spans=spans, reason=FinishReason.IDLE)
-
     def add_run(self, run: AgentRun) -> None:
         """Add a run."""
         self.runs += 1
@@ -149,15 +141,19 @@ class RecordedStream:
             conversations=self._conversations,
         )
         for trace_id in progress(list(self._order), "Grading"):
-            trace = finished.pop(trace_id, None) or self._trace_of_records(trace_id)
+            trace = finished.pop(trace_id, None)
+            records = self._records.get(trace_id, ())
+            if trace is None and records:
+                trace = FinishedTrace(trace_id=trace_id, spans=(), reason=FinishReason.IDLE)
             if trace is not None:
-                trace = replace(trace, records=self._records.get(trace_id, ()))
+                trace = replace(trace, records=records)
                 if before_trace is not None:
                     before_trace(trace)
                 if self.workers is None or pool is None:
                     graded = stage.grade_now(trace)
                 else:
                     graded = self.workers.run(stage.grade(trace))
+                self.runs += 0 if trace.spans else len(graded.runs)
                 for item in graded.runs:
                     yield GradedRun(run=item.run, results=item.results)  # without time and place of grading
             for run in self._runs.get(trace_id, ()):

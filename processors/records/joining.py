@@ -59,6 +59,16 @@ def run_of_records(records: Sequence[RawRecord], run_id: bytes) -> Sequence[RawS
     return ()
 
 
+def trace_with_records(
+    spans: Sequence[RawSpan],
+    records: Sequence[RawRecord],
+    trace_id: bytes,
+    read: Callable[[Span], SpanReading | None] | None = None,
+) -> Sequence[RawSpan]:
+    """What runs are rebuilt from: `join_records`, or without any span `run_of_records`."""
+    return join_records(spans, records, read) if spans else run_of_records(records, trace_id)
+
+
 def _by_emitter(records: Sequence[RawRecord]) -> dict[int, list[LogRecord]]:
     """The content records of each emitter, by its identity: each once, in the order of their times."""
     by_emitter: dict[int, list[LogRecord]] = {}

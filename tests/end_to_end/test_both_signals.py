@@ -17,9 +17,14 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp import split_records, split_request
-from processors.spans import read_span_head
-from tests.support.both_signals import requests
+from collector.criteria.criteria_files import load_criteria
+from collector.criteria.files import default_file
+from collector.otlp import logs_json_to_request, split_records, split_request
+from collector.recordings import RecordedStream
+from processors.annotation import format_run
+from processors.spans import LogRecord, read_span_head
+from tests.support.backends import ACCEPT, Answer, GrpcBackend
+from tests.support.both_signals import BOTH_SIGNALS, expected_runs, requests
 from tests.support.otlp_senders import GrpcSender, HttpSender
 from tests.support.service_in_loop import ServiceInLoop
 from tests.support.service_process import ServiceProcess
@@ -33,12 +38,18 @@ receivers: {{otlp: {{protocols: {{grpc: {{endpoint: "127.0.0.1:0"}}, http: {{end
 processors:
   group_by_trace: {{root_grace: 2s, multi_service_grace: 2s, incomplete_grace: 2s, idle_timeout: 9s}}
 exporters: {{results_file: {{path: "{results}"}}, file: {{path: "{spans}", logs_path: "{logs}"}}}}
-results: {{mode: {mode}, emit: [log]}}
+results: {{mode: {mode}, emit: [{emit}]}}
 service: {{telemetry: {{endpoint: "127.0.0.1:0", self_check: {{enabled: false}}}}, shutdown_timeout: 20s}}
 """
 
 Step = tuple[str, bytes]
 """Signal and request."""
+
+
+def _first_record(bodies: Sequence[bytes]) -> int:
+    """When the first of the log records was written."""
+    records = [record for body in bodies for record in split_records(body).records]
+    return min(LogRecord(payload, envelope).unix_nano for _, payload, envelope in records)
 
 
 def _begin(bodies: Sequence[bytes]) -> int:
@@ -52,20 +63,26 @@ def _begin(bodies: Sequence[bytes]) -> int:
 
 
 @asynccontextmanager
-async def _service(folder: Path, unix_nano: int, mode: str = "hold") -> AsyncIterator[ServiceInLoop]:
+async def _service(
+    folder: Path, unix_nano: int, mode: str = "hold", emit: str = "log"
+) -> AsyncIterator[ServiceInLoop]:
     folder.mkdir()
     configuration = _CONFIGURATION.format(
-        results=folder / "runs.jsonl", spans=folder / "spans.jsonl", logs=folder / "logs.jsonl", mode=mode
+        results=folder / "runs.jsonl",
+        spans=folder / "spans.jsonl",
+        logs=folder / "logs.jsonl",
+        mode=mode,
+        emit=emit,
     )
     async with ServiceInLoop(configuration, unix_nano) as service:
         yield service
 
 
 async def _graded(
-    folder: Path, steps: Sequence[Step], unix_nano: int, mode: str = "hold"
+    folder: Path, steps: Sequence[Step], unix_nano: int, mode: str = "hold", emit: str = "log"
 ) -> tuple[list[Any], dict[str, float]]:
     """What is graded of the requests: calls and verdicts of each run; and the metrics at the end."""
-    async with _service(folder, unix_nano, mode) as service:
+    async with _service(folder, unix_nano, mode, emit) as service:
         async with (
             GrpcSender(service.endpoints["grpc"]) as over_grpc,
             HttpSender(service.endpoints["http"]) as over_http,
@@ -75,7 +92,11 @@ async def _graded(
                 assert "OK" == (await sender.send(body, signal=signal_name)).code
         metrics = await service.until(lambda samples: samples["tracegrade_traces_held"] == 0, step=0.5)
     runs = [json.loads(line) for line in (folder / "runs.jsonl").read_bytes().splitlines()]
-    told = [
+    return _shown(runs), metrics
+
+
+def _shown(runs: Sequence[Any]) -> list[Any]:
+    shown = [
         (
             run["span_id"] or "",
             run["agent"]["name"],
@@ -88,7 +109,7 @@ async def _graded(
         )
         for run in runs
     ]
-    return sorted(told, key=str), metrics
+    return sorted(shown, key=str)
 
 
 def _interleavings(name: str) -> dict[str, list[Step]]:
@@ -152,6 +173,44 @@ async def test_the_other_modes_give_the_same_verdicts(mode: str, tmp_path: Path)
     assert held == other
 
 
+@pytest.mark.parametrize("name", ["claude_code_logs_alone", "qwen_code_logs_alone"])
+@pytest.mark.parametrize("emit", ["log", "span_event"])
+async def test_log_records_without_a_trace_make_a_run(name: str, emit: str, tmp_path: Path) -> None:
+    bodies = requests(name, "logs")
+    steps: list[Step] = [("logs", body) for body in bodies]
+    folder = tmp_path / "once"
+
+    graded, metrics = await _graded(folder, steps, _first_record(bodies) - 1_000_000_000, emit=emit)
+    doubled, _ = await _graded(
+        tmp_path / "doubled",
+        [piece for step in reversed(steps) for piece in reversed(_pieces(step)) for _ in range(2)],
+        _first_record(bodies) - 1_000_000_000,
+    )
+
+    (run,) = graded
+    assert [(call["name"], call["arguments"]) for call in expected_runs(name)[0]["calls"]] == [
+        (call, json.loads(arguments)) for call, arguments, *_ in run[2]
+    ]
+    assert graded == doubled
+    stream = RecordedStream()
+    assert [] == stream.read([BOTH_SIGNALS / name / "logs"])
+    criteria = load_criteria([default_file("criteria/default.yaml")], environment={})
+    assert graded == _shown([json.loads(format_run(item)) for item in stream.grade(criteria)])
+    # It is a run as any, and its verdicts leave as log records: there is no span that they could be on.
+    exported = [
+        record
+        for line in (folder / "logs.jsonl").read_bytes().splitlines()
+        for _, record, _ in split_records(logs_json_to_request(line)).records
+    ]
+    verdicts = [record for record in exported if LogRecord(record).name == "gen_ai.evaluation.result"]
+    assert len(verdicts) == len([each for each in run[4] if each[2] != "no_criteria"]) > 0
+    assert len(exported) - len(verdicts) == sum(len(split_records(body).records) for body in bodies)
+    assert not (folder / "spans.jsonl").exists() or not (folder / "spans.jsonl").read_bytes()
+    assert 1 == metrics['tracegrade_traces_finished_total{reason="idle"}']
+    assert 0 == metrics["tracegrade_log_records_awaiting_verdict"] == metrics["tracegrade_held_bytes"]
+    assert 0 == metrics['tracegrade_accounting_error_log_records{exporter="file"}']
+
+
 def _recent_spans(name: str) -> list[Step]:
     """The spans of a recording as if they began now."""
     spans = [ExportTraceServiceRequest.FromString(body) for body in requests(name, "traces")]
@@ -209,6 +268,78 @@ async def test_records_of_a_trace_outlive_the_process_until_it_is_graded(tmp_pat
         for record in of_scope["logRecords"]
     )
     assert sent == len(written)
+
+
+async def test_a_run_of_log_records_outlives_the_process(tmp_path: Path) -> None:
+    name = "claude_code_logs_alone"
+    settings: Any = {
+        "processors": {"group_by_trace": {"idle_timeout": "3s"}},
+        "journal": {"directory": "journal"},
+        "exporters": {"file": {"path": "spans.jsonl", "logs_path": "logs.jsonl"}},
+    }
+    steps = [piece for body in requests(name, "logs") for piece in _pieces(("logs", body))]
+    async with ServiceProcess(tmp_path, settings) as service:
+        await _send(service, steps[: len(steps) // 2])
+        await service.until(lambda: _written(tmp_path) >= 1)
+        service.signal(signal.SIGKILL)
+        await service.wait()
+    async with ServiceProcess(tmp_path, settings) as service:
+        await _send(service, steps[len(steps) // 2 :])
+        held = await service.metrics()
+        assert 0 == await service.stop()  # what is held stays in the journal
+    assert [] == service.results()
+    async with ServiceProcess(tmp_path, settings) as service:
+        await service.until(lambda: len(service.results()) == 1)
+        await asyncio.sleep(0.5)
+        assert 0 == await service.stop()
+    async with ServiceProcess(tmp_path, settings) as service:
+        after = await service.metrics()
+        assert 0 == await service.stop()
+
+    (run,) = service.results()
+    evaluations: Any = run["evaluations"]
+    assert "fail" == {each["name"]: each["outcome"] for each in evaluations}["honest-response"]
+    calls: Any = run["tool_calls"]
+    assert 4 == len(calls)
+    assert 0 < held["tracegrade_log_records_awaiting_verdict"] <= len(steps)
+    assert 0 == after["tracegrade_log_records_awaiting_verdict"] == after["tracegrade_traces_held"]
+
+
+async def test_verdicts_on_a_run_of_log_records_are_delivered_after_a_crash(tmp_path: Path) -> None:
+    backend = GrpcBackend()
+    await backend.start()
+    backend.answer = lambda _: Answer("unavailable")
+    settings: Any = {
+        "processors": {"group_by_trace": {"idle_timeout": "1s"}},
+        "journal": {"directory": "journal"},
+        "exporters": {"otlp": {"endpoint": backend.endpoint, "tls": {"insecure": True}}},
+    }
+    bodies = requests("claude_code_logs_alone", "logs")
+    async with ServiceProcess(tmp_path, settings) as service:
+        await _send(service, [("logs", body) for body in bodies])
+        await service.until(lambda: len(service.results()) == 1)
+        await asyncio.sleep(0.5)
+        service.signal(signal.SIGKILL)
+        await service.wait()
+    backend.answer = lambda _: ACCEPT
+
+    def received() -> Counter[str]:
+        return Counter(
+            LogRecord(record).name
+            for body in backend.log_requests
+            for _, record, _ in split_records(body).records
+        )
+
+    async with ServiceProcess(tmp_path, settings) as service:
+        await service.until(lambda: received()["gen_ai.evaluation.result"] > 0)
+        assert 0 == await service.stop()
+    await backend.stop()
+
+    (run,) = service.results()
+    evaluations: Any = run["evaluations"]
+    assert len(evaluations) == received()["gen_ai.evaluation.result"]
+    sent = sum(len(split_records(body).records) for body in bodies)
+    assert sent == received().total() - len(evaluations)
 
 
 def _written(folder: Path) -> int:

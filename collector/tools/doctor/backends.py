@@ -73,7 +73,7 @@ def _trials(
         return
     if receives_spans(settings, config.results) or receives_evaluation_spans(settings, config.results):
         yield exporter.endpoints["traces"], "spans", exporter.export(_span_request(clock.unix_nano()), 1)
-    if receives_log_records(settings, config.results):
+    if "log" in config.results.emit and receives_log_records(settings, config.results):
         sending = exporter.export(_log_request(clock.unix_nano()), 1, "logs")
         yield exporter.endpoints["logs"], "log records", sending
 

@@ -1,10 +1,13 @@
 """Copies of agents' log records wait with their trace, or for it, within bounds; nothing is counted twice."""
 
+from contextlib import suppress
 from itertools import permutations
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.buffer import GroupByTraceConfig, LearnedWaits, RecordAdmission
 from collector.errors import Overloaded, RequestTooLarge
@@ -15,7 +18,7 @@ from processors.spans import RawRecord
 from tests.processors.reconstruction.test_settled import AGENT as AGENT_SPAN
 from tests.processors.reconstruction.test_settled import ANSWERING, PAY, REQUESTING
 from tests.support.agent_spans import TRACE_ID
-from tests.support.held_spans import AGENT, BufferUnderTest, batch, raw_span, trace_id
+from tests.support.held_spans import AGENT, START_UNIX_NANO, BufferUnderTest, batch, raw_span, trace_id
 
 GRACE = 2.0
 CONFIG = GroupByTraceConfig.model_validate(
@@ -25,6 +28,20 @@ CONFIG = GroupByTraceConfig.model_validate(
 
 def record(number: int, size: int = 20) -> RawRecord:
     return b"", b"%d " % number + b"x" * size, AGENT
+
+
+def run_record(number: int, size: int = 20, *, at: int = START_UNIX_NANO) -> RawRecord:
+    body = AnyValue(string_value="x" * size)
+    message = LogRecord(time_unix_nano=at, severity_number=number, body=body)  # type: ignore[arg-type]
+    return b"", message.SerializeToString(), AGENT
+
+
+def admit_run(buffer: BufferUnderTest, *records: RawRecord, run: int = 1) -> RecordAdmission:
+    """Admit records that name no trace, of one prompt."""
+    content = [SpanBatch(trace_id(run), list(records), is_run=True)]
+    admitted = buffer.buffer.admit_records(records, content)
+    buffer.limiter.release(admitted.held_bytes)
+    return admitted
 
 
 def under_test(**settings: object) -> BufferUnderTest:
@@ -158,6 +175,7 @@ def test_records_count_towards_the_limit_of_a_trace() -> None:
         st.one_of(
             st.tuples(st.just("record"), st.integers(1, 3), st.integers(1, 4)),
             st.tuples(st.just("span"), st.integers(1, 3), st.integers(1, 4)),
+            st.tuples(st.just("run"), st.integers(3, 5), st.integers(1, 4)),
             st.tuples(st.just("time"), st.integers(1, 30), st.just(0)),
         ),
         max_size=25,
@@ -168,7 +186,9 @@ def test_any_interleaving_keeps_the_books(steps: list[tuple[str, int, int]]) -> 
     finished = []
     for kind, trace, number in steps:
         if kind == "record":
-            admit(buffer, record(number), trace=trace)
+            admit(buffer, run_record(number), trace=trace)
+        elif kind == "run":
+            admit_run(buffer, run_record(number), run=trace)
         elif kind == "span":
             late = buffer.admit(batch(raw_span(number, None if number == 1 else 1, trace=trace)))
             buffer.limiter.release(sum(held_bytes(each.spans) for each in late))
@@ -179,6 +199,73 @@ def test_any_interleaving_keeps_the_books(steps: list[tuple[str, int, int]]) -> 
 
     assert 0 == buffer.buffer.held_bytes == buffer.buffer.log_records_held == buffer.buffer.spans_held
     assert 0 == buffer.limiter.used - buffer.limiter.shared_bytes()
+
+
+def test_records_of_a_run_finish_together_when_they_were_idle() -> None:
+    buffer = under_test()
+    records = [run_record(number) for number in range(3)]
+    for each in records:
+        assert 1 == len(admit_run(buffer, each, each).kept)
+        assert [] == buffer.pass_time(19)
+    assert (1, 3) == (buffer.buffer.traces_held, buffer.buffer.log_records_held)
+
+    finished = buffer.pass_time(2)
+    late = admit_run(buffer, run_record(9))
+
+    (run,) = finished
+    assert (FinishReason.IDLE, trace_id(1), 0, False) == (
+        run.reason, run.trace_id, len(run.spans), run.interrupted
+    )  # fmt: skip
+    assert records == list(run.records)
+    assert ((), 1) == (tuple(late.kept), len(late.late))
+    release(buffer, finished)
+    assert 0 == buffer.buffer.held_bytes == buffer.limiter.used - buffer.limiter.shared_bytes()
+
+
+def test_a_run_of_records_may_have_waits_of_its_service() -> None:
+    settings = {**CONFIG.model_dump(exclude_unset=True), "services": {"agent": {"idle_timeout": "3s"}}}
+    buffer = BufferUnderTest(GroupByTraceConfig.model_validate(settings))
+
+    admit_run(buffer, run_record(1))
+
+    assert [] == buffer.pass_time(2.5)
+    assert 1 == len(buffer.pass_time(1))
+
+
+@pytest.mark.parametrize(
+    ("settings", "limit_bytes", "reason"),
+    [
+        ({"max_bytes_per_trace": 2000}, 1 << 20, FinishReason.OVER_LIMIT),
+        ({"max_spans_per_trace": 2}, 1 << 20, FinishReason.OVER_LIMIT),
+        ({"max_trace_age": "3s"}, 1 << 20, FinishReason.MAX_AGE),
+        ({}, 7000, FinishReason.PRESSURE),
+    ],
+)
+def test_a_run_of_records_is_bounded_as_a_trace_is(
+    settings: dict[str, object], limit_bytes: int, reason: FinishReason
+) -> None:
+    config = GroupByTraceConfig.model_validate({**CONFIG.model_dump(exclude_unset=True), **settings})
+    buffer = BufferUnderTest(config, limit_bytes=limit_bytes)
+    for number in range(3):
+        with suppress(Overloaded):  # then room is made
+            admit_run(buffer, run_record(number, 1000))
+
+    finished = buffer.pass_time(4)
+
+    assert [reason] == [run.reason for run in finished]
+    assert 3 >= len(finished[0].records) > 0
+    release(buffer, finished)
+    assert 0 == buffer.buffer.held_bytes == buffer.limiter.used - buffer.limiter.shared_bytes()
+
+
+def test_a_run_of_records_that_began_before_the_service_is_interrupted() -> None:
+    buffer = under_test()
+    buffer.buffer.note_ready()
+
+    admit_run(buffer, run_record(1, at=START_UNIX_NANO - 1), run_record(2))
+    admit_run(buffer, run_record(1, at=START_UNIX_NANO + 1), run=2)
+
+    assert [True, False] == [run.interrupted for run in buffer.pass_time(25)]
 
 
 def test_a_service_whose_records_come_after_its_spans_is_not_over_by_evidence() -> None:

@@ -59,15 +59,19 @@ def _batches(draw: st.DrawFn) -> JournalledBatch:
     kind = draw(st.sampled_from(BatchKind))
     trace_id = draw(st.binary(min_size=16, max_size=16).filter(any))
     if kind.are_records:
-        trace_id = trace_id if kind is BatchKind.TRACE_RECORDS else b""
+        is_run = kind is BatchKind.RUN_RECORDS
+        trace_id = b"" if kind is BatchKind.RECORDS else trace_id
+        named = b"" if is_run else trace_id
         records = [
-            (b"", LogRecord(trace_id=trace_id, time_unix_nano=number).SerializeToString(), envelope)
+            (b"", LogRecord(trace_id=named, time_unix_nano=number).SerializeToString(), envelope)
             for number, envelope in enumerate(
                 draw(st.lists(st.sampled_from(_KNOWN), min_size=1, max_size=5)), 1
             )
         ]
         return JournalledBatch(
-            batch=SpanBatch(trace_id, records), arrived_unix_nano=draw(st.integers(0, 2**64 - 1)), kind=kind
+            batch=SpanBatch(trace_id, records, is_run=is_run),
+            arrived_unix_nano=draw(st.integers(0, 2**64 - 1)),
+            kind=kind,
         )
     spans = [
         (span_id, Span(trace_id=trace_id, span_id=span_id, name=draw(_texts)).SerializeToString(), envelope)
