@@ -13,6 +13,7 @@ from processors.shapes.dialect import Conversation, Dialect, SpanRole
 from processors.shapes.messages import ChatMessage, read_messages, read_model_response
 from processors.shapes.record_messages import message_in_body, records_by_turn
 from processors.shapes.reported_runs import INPUT_MESSAGES, OUTPUT_MESSAGES
+from processors.shapes.rewriting import CarrierKind, Outline, RunScope, Trace
 from processors.spans import Attributes, LogRecord, Span
 
 _PROVIDERS = (
@@ -23,6 +24,10 @@ _PROVIDERS = (
 _SYSTEM = ("system", "instructions")
 _REQUEST = ("messages", "contents", "input")
 _RESPONSE = ("choices", "candidates", "output", "content", "role")
+
+_PROXIED_REQUEST = "Received Proxy Server Request"
+_LOOK_BACK = 64
+"""Runs of one caller that a request may continue: keeps hostile traces linear."""
 
 _PROMPT_RECORD, _COMPLETION_RECORD = "gen_ai.content.prompt", "gen_ai.content.completion"
 
@@ -83,6 +88,39 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
         ]
         content.offer_messages(span, INPUT_MESSAGES, given)
         content.offer_messages(span, OUTPUT_MESSAGES, answered)
+
+
+def rewrite_runs(trace: Trace, outline: Outline) -> None:
+    """Make one run of the requests in which a client of the proxy, whose own span is not here, goes on.
+
+    They name one span of the client, and each is given the messages of the one before it, and more.
+    """
+    if len(outline.runs) < 2:
+        return
+    tree = trace.tree
+    open_runs: dict[bytes, list[tuple[RunScope, list[str]]]] = {}
+    continuing: set[RunScope] = set()
+    for run in sorted(outline.runs, key=lambda run: run.carrier):
+        parent = tree.parent_ids[run.carrier]
+        is_request = tree.views[run.carrier].name == _PROXIED_REQUEST
+        if run.kind is not CarrierKind.LOCAL_ROOT or not is_request or not parent or not run.models:
+            continue
+        reading = trace.readings[run.models[0]]
+        given = [] if reading is None else [message.text for message in reading.conversation.input]
+        of_client = open_runs.setdefault(parent, [])
+        del of_client[_LOOK_BACK:]
+        for place, (earlier, history) in enumerate(of_client):
+            if len(history) < len(given) and history == given[: len(history)]:
+                earlier.layers[:0] = run.layers  # the last request ends the run
+                earlier.models += run.models
+                earlier.tools += run.tools
+                continuing.add(run)
+                del of_client[place]
+                run = earlier
+                break
+        of_client.insert(0, (run, given))
+    if continuing:
+        outline.runs = [run for run in outline.runs if run not in continuing]
 
 
 DIALECT = Dialect(

@@ -19,7 +19,8 @@ from processors.spans import LogRecord
 def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
     """Arguments go to the call with the record's id, requests and replies to the turn that they name.
 
-    Only the last reply has a text. Calls and results are in the history of the next request.
+    Only the last reply has a text. Calls and results are in the history of the next request; what a model is
+    given as the result of a call that failed is its error.
     """
     for record in records:
         attributes = record.attributes
@@ -28,6 +29,7 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
             call = content.call(attributes.text("call_id") or "")
             if call is not None:
                 content.offer(call, "gen_ai.tool.call.arguments", attributes.text("function_args"))
+                content.offer(call, "gen_ai.tool.call.result", attributes.text("error"))
         elif span is not None and record.name == "qwen-code.api_request":
             history = objects_at(decode_result(attributes.get("request_text")).value)
             content.offer_messages(span, INPUT_MESSAGES, history)

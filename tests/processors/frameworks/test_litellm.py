@@ -1,5 +1,7 @@
 """LiteLLM's callback beside a span of the application."""
 
+import json
+
 import pytest
 
 from processors.model.json_values import JsonObject
@@ -114,3 +116,43 @@ def test_the_callbacks_own_span_is_the_turn_and_its_request_is_no_second_one() -
 
 def test_a_request_for_embeddings_is_no_turn() -> None:
     assert [] == runs_of([request(2, (10, 20), openai__input="['Oslo']", openai__data="[]")])
+
+
+def proxied(number: int, start: int, *messages: str, parent: int = 90) -> list[RawSpan]:
+    """A request that a client of the proxy made under its own span, which is not here."""
+    requested = {"type": "tool_call", "id": f"c{number}", "name": "get", "arguments": {}}
+    listed = [
+        {"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(messages)
+    ]
+    return [
+        span(number, parent, "Received Proxy Server Request", at=(start, start + 9), of=CALLBACK),
+        span(
+            number + 1,
+            number,
+            "litellm_request",
+            {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.input.messages": json.dumps(listed),
+                "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": [requested]}]),
+            },
+            at=(start + 1, start + 8),
+            of=CALLBACK,
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "runs"),
+    [
+        (proxied(4, 20, "Weather?", "", "11"), 1),
+        (proxied(4, 20, "Something else?", "", "11"), 2),  # another loop under the same span
+        (proxied(4, 20, "Weather?"), 2),  # again, from the beginning
+        (proxied(4, 20, "Weather?", "", "11", parent=91), 2),
+    ],
+)
+def test_requests_to_a_proxy_that_go_on_with_the_one_before_are_one_run(
+    second: list[RawSpan], runs: int
+) -> None:
+    assert [len(run.model_calls) for run in runs_of([*proxied(2, 1, "Weather?"), *second])] == [
+        2 // runs
+    ] * runs
