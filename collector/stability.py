@@ -80,7 +80,7 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
     "rule": {
         "Agent": _STABLE,
         "Tracegrade": _STABLE,
-        **dict.fromkeys([f"Tracegrade{name}" for name in ("Journal", "Kafka", "Peers")], _BETA),
+        **dict.fromkeys([f"Tracegrade{name}" for name in ("Journal", "Kafka", "LogRecords", "Peers")], _BETA),
         "TracegradeVerdictsContradicted": _BETA,
         **dict.fromkeys(("agent:", "agent_version:", "job:"), _BETA),
     },

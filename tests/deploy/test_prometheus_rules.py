@@ -34,6 +34,7 @@ ALERTS = {
     "AgentEvaluationFailingInARow",
     "AgentFleetRegression",
     "TracegradeSpansDropped",
+    "TracegradeLogRecordsDropped",
     "TracegradeBufferNearLimit",
     "TracegradeTracesInterrupted",
     "TracegradeJournalUnhealthy",

@@ -14,6 +14,7 @@ import pytest
 from collector.clock import Clock, ManualClock, SystemClock
 from collector.errors import Overloaded, StartupError
 from collector.journal import recovery
+from collector.journal.inspection import inspect
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import MAX_KEPT_BYTES, stored_criteria_files
@@ -21,11 +22,15 @@ from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, BatchKi
 from collector.journal.recovery import Inspection, Recovered, inspect_in_child_process
 from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
 from collector.otlp.codec import EnvelopeRegistry, split_records
+from collector.recordings import RecordedStream
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
 from collector.text_file import KeptFile
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
+from processors.criteria import CriteriaSet
 from processors.model.finish_reason import FinishReason
+from tests.processors.frameworks.test_recordings import in_any_order, told
+from tests.support.both_signals import expected_runs, traces_in
 from tests.support.deliveries import make_spans
 from tests.support.otlp_senders import logs_request
 
@@ -546,3 +551,25 @@ async def test_log_records_stay_until_they_left_and_no_copy_of_them_waits(tmp_pa
     assert {left} == three.recovered.left
     assert (BatchKind.TRACE_RECORDS, trace_id) == (waiting.kind, waiting.batch.trace_id)
     assert [record[1] for record in records[:2]] == [record[1] for record in waiting.batch.spans]
+
+
+async def test_what_is_salvaged_of_both_signals_is_graded_by_replay(tmp_path: Path) -> None:
+    async with OpenJournal(tmp_path / "journal") as journal:
+        for name in ("genai_openai", "claude_code_logs_alone"):
+            for trace_id, trace in traces_in(name).items():
+                if trace.spans:
+                    journal.journal.add([SpanBatch(trace_id, trace.spans)])
+                of_trace = SpanBatch(trace_id, trace.records, is_run=not trace.spans)
+                journal.journal.add_records(trace.records, None, [of_trace])
+        await journal.stored()
+
+    with open(tmp_path / "saved.jsonl", "xb") as saved:
+        content = inspect(tmp_path / "journal", saved)
+    stream = RecordedStream()
+    problems = stream.read([tmp_path / "saved.jsonl"])
+    graded = [run.run for run in stream.grade(CriteriaSet([]))]
+
+    assert (0, 0, []) == (content.damaged_records, len(stream.warnings), problems)
+    assert (content.spans, content.log_records) == (stream.spans, stream.records)
+    expected = [run for name in ("genai_openai", "claude_code_logs_alone") for run in expected_runs(name)]
+    assert in_any_order(expected) == in_any_order([told(run) for run in graded])
