@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -21,6 +22,11 @@ _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
 _PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d|w))+)$"
+_DAY = _MILLISECONDS["d"]
+_EXPECTED_MOMENT = (
+    "expected a duration such as 24h or 7d, a date such as 2026-01-31 (00:00 UTC), a time such as "
+    "2026-01-31T08:00, yesterday, today or now"
+)
 _EXPECTED = "expected a duration such as 200ms, 5s, 1m or 1h30m"
 
 
@@ -38,6 +44,33 @@ def parse_duration(text: str) -> float:
         hint = " (the unit is missing)" if stripped.replace(".", "", 1).isdigit() else ""
         raise ValueError(f"{_EXPECTED}, got {text!r}{hint}")
     return sum(float(number) * _MILLISECONDS[unit] for number, unit in _PART.findall(stripped)) / 1000
+
+
+def parse_moment(text: str, now: int) -> int:
+    """The Unix milliseconds that `text` stands for; `now` is the present in them.
+
+    A duration is that long ago. `yesterday`, `today` and a date such as `2026-01-31` are the beginning of
+    that day in UTC, `now` is the present; a time such as `2026-01-31T08:00` is in UTC if it has no offset.
+
+    Raises:
+        ValueError: `text` is something else, or before 1970; the message says what was expected.
+    """
+    stripped = text.strip()
+    if re.fullmatch(_PATTERN, stripped):
+        return max(now - round(parse_duration(stripped) * 1000), 1)
+    days_ago = {"today": 0, "yesterday": 1}.get(stripped)
+    try:
+        if stripped == "now":
+            return now
+        if days_ago is not None:
+            return (now // _DAY - days_ago) * _DAY
+        time = datetime.fromisoformat(stripped)
+        moment = (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        moment = 0.0
+    if moment <= 0:
+        raise ValueError(f"{_EXPECTED_MOMENT}, got {text[:100]!r}")
+    return round(moment * 1000)
 
 
 def format_duration(seconds: float) -> str:

@@ -2,17 +2,21 @@
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from collector.config_fields import parse_duration, parse_endpoint
+from collector.config_fields import parse_duration, parse_endpoint, parse_moment
 from collector.errors import TracegradeError
 
 _ValueT = TypeVar("_ValueT")
 
 CRITERIA_TO_GRADE_BY = "criteria to grade by (default: the built-in reference-free set)"
 NEW_FILE = "a file that does not exist yet (default: standard output)"
+MOMENT = "a duration such as 24h or 7d, yesterday, a date (00:00 UTC) or a time"
 RECORDED_TRAFFIC = "recorded traffic, as `tracegrade replay` reads it"
+
+_SOME_DAY = 1_800_000_000_000
 
 
 def add_argument(
@@ -76,6 +80,12 @@ def argument_type(parse: Callable[[str], _ValueT]) -> Callable[[str], _ValueT]:
 def endpoint_argument(text: str) -> str:
     """An address as configuration writes it."""
     argument_type(parse_endpoint)(text)
+    return text
+
+
+def moment_argument(text: str) -> str:
+    """A moment as `parse_moment` reads it, which depends on the present: so the text itself."""
+    argument_type(partial(parse_moment, now=_SOME_DAY))(text)
     return text
 
 

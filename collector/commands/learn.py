@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import unified_diff
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from collector.commands.arguments import (
 from collector.commands.command import EXIT_OK, Command, CommandContext, unusable
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings, progress_bar, write_new, write_output
-from collector.store import MAX_MATCHES, RunFilter, RunQueries, StoreUnusable, open_store_file
+from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.annotation import run_from_json
 from processors.criteria import CriteriaSet, read_criteria, write_criteria
@@ -131,12 +130,10 @@ def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentR
     )
     try:
         queries = RunQueries(open_store_file(path))
-        while page := queries.find(matching, MAX_MATCHES):
-            for summary in page:
-                line = queries.line(summary.id)
-                if line is not None:  # it may have been removed meanwhile
-                    yield run_from_json(line, f"{path}:{summary.id}")
-            matching = replace(matching, before=page[-1].id)
+        for summary in queries.each(matching):
+            line = queries.line(summary.id)
+            if line is not None:  # it may have been removed meanwhile
+                yield run_from_json(line, f"{path}:{summary.id}")
     except (StoreUnusable, sqlite3.Error) as error:
         raise unusable(str(error)) from error
 

@@ -58,14 +58,21 @@ def print_while_read(items: Iterator[_ItemT], write: Callable[[Iterator[_ItemT]]
             pass
 
 
-def print_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, has_heading: bool = True) -> None:
     """Print columns as wide as their cells."""
-    table = Table(*names, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(
+        *names, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=has_heading
+    )
     for row in rows:
         table.add_row(*[Text(printable(cell)) for cell in row])
     console = OutputConsole()
     console.width = _ANY_WIDTH  # breaking lines is the terminal's task
     console.print(table)
+
+
+def shortened(text: str, characters: int) -> str:
+    """`text`, or its beginning with an ellipsis, with at most so many characters."""
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
 
 def printable(text: str) -> str:

@@ -1,123 +1,44 @@
 """The commands `agents`, `runs` and `show`: queries over a run store, in a file or of a running service."""
 
-import json
-import sqlite3
+import csv
 import sys
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
-from functools import partial
-from http import HTTPStatus
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeAlias
-from urllib.parse import quote, urlencode
 
-from collector.clock import Clock
-from collector.commands.arguments import (
-    add_argument,
-    add_config,
-    add_flag,
-    duration_argument,
-    endpoint_argument,
-    path_argument,
-    whole_number,
+from collector.commands.arguments import add_argument, add_flag, whole_number
+from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, unusable
+from collector.commands.output import OutputConsole, print_table, shortened
+from collector.commands.run_source import (
+    RunSource,
+    add_filters,
+    add_source,
+    check_names,
+    filters_of,
+    with_source,
 )
-from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
-from collector.commands.output import OutputConsole, print_table
-from collector.config_fields import format_duration, reachable_address
 from collector.printing import RunPrintout
-from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
-from collector.tools.http_client import query
 from processors.annotation import graded_run_from_json
-from processors.model import JsonObject, encode_json
+from processors.model import EvaluationResult, JsonObject, NotEvaluatedReason, encode_json
 
-_TIMEOUT_SECONDS = 15.0
-_MAX_RUNS = 1_000
-_FILTERS = ("agent", "evaluation", "outcome", "tool", "text")
+_RUNS_PER_TABLE = 500
+"""As many rows share the widths of their columns."""
+_MAX_NAME, _MAX_REASON = 48, 72
+"""Characters in a table."""
+_MAX_TRACES = 5
+_CSV_COLUMNS = (
+    "graded", "outcome", "agent", "version", "service", "tenant", "conversation", "finish_reason", "calls",
+    "failed_calls", "seconds", "failed", "evaluations", "not_evaluated", "reason", "trace_id", "span_id",
+)  # fmt: skip
 
-
-class _StoreFile:
-    """A run store in a file; its answers are those of `_StoreOfService`."""
-
-    def __init__(self, path: Path, clock: Clock) -> None:
-        self._queries = RunQueries(open_store_file(path))
-        self._clock = clock
-
-    def agents(self) -> list[JsonObject]:
-        return [agent.to_json() for agent in self._queries.agents()]
-
-    def find(self, matching: RunFilter, limit: int, since_seconds: float) -> list[JsonObject]:
-        if since_seconds:
-            now = self._clock.unix_nano() // 1_000_000
-            matching = replace(matching, since=max(now - round(since_seconds * 1000), 1))
-        return [asdict(run) for run in self._queries.find(matching, limit)]
-
-    def lines(self, trace_id: str) -> list[JsonObject]:
-        return [line for _, line in self._queries.runs_of_trace(trace_id)]
+_Run: TypeAlias = tuple[Mapping[str, Any], JsonObject | None]
+"""A summary, and its line where that was read."""
 
 
-class _StoreOfService:
-    """The run store of a service, by the JSON interface of its page."""
-
-    def __init__(self, address: str, token: str) -> None:
-        self._address = address
-        self._headers = {"authorization": f"Bearer {token}"} if token else {}
-
-    def agents(self) -> list[JsonObject]:
-        return list(self._get("/api/agents")["agents"])
-
-    def find(self, matching: RunFilter, limit: int, since_seconds: float) -> list[JsonObject]:
-        """Summaries of runs, newest first; 0 seconds are all of them, else those graded since then."""
-        parameters = {key: value for key, value in asdict(matching).items() if value}
-        if since_seconds:
-            parameters["since"] = format_duration(since_seconds)
-        return list(self._get(f"/api/runs?{urlencode({**parameters, 'limit': limit})}")["runs"])
-
-    def lines(self, trace_id: str) -> list[JsonObject]:
-        return list(self._get(f"/api/run/{quote(trace_id, safe='')}")["runs"])
-
-    def _get(self, path: str) -> Any:
-        try:
-            status, answer = query(
-                self._address, path, headers=self._headers, timeout_seconds=_TIMEOUT_SECONDS
-            )
-            if status == HTTPStatus.OK:
-                return json.loads(answer)
-        except ValueError as error:
-            raise unusable(f"no answer from http://{self._address}: {error}") from None
-        message = answer[:1000].decode(errors="replace").strip()
-        raise unusable(f"http://{self._address}: {status}: {message}")
-
-
-_Store: TypeAlias = _StoreFile | _StoreOfService
-
-
-def _store(options: Namespace, context: CommandContext) -> _Store:
-    if options.endpoint is not None:
-        token = options.token_file.read_text().split("\n")[0].strip() if options.token_file else ""
-        return _StoreOfService(reachable_address(options.endpoint), token)
-    path = options.store or context.service_file(options.config).store.path
-    if path is None:
-        raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
-    return _StoreFile(path, context.clock)
-
-
-def _reading(run: Callable[[Namespace, _Store], int]) -> Callable[[Namespace, CommandContext], int]:
-    """`run` with the store that the arguments name; where that cannot be read, the command is unusable."""
-
-    def run_with_store(options: Namespace, context: CommandContext) -> int:
-        store = _store(options, context)
-        try:
-            return run(options, store)
-        except (sqlite3.Error, StoreUnusable) as error:
-            raise unusable(f"the store cannot be read: {error}") from None
-
-    return run_with_store
-
-
-def _agents(options: Namespace, store: _Store) -> int:
-    agents: Sequence[Any] = store.agents()
+def _agents(options: Namespace, source: RunSource) -> int:
+    agents: Sequence[Any] = source.agents()
     if options.json:
         for agent in agents:
             print(encode_json(agent).decode())
@@ -128,39 +49,137 @@ def _agents(options: Namespace, store: _Store) -> int:
         decided = sum(outcomes.get(word, 0) for word in ("pass", "fail", "error"))
         passed = f"{100 * outcomes.get('pass', 0) / decided:.0f} %" if decided else ""
         missing = ", ".join(f"{reason} {count}" for reason, count in agent["missing"].items())
-        rows.append(
-            (agent["name"], _time(agent["last_milliseconds"]), str(sum(outcomes.values())), passed, missing)
-        )
-    _print(("agent", "last run", "runs", "passed", "missing"), rows)
-    return EXIT_OK
-
-
-def _runs(options: Namespace, store: _Store) -> int:
-    filters: dict[str, Any] = {name: getattr(options, name) or "" for name in _FILTERS}
-    runs: Sequence[Any] = store.find(RunFilter(**filters), options.limit, options.since)
-    if options.json:
-        for run in runs:
-            for line in store.lines(run["trace_id"]):
-                if (line.get("span_id") or "") == run["span_id"]:
-                    print(encode_json(line).decode())
+        name, runs = shortened(agent["name"], _MAX_NAME), str(sum(outcomes.values()))
+        rows.append((name, _time(agent["last_milliseconds"]), runs, passed, missing))
+    if not rows:
+        print("the store holds no runs", file=sys.stderr)
         return EXIT_OK
-    rows = [
-        (
-            _time(run["milliseconds"]),
-            run["outcome"],
-            " ".join(filter(None, (run["agent"], run["version"]))),
-            ", ".join(run["failed"]),
-            str(run["calls"]),
-            run["trace_id"],
-        )
-        for run in runs
-    ]
-    _print(("graded", "outcome", "agent", "failed checks", "calls", "trace"), rows)
+    print_table(("agent", "last run", "runs", "passed", "missing"), rows)
     return EXIT_OK
 
 
-def _show(options: Namespace, store: _Store) -> int:
-    lines = store.lines(options.trace_id.lower())
+def _runs(options: Namespace, source: RunSource) -> int:
+    filters = filters_of(options)
+    matching = _matching(options, source)
+    shown = matching if options.all else islice(matching, options.limit)
+    printed = _PRINTERS["json" if options.json else "csv" if options.csv else "table"](shown, options)
+    if not printed:
+        check_names(filters, source)
+        print("no stored run matches", file=sys.stderr)
+    elif next(matching, None) is not None:
+        print(f"more runs match than these {printed}: see --limit and --all", file=sys.stderr)
+    return EXIT_OK
+
+
+def _matching(options: Namespace, source: RunSource) -> Iterator[_Run]:
+    """The runs that match, one by one; with their lines if these decide or are printed."""
+    for run in source.runs(filters_of(options)):
+        is_clean = not run["failed"] and not run["not_evaluated"]
+        if options.reason and not run["not_evaluated"]:
+            continue
+        if is_clean and not options.json and not options.evaluation:
+            yield run, None
+            continue
+        line = source.line(run)
+        if line is None:  # removed meanwhile
+            continue
+        entries = line.get("evaluations")
+        reasons = [
+            entry.get("reason")
+            for entry in (entries if isinstance(entries, list) else ())
+            if isinstance(entry, dict) and options.evaluation in (None, entry.get("name"))
+        ]
+        if options.reason in (None, *reasons):
+            yield run, line
+
+
+def _print_json(runs: Iterator[_Run], options: Namespace) -> int:
+    printed = 0
+    for _, line in runs:
+        printed += 1
+        assert line is not None  # it was read for this
+        print(encode_json(line).decode())
+    return printed
+
+
+def _print_csv(runs: Iterator[_Run], options: Namespace) -> int:
+    printed = 0
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(_CSV_COLUMNS)
+    for run, line in runs:
+        printed += 1
+        fields = {
+            **run,
+            "graded": _time(run["milliseconds"]),
+            "failed": ", ".join(run["failed"]),
+            "reason": _reason(line, options),
+        }
+        writer.writerow([_cell(fields[column]) for column in _CSV_COLUMNS])
+    return printed
+
+
+def _cell(value: object) -> object:
+    """A text that spreadsheets take for no formula: what agents send is in it."""
+    return (
+        f"'{value}"
+        if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+        else value
+    )
+
+
+def _print_table(runs: Iterator[_Run], options: Namespace) -> int:
+    printed = 0
+    while some := list(islice(runs, _RUNS_PER_TABLE)):
+        rows = [
+            (
+                _time(run["milliseconds"]),
+                run["outcome"],
+                shortened(" ".join(filter(None, (run["agent"], run["version"]))), _MAX_NAME),
+                shortened(", ".join(run["failed"]), _MAX_NAME),
+                str(run["calls"]),
+                shortened(_reason(line, options), _MAX_REASON),
+                run["trace_id"],
+            )
+            for run, line in some
+        ]
+        names = ("graded", "outcome", "agent", "failed checks", "calls", "reason", "trace")
+        print_table(names, rows, has_heading=not printed)
+        printed += len(rows)
+    return printed
+
+
+_PRINTERS = {"json": _print_json, "csv": _print_csv, "table": _print_table}
+
+
+def _reason(line: JsonObject | None, options: Namespace) -> str:
+    """Why a run, or the evaluation of `options`, failed or was not evaluated; empty if neither holds."""
+    if line is None:
+        return ""
+    graded = graded_run_from_json(line, "")
+    results = [
+        result
+        for result in graded.results
+        if options.evaluation in (None, result.name) and options.reason in (None, result.reason)
+    ]
+    first = min(filter(_has_reason, results), key=_unimportance, default=None)
+    if first is None:
+        return ""
+    note = f" ({first.exemption})" if first.exemption else ""
+    why = ": ".join(filter(None, (first.reason, first.explanation)))
+    return why + note if options.evaluation else f"{first.name}{note}: {why}"
+
+
+def _has_reason(result: EvaluationResult) -> bool:
+    return result.is_failure or result.reason is not None
+
+
+def _unimportance(result: EvaluationResult) -> tuple[bool, bool]:
+    """Failures that count come first, then those that do not, then what was not evaluated."""
+    return not result.is_failure, not result.counts
+
+
+def _show(options: Namespace, source: RunSource) -> int:
+    lines = source.lines(_trace_id(options.trace_id.lower(), source))
     if not lines:
         print(f"no stored run belongs to trace {options.trace_id}", file=sys.stderr)
         return EXIT_FAILED
@@ -174,49 +193,50 @@ def _show(options: Namespace, store: _Store) -> int:
     return EXIT_OK
 
 
-def _print(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    if rows:
-        print_table(names, rows)
-    else:
-        print("no stored run matches", file=sys.stderr)
+def _trace_id(beginning: str, source: RunSource) -> str:
+    """The one stored trace id that begins so; `beginning` itself if there is none."""
+    if len(beginning) >= len("00" * 16) or not beginning:
+        return beginning
+    runs = islice(source.runs({"trace": beginning}), _MAX_TRACES)
+    traces = list(dict.fromkeys(run["trace_id"] for run in runs))
+    if len(traces) > 1:
+        raise unusable(f"{beginning}: several trace ids begin with it: {', '.join(traces)}")
+    return traces[0] if traces else beginning
 
 
 def _time(milliseconds: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(milliseconds / 1000))
 
 
-def _add_store(parser: ArgumentParser, json_help: str) -> None:
-    add_config(parser, "the service file, whose store is read (default: built-in defaults)")
-    source = parser.add_mutually_exclusive_group()
-    add_argument(source, "--store", path_argument, "FILE", "the file of a run store")
-    add_argument(source, "--endpoint", endpoint_argument, "HOST:PORT", "the page of a running service")
-    add_argument(parser, "--token-file", path_argument, "FILE", "holds the token for --endpoint")
-    add_flag(parser, "--json", f"print JSON, {json_help}")
+def _add_agents(parser: ArgumentParser) -> None:
+    add_source(parser)
+    add_flag(parser, "--json", "print JSON, an object for each agent")
 
 
 def _add_runs(parser: ArgumentParser) -> None:
-    _add_store(parser, "one run line each")
-    add_argument(parser, "--agent", str, "NAME", "runs of this agent")
-    add_argument(parser, "--evaluation", str, "NAME", "runs to which this evaluation applied")
-    outcomes = ["pass", "fail", "error", "not_evaluated"]
+    add_source(parser)
+    add_filters(parser)
+    reasons = [reason.value for reason in NotEvaluatedReason]
     parser.add_argument(
-        "--outcome", choices=outcomes, help="of the evaluation, if one is given, else of the run"
+        "--reason", choices=reasons, help="runs with an evaluation that was not evaluated for this reason"
     )
-    add_argument(parser, "--tool", str, "NAME", "runs that called this tool")
-    add_argument(
-        parser, "--text", str, "WORDS", "runs that contain all of these words, or words that begin with them"
-    )
-    since = "graded within this time, such as 24h or 7d"
-    add_argument(parser, "--since", duration_argument, "TIME", since, default=0.0)
+    number = parser.add_mutually_exclusive_group()
     most = "how many at most, newest first (default: %(default)s)"
-    add_argument(parser, "--limit", whole_number(1, _MAX_RUNS), "N", most, default=50)
+    add_argument(number, "--limit", whole_number(1), "N", most, default=50)
+    add_flag(number, "--all", "all that match")
+    form = parser.add_mutually_exclusive_group()
+    add_flag(form, "--json", "print JSON, one run line each")
+    add_flag(form, "--csv", "print comma-separated values, a row each")
 
 
 def _add_show(parser: ArgumentParser) -> None:
-    _add_store(parser, "the run line of each run of the trace")
-    add_argument(parser, "trace_id", str, "TRACE_ID", "as `tracegrade runs` and verdicts show it")
+    add_source(parser)
+    add_flag(parser, "--json", "print JSON, the run line of each run of the trace")
+    add_argument(
+        parser, "trace_id", str, "TRACE_ID", "a trace id or its beginning, as `tracegrade runs` shows it"
+    )
 
 
-AGENTS = Command(partial(_add_store, json_help="an object for each agent"), _reading(_agents))
-RUNS = Command(_add_runs, _reading(_runs))
-SHOW = Command(_add_show, _reading(_show))
+AGENTS = Command(_add_agents, with_source(_agents))
+RUNS = Command(_add_runs, with_source(_runs))
+SHOW = Command(_add_show, with_source(_show))

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from collector.clock import Clock
-from collector.config_fields import parse_duration
+from collector.config_fields import parse_moment
 from collector.framework_pages import content_settings
 from collector.page.charts import run_bars, score_line
 from collector.page.page_access import VISITOR, Visitor
@@ -32,8 +32,10 @@ _MAX_RUNS_OF_TRACE = 100
 
 _FILTER_FIELDS = (
     "agent", "evaluation", "outcome", "tool", "text", "conversation", "tenant", "version", "dialect",
+    "trace",
 )  # fmt: skip
 """Fields of the search form that are fields of a `RunFilter`."""
+_MOMENTS = ("since", "until")
 _MISSING_WORDS: Mapping[str, str] = {
     "no_criteria": "no criteria applied",
     "no_calls": "no tool calls recorded",
@@ -185,7 +187,7 @@ class Views:
         criteria = self.criteria_in_force()
         agents = self._queries(request).agents()
         rows = [{**agent.to_json(), "evaluations": len(_in_force(criteria, agent))} for agent in agents]
-        return JSONResponse({"agents": rows})
+        return JSONResponse({"agents": rows, "names": self._queries(request).names()})
 
     def api_runs(self, request: Request) -> Response:
         """The runs that match the query, newest first; `limit` of them."""
@@ -221,18 +223,20 @@ class Views:
 
     def _filter(self, request: Request) -> tuple[RunFilter, dict[str, str], str]:
         """The filter of a query, its form fields, and the problem with it."""
-        values = {name: request.query_params.get(name, "").strip() for name in (*_FILTER_FIELDS, "since")}
+        names = (*_FILTER_FIELDS, *_MOMENTS)
+        values = {name: request.query_params.get(name, "").strip() for name in names}
         fields = {name: value for name, value in values.items() if value}
         filters: dict[str, Any] = {name: fields[name] for name in _FILTER_FIELDS if name in fields}
         before = request.query_params.get("before", "")
         if before.isdecimal() and len(before) < 18:
             filters["before"] = int(before)
         problem = ""
-        try:
-            if "since" in fields and (seconds := parse_duration(fields["since"])):
-                filters["since"] = max(self.clock.unix_nano() // 1_000_000 - round(seconds * 1000), 1)
-        except ValueError as error:
-            problem = f"since: {error}"
+        for name in _MOMENTS:
+            try:
+                if name in fields:
+                    filters[name] = parse_moment(fields[name], self.clock.unix_nano() // 1_000_000)
+            except ValueError as error:
+                problem = f"{name}: {error}"
         return RunFilter(**filters), fields, problem
 
     def _hours(self) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 import sqlite3
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from collector.store.run_database import RunDatabase, word_indices
@@ -11,6 +11,8 @@ from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, RUN, TOOL,
 from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_MATCHES = 1_000
+_AFTER_HEX = "g"
+"""Sorts after every digit of a trace id."""
 _COLUMNS = (
     "id, time, agent, version, service, tenant, trace, span, conversation, finish_reason, outcome, calls, "
     "failed_calls, seconds, dialect"
@@ -22,8 +24,8 @@ class RunFilter:
     """Which runs to find; empty fields match every run.
 
     `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
-    that of the run. `text` finds runs with all its words, or words that start with them. `before` and `after`
-    are ids of runs: only older or newer ones.
+    that of the run. `text` finds runs with all its words, or words that start with them. `trace` is a
+    trace id or its beginning. `before` and `after` are ids of runs: only older or newer ones.
     """
 
     agent: str = ""
@@ -35,6 +37,7 @@ class RunFilter:
     tenant: str = ""
     version: str = ""
     dialect: str = ""
+    trace: str = ""
     since: int = 0
     until: int = 0
     before: int = 0
@@ -269,7 +272,7 @@ class RunQueries:
         return collected
 
     def find(self, run_filter: RunFilter, limit: int = 50) -> list[RunSummary]:
-        """The runs that match, newest first; at most `limit` and `MAX_FOUND`."""
+        """The runs that match, newest first; at most `limit` and `MAX_MATCHES`."""
         limit = min(limit, MAX_MATCHES)
         conditions = list(_conditions(run_filter))
         words = " ".join(f'"{word}"*' for word in search_words(run_filter.text))
@@ -294,6 +297,12 @@ class RunQueries:
                 if len(rows) == limit:
                     break
             return [_summary(connection, row) for row in rows]
+
+    def each(self, run_filter: RunFilter) -> Iterator[RunSummary]:
+        """All runs that match, newest first, however many they are: read in pages."""
+        while page := self.find(run_filter, MAX_MATCHES):
+            yield from page
+            run_filter = replace(run_filter, before=page[-1].id)
 
     def line(self, run: int) -> JsonObject | None:
         """The line of a run by its id; None if there is no such run any more."""
@@ -355,6 +364,8 @@ def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
     for column in ("agent", "tenant", "conversation", "version", "dialect"):
         if value := getattr(run_filter, column):
             yield f"{column} = ?", value
+    if run_filter.trace:
+        yield "trace >= ? AND trace < ?", run_filter.trace, f"{run_filter.trace}{_AFTER_HEX}"
     if run_filter.evaluation and run_filter.outcome:
         selection = "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ?)"
         yield selection, run_filter.evaluation, run_filter.outcome

@@ -12,6 +12,7 @@ from collector.config_fields import (
     format_duration,
     parse_duration,
     parse_endpoint,
+    parse_moment,
 )
 
 
@@ -105,3 +106,34 @@ def test_an_endpoint_is_host_and_port(text: str, expected: tuple[str, int]) -> N
 def test_any_other_address_is_refused_with_what_was_expected(text: str) -> None:
     with pytest.raises(ValidationError, match="expected host:port such as"):
         TypeAdapter(Endpoint).validate_python(text)
+
+
+NOW = 1_769_846_403_250
+"""2026-01-31T08:00:03.25Z."""
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [
+        ("24h", NOW - 86_400_000),
+        ("9999w", 1),
+        ("now", NOW),
+        ("today", 1_769_817_600_000),
+        ("yesterday", 1_769_731_200_000),
+        ("2026-01-31", 1_769_817_600_000),
+        ("2026-01-31T08:00", 1_769_846_400_000),
+        ("2026-01-31 08:00:03.250", NOW),
+        ("2026-01-31T08:00:00Z", 1_769_846_400_000),
+        ("2026-01-31T08:00:00+02:00", 1_769_839_200_000),
+    ],
+)
+def test_a_moment_is_a_duration_ago_a_day_or_a_time(text: str, milliseconds: int) -> None:
+    assert milliseconds == parse_moment(text, NOW)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "2026-13-01", "1969-12-31", "0001-01-01T00:00+14:00", "-1h"]
+)
+def test_other_moments_are_refused_with_what_was_expected(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a duration such as 24h or 7d, a date such as 2026-01-31"):
+        parse_moment(text, NOW)

@@ -1,8 +1,10 @@
 """Runs on the command line: out of the file of a store, and from the page of a running service."""
 
 import asyncio
+import csv
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,8 @@ from collector.store.run_database import open_store_file
 from collector.store.run_queries import RunQueries
 from processors.annotation.run_line import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
+from processors.model import NotEvaluatedReason, Outcome, Severity
+from tests.support.graded_runs import result
 from tests.support.stored_runs import filled, graded_run
 
 TRACE = f"{20:032x}"
@@ -59,11 +63,14 @@ async def test_runs_are_found_and_shown(
     as_json = await printed("runs", "--text", "number20", "--json")
     assert [run_to_json(graded_run(20))] == [json.loads(line) for line in as_json.splitlines()]
     assert "" == await printed("runs", "--since", "1h")
+    assert "" == await printed("runs", "--until", "2026-01-31")
+    assert 9 == len((await printed("runs", "--since", "2026-01-31T08:22+00:00")).splitlines()[1:])
+    assert 30 == len((await printed("runs", "--since", "2026-01-31", "--version", "1.0")).splitlines()[1:])
     shown = await printed("show", TRACE.upper())
     assert "FAIL" in shown
     assert "get_temperature" in shown
     assert as_json == await printed("show", TRACE, "--json")
-    assert "" == await printed("show", "00", code=1)
+    assert "" == await printed("show", "ff", code=1)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +95,112 @@ async def test_a_token_is_needed_where_the_page_asks_for_one(
     assert 2 == await asyncio.to_thread(run_command, ["agents", *sources[2][:2]])
 
     assert "401" in capsys.readouterr().err
+
+
+def _listed(
+    capsys: pytest.CaptureFixture[str], path: Path, *arguments: str, code: int = 0
+) -> tuple[str, str]:
+    assert code == run_command(["runs", "--store", str(path), *arguments])
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_all_runs_are_listed_however_many_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.db"
+    filled([graded_run(number) for number in range(1, 2502)], path)
+
+    listed, noted = _listed(capsys, path, "--all", "--csv")
+    rows = list(csv.DictReader(listed.splitlines()))
+
+    assert [f"{number:032x}" for number in range(2501, 0, -1)] == [row["trace_id"] for row in rows]
+    assert "" == noted
+    failed = next(row for row in rows if row["outcome"] == "fail")
+    assert ("args", "1.50") == (failed["failed"], failed["version"])
+    assert failed["reason"].startswith("args: ")
+    assert 2501 == len(_listed(capsys, path, "--all", "--json")[0].splitlines())
+    listed, noted = _listed(capsys, path, "--limit", "1700")
+    assert 1700 == len(listed.splitlines()) - 1
+    assert "more runs match" in noted
+    assert "" == _listed(capsys, path, "--evaluation", "order", "--limit", "2501")[1]
+
+
+def test_the_reason_stands_in_the_list_and_chooses_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.db"
+    unknown = result(
+        "cost", Outcome.NOT_EVALUATED, explanation="no usage", reason=NotEvaluatedReason.CONTENT_NOT_CAPTURED
+    )
+    advisory = result("style", Outcome.FAIL, explanation="too long", severity=Severity.ADVISORY)
+    graded = [
+        replace(graded_run(1), results=[unknown]),
+        replace(graded_run(2), results=[advisory]),
+        replace(
+            graded_run(3), results=[result("order", Outcome.FAIL, explanation="=1+1"), advisory, unknown]
+        ),
+        graded_run(4),
+    ]
+    filled(graded, path)
+
+    _, _, of_3, of_2, of_1 = _listed(capsys, path)[0].splitlines()
+
+    assert "order: =1+1" in of_3
+    assert "style (advisory): too long" in of_2
+    assert "cost: content_not_captured: no usage" in of_1
+    chosen = _listed(capsys, path, "--reason", "content_not_captured")[0].splitlines()[1:]
+    assert [f"{3:032x}", f"{1:032x}"] == [line.split()[-1] for line in chosen]
+    assert "too long" not in "".join(chosen)
+    only = _listed(capsys, path, "--reason", "content_not_captured", "--evaluation", "order")
+    assert ("", "no stored run matches\n") == only
+    as_csv = _listed(capsys, path, "--evaluation", "order", "--outcome", "fail", "--csv")[0]
+    assert "'=1+1" == next(csv.DictReader(as_csv.splitlines()))["reason"]
+
+
+def test_long_names_are_cut_in_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "runs.db"
+    filled([graded_run(1, agent="a" * 300), graded_run(2)], path)
+
+    assert all(len(line) < 250 for line in _listed(capsys, path)[0].splitlines())
+    assert 0 == run_command(["agents", "--store", str(path)])
+    assert all(len(line) < 250 for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ["--agent", "wether_agent"],
+            '--agent: no agent "wether_agent" in the store; did you mean "weather_agent"?',
+        ),
+        (["--evaluation", "ordr"], '--evaluation: no evaluation "ordr" in the store; did you mean "order"?'),
+        (["--tool", "rm"], '--tool: no tool "rm" in the store'),
+    ],
+)
+async def test_a_name_that_the_store_does_not_know_is_no_empty_answer(
+    sources: list[list[str]], capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    for source in sources:
+        assert 2 == await asyncio.to_thread(run_command, ["runs", *arguments, *source])
+        assert f"{expected}\n" == capsys.readouterr().err
+
+
+async def test_a_trace_is_shown_by_the_beginning_of_its_id(
+    sources: list[list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "more.db"
+    with_id = {
+        trace: replace(graded_run(1), run=replace(graded_run(1).run, trace_id=bytes.fromhex(trace)))
+        for trace in (f"a434b667{0:024}", f"a4{0:030}")
+    }
+    filled(list(with_id.values()), path)
+
+    assert 0 == run_command(["show", "A434b667", "--store", str(path), "--json"])
+    assert "a434b667000000000000000000000000" == json.loads(capsys.readouterr().out)["trace_id"]
+    assert 2 == run_command(["show", "a4", "--store", str(path)])
+    assert "several trace ids begin with it: a4000000" in capsys.readouterr().err
+    assert 1 == run_command(["show", "b", "--store", str(path)])
+    capsys.readouterr()
+    assert 2 == await asyncio.to_thread(run_command, ["show", TRACE[:31], *sources[2]])
+    assert f"several trace ids begin with it: {30:032x}, " in capsys.readouterr().err

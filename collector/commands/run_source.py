@@ -1,0 +1,180 @@
+"""The run store that a command reads: a file, or that of a running service through its page."""
+
+import json
+import sqlite3
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import quote, urlencode
+
+from collector.clock import Clock
+from collector.commands.arguments import (
+    MOMENT,
+    add_argument,
+    add_config,
+    endpoint_argument,
+    moment_argument,
+    path_argument,
+)
+from collector.commands.command import CommandContext, unusable
+from collector.config_fields import parse_moment, reachable_address
+from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
+from collector.tools.http_client import query
+from processors.documents import did_you_mean
+from processors.model import JsonObject
+
+_TIMEOUT_SECONDS = 15.0
+_RUNS_PER_REQUEST = 500
+_MOMENTS = ("since", "until")
+_NAMES = {"agent": "agents", "evaluation": "evaluations", "tool": "tools"}
+"""Filters whose values the store knows, and what it calls them."""
+
+_Filters: TypeAlias = Mapping[str, str]
+"""Fields of a `RunFilter` as people write them."""
+
+
+class _StoreFile:
+    """A run store in a file; its answers are those of `_StoreOfService`."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._queries = RunQueries(open_store_file(path))
+        self._clock = clock
+
+    def agents(self) -> list[JsonObject]:
+        """A summary of every agent."""
+        return [agent.to_json() for agent in self._queries.agents()]
+
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """The `agents`, `evaluations` and `tools` in the store."""
+        return self._queries.names()
+
+    def runs(self, filters: _Filters) -> Iterator[dict[str, Any]]:
+        """Summaries of all runs that match, newest first; read in pages."""
+        now = self._clock.unix_nano() // 1_000_000
+        fields: dict[str, Any] = {
+            name: parse_moment(value, now) if name in _MOMENTS else value for name, value in filters.items()
+        }
+        return map(asdict, self._queries.each(RunFilter(**fields)))
+
+    def line(self, run: Mapping[str, Any]) -> JsonObject | None:
+        """The line of a run in `runs`; None if the store has removed it since."""
+        return self._queries.line(run["id"])
+
+    def lines(self, trace_id: str) -> list[JsonObject]:
+        """The lines of the runs of a trace."""
+        return [line for _, line in self._queries.runs_of_trace(trace_id)]
+
+
+class _StoreOfService:
+    """The run store of a service, whose clock counts."""
+
+    def __init__(self, address: str, token: str) -> None:
+        self._address = address
+        self._headers = {"authorization": f"Bearer {token}"} if token else {}
+
+    def agents(self) -> list[JsonObject]:
+        return list(self._get("/api/agents")["agents"])
+
+    def names(self) -> Mapping[str, Sequence[str]]:
+        names: Mapping[str, Sequence[str]] = self._get("/api/agents").get("names", {})
+        return names
+
+    def runs(self, filters: _Filters) -> Iterator[dict[str, Any]]:
+        before: dict[str, Any] = {}
+        while page := self._get(f"/api/runs?{urlencode({**filters, **before, 'limit': _RUNS_PER_REQUEST})}")[
+            "runs"
+        ]:
+            yield from page
+            before = {"before": page[-1]["id"]}
+
+    def line(self, run: Mapping[str, Any]) -> JsonObject | None:
+        lines = self.lines(run["trace_id"])
+        return next((line for line in lines if (line.get("span_id") or "") == run["span_id"]), None)
+
+    def lines(self, trace_id: str) -> list[JsonObject]:
+        return list(self._get(f"/api/run/{quote(trace_id, safe='')}")["runs"])
+
+    def _get(self, path: str) -> Any:
+        try:
+            status, answer = query(
+                self._address, path, headers=self._headers, timeout_seconds=_TIMEOUT_SECONDS
+            )
+            if status == HTTPStatus.OK:
+                return json.loads(answer)
+        except ValueError as error:
+            raise unusable(f"no answer from http://{self._address}: {error}") from None
+        message = answer[:1000].decode(errors="replace").strip()
+        raise unusable(f"http://{self._address}: {status}: {message}")
+
+
+RunSource: TypeAlias = _StoreFile | _StoreOfService
+
+
+def add_source(parser: ArgumentParser) -> None:
+    """Declare the arguments that name a store."""
+    add_config(parser, "the service file, whose store is read (default: built-in defaults)")
+    source = parser.add_mutually_exclusive_group()
+    add_argument(source, "--store", path_argument, "FILE", "the file of a run store")
+    add_argument(source, "--endpoint", endpoint_argument, "HOST:PORT", "the page of a running service")
+    add_argument(parser, "--token-file", path_argument, "FILE", "holds the token for --endpoint")
+
+
+def add_filters(parser: ArgumentParser) -> None:
+    """Declare the arguments that choose runs."""
+    outcomes = ["pass", "fail", "error", "not_evaluated"]
+    add_argument(parser, "--agent", str, "NAME", "runs of this agent")
+    add_argument(parser, "--version", str, "VERSION", "runs of this version of the agent")
+    add_argument(parser, "--evaluation", str, "NAME", "runs to which this evaluation applied")
+    parser.add_argument(
+        "--outcome", choices=outcomes, help="of the evaluation, if one is given, else of the run"
+    )
+    add_argument(parser, "--tool", str, "NAME", "runs that called this tool")
+    words = "runs that contain all of these words, or words that begin with them"
+    add_argument(parser, "--text", str, "WORDS", words)
+    add_argument(parser, "--conversation", str, "ID", "runs of this conversation")
+    add_argument(parser, "--since", moment_argument, "TIME", f"graded since then: {MOMENT}")
+    add_argument(parser, "--until", moment_argument, "TIME", "graded before then, written in the same way")
+
+
+def filters_of(options: Namespace) -> dict[str, str]:
+    """The filters among the arguments of `add_filters`."""
+    names = ("agent", "version", "evaluation", "outcome", "tool", "text", "conversation", *_MOMENTS)
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value}
+
+
+def check_names(filters: _Filters, source: RunSource) -> None:
+    """Raise InvalidInput if a filter, which nothing matched, names what the store does not know."""
+    known = source.names()
+    for name, kind in _NAMES.items():
+        names = known.get(kind, ())
+        if name in filters and names and filters[name] not in names:
+            hint = did_you_mean(filters[name], names)
+            raise unusable(f'--{name}: no {name} "{filters[name]}" in the store{hint}')
+
+
+def with_source(
+    run: Callable[[Namespace, RunSource], int],
+) -> Callable[[Namespace, CommandContext], int]:
+    """`run` with the store that the arguments name; where that cannot be read, the command is unusable."""
+
+    def run_with_source(options: Namespace, context: CommandContext) -> int:
+        try:
+            return run(options, _source(options, context))
+        except (sqlite3.Error, StoreUnusable) as error:
+            raise unusable(f"the store cannot be read: {error}") from None
+
+    return run_with_source
+
+
+def _source(options: Namespace, context: CommandContext) -> RunSource:
+    if options.endpoint is not None:
+        token = options.token_file.read_text().split("\n")[0].strip() if options.token_file else ""
+        return _StoreOfService(reachable_address(options.endpoint), token)
+    path = options.store or context.service_file(options.config).store.path
+    if path is None:
+        raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
+    return _StoreFile(path, context.clock)
