@@ -6,6 +6,7 @@ a `StartupError`, and shutdown waits for requests in flight until a deadline.
 
 import asyncio
 from collections.abc import Callable
+from math import inf
 from ssl import SSLContext
 from typing import TypeAlias
 
@@ -22,6 +23,8 @@ _MAX_HEADER_BYTES = 64 * 1024
 """Limit for all headers of a request, trailers included; larger ones are refused."""
 _KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays open."""
+_LEAST_READ_BYTES = 64 * 1024
+"""What a client has to take of a longer answer in the time that a request may take."""
 _BACKLOG = 2048
 """Connections the kernel may queue."""
 _CANCEL_SECONDS = 1.0
@@ -98,9 +101,11 @@ class AsgiServer:
     """Serves `app`, for HTTP alone, on `host`:`port` (0: a free one) between `start` and `shutdown`.
 
     With `ssl` over HTTPS; the protocol of a `connection` is by default HTTP/1.1. From `limit_concurrency`
-    open connections or running requests on, requests are answered 503 without calling the application. A
+    open connections on, a new one over HTTP/1.1 takes the place of the one that was without a request for
+    longest; where all of them have one, requests are answered 503 without calling the application. A
     connection that has not delivered a whole request `request_timeout_seconds` after it opened, or after the
-    request began, is cut off.
+    request began, is cut off, and over HTTP/1.1 one that has taken less than 64 KiB of a longer answer in as
+    much time.
     """
 
     def __init__(
@@ -199,12 +204,31 @@ class _Http1Connection(LimitedConnection, HttpToolsProtocol):
     """
 
     _idle_since: float | None = None
+    _unread_since: float | None = None  # more of the answer waits for the client than it should
+    _unread_bytes = 0
     _header_bytes = 0
     _undivided_bytes = 0  # received since the parser last found the end of anything
 
     def _start_timer(self) -> None:
         self._incomplete_since: float | None = self.loop.time()
         self._schedule_check(self._incomplete_since)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        limit = self.limit_concurrency
+        if limit is not None and len(self.connections) + 1 >= limit:
+            others = [one for one in self.connections if isinstance(one, _Http1Connection)]
+            waiting = [one for one in others if one.cycle is None or one.cycle.response_complete]
+            if waiting:
+                min(waiting, key=lambda one: one._idle_since or one._incomplete_since or inf).cut()
+        super().connection_made(transport)
+
+    def pause_writing(self) -> None:
+        self._note_unread()
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        self._unread_since = None
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         self._idle_since = None
@@ -244,18 +268,39 @@ class _Http1Connection(LimitedConnection, HttpToolsProtocol):
         self.flow.resume_reading()
         self._idle_since = self.loop.time()
 
+    def cut(self) -> None:
+        """Close the connection without waiting for the client."""
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _began(self) -> list[tuple[float, float]]:
+        """What has begun and not ended, with the seconds that it may take."""
+        timed = (
+            (self._incomplete_since, self._request_timeout_seconds),
+            (self._unread_since, self._request_timeout_seconds),
+            (self._idle_since, self.timeout_keep_alive),
+        )
+        return [(since, limit) for since, limit in timed if since is not None]
+
     def _schedule_check(self, now: float) -> None:
         """Check when something that begins now could be late, or earlier if something has begun."""
-        limits = self._request_timeout_seconds, self.timeout_keep_alive
-        begun = self._incomplete_since, self._idle_since
-        due = [since + limit for since, limit in zip(begun, limits, strict=True) if since is not None]
-        self._timer = self.loop.call_at(min(now + min(limits), *due), self._cut_late)
+        latest = now + min(self._request_timeout_seconds, self.timeout_keep_alive)
+        due = min([latest, *(since + limit for since, limit in self._began())])
+        self._timer = self.loop.call_at(due, self._cut_late)
+
+    def _note_unread(self) -> None:
+        self._unread_since = self.loop.time()
+        self._unread_bytes = self.transport.get_write_buffer_size()
 
     def _cut_late(self) -> None:
-        now, request, idle = self.loop.time(), self._incomplete_since, self._idle_since
-        if request is not None and now >= request + self._request_timeout_seconds:
+        now = self.loop.time()
+        if (
+            self._unread_since is not None
+            and now >= self._unread_since + self._request_timeout_seconds
+            and self.transport.get_write_buffer_size() <= self._unread_bytes - _LEAST_READ_BYTES
+        ):
+            self._note_unread()
+        if any(now >= since + limit for since, limit in self._began()):
             self.transport.abort()
-        elif idle is not None and now >= idle + self.timeout_keep_alive:
-            self.transport.close()
         else:
             self._schedule_check(now)

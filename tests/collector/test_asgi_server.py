@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import aiohttp
 import pytest
@@ -13,9 +14,11 @@ from collector.asgi_server import AsgiServer
 from collector.clock import ManualClock, SystemClock
 from collector.errors import StartupError
 
+_LARGE = 8_000_000
+
 
 class _Application:
-    """Answers with the size of the body; waits for `release` on /wait."""
+    """Answers with the size of the body, on /large with many bytes; waits for `release` on /wait."""
 
     def __init__(self) -> None:
         self.entered = asyncio.Event()
@@ -36,6 +39,8 @@ class _Application:
         if scope["path"] == "/wait":
             await self.release.wait()
         body = f"{scope['method']} {scope['path']} {size}".encode()
+        if scope["path"] == "/large":
+            body = b"x" * _LARGE
         headers = [(b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
@@ -230,16 +235,94 @@ async def test_large_headers_and_large_bodies_pass(client: aiohttp.ClientSession
 
 
 async def test_beyond_the_concurrency_limit_the_answer_is_503(client: aiohttp.ClientSession) -> None:
-    server = AsgiServer(_Application(), "127.0.0.1", 0, limit_concurrency=2)
+    application = _Application()
+    server = AsgiServer(application, "127.0.0.1", 0, limit_concurrency=2)
     await server.start()
-    writers = [(await asyncio.open_connection("127.0.0.1", server.port))[1] for _ in range(2)]
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n")
+    await application.entered.wait()
 
     async with client.get(f"http://{server.endpoint}/") as response:
         status = response.status
 
     assert 503 == status
-    for writer in writers:
+    writer.close()
+    application.release.set()
+    await server.shutdown(_soon())
+
+
+async def test_a_connection_without_a_request_leaves_its_place_to_a_new_one(
+    client: aiohttp.ClientSession,
+) -> None:
+    server = AsgiServer(_Application(), "127.0.0.1", 0, limit_concurrency=8)
+    await server.start()
+    silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(20)]
+    dripping = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(20)]
+    for _, writer in dripping:
+        writer.write(b"GET / HTTP/1.1\r\nhost: ")
+        await asyncio.sleep(0)
+
+    for _ in range(20):
+        async with client.get(f"http://{server.endpoint}/") as response:
+            assert 200 == response.status
+        async with aiohttp.ClientSession() as other, other.get(f"http://{server.endpoint}/") as response:
+            assert 200 == response.status
+
+    for _, writer in (*silent, *dripping):
         writer.close()
+    await server.shutdown(_soon())
+
+
+async def test_a_request_may_be_worked_on_for_longer_than_it_may_take_to_arrive() -> None:
+    application = _Application()
+    server = AsgiServer(application, "127.0.0.1", 0, request_timeout_seconds=0.05)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+
+    writer.write(b"GET /wait HTTP/1.1\r\nhost: x\r\n\r\n")
+    await application.entered.wait()
+    await asyncio.sleep(0.3)
+    application.release.set()
+    answer = await reader.readuntil(b"GET /wait 0")
+    writer.write(b"GET / HTTP/1.1\r\nhost: ")
+    rest = await asyncio.wait_for(reader.read(), 10)
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert b"" == rest
+    writer.close()
+    await server.shutdown(_soon())
+
+
+async def test_a_client_that_does_not_read_its_answer_is_cut() -> None:
+    server = AsgiServer(_Application(), "127.0.0.1", 0, request_timeout_seconds=0.2)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+
+    writer.write(b"GET /large HTTP/1.1\r\nhost: x\r\n\r\n")
+    await asyncio.sleep(1)
+    read = 0
+    with suppress(ConnectionResetError):
+        while piece := await asyncio.wait_for(reader.read(65_536), 10):
+            read += len(piece)
+
+    assert 0 < read < _LARGE
+    writer.close()
+    await server.shutdown(_soon())
+
+
+async def test_a_client_that_reads_slowly_gets_its_whole_answer() -> None:
+    server = AsgiServer(_Application(), "127.0.0.1", 0, request_timeout_seconds=0.5)
+    await server.start()
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=65_536)
+
+    writer.write(b"GET /large HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    read = 0
+    while piece := await asyncio.wait_for(reader.read(65_536), 10):
+        read += len(piece)
+        await asyncio.sleep(0.01)
+
+    assert read > _LARGE
+    writer.close()
     await server.shutdown(_soon())
 
 
