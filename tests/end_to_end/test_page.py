@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -89,13 +90,20 @@ async def _json(address: str, path: str) -> Any:
         return await response.json()
 
 
-def _service(folder: Path) -> ServiceProcess:
-    page: JsonObject = {"endpoint": "127.0.0.1:0", "trace_link": "https://traces.example.com/t/{trace_id}"}
-    return ServiceProcess(folder, {"page": page, "store": {"path": "runs.db"}}, CRITERIA)
+@asynccontextmanager
+async def _service(
+    folder: Path, browser: Chromium | None = None, page: JsonObject | None = None
+) -> AsyncIterator[ServiceProcess]:
+    """The service, which a browser has left before it is ended: what the page requests then would fail."""
+    page = page or {"endpoint": "127.0.0.1:0", "trace_link": "https://traces.example.com/t/{trace_id}"}
+    async with ServiceProcess(folder, {"page": page, "store": {"path": "runs.db"}}, CRITERIA) as service:
+        yield service
+        if browser is not None:
+            await browser.open("about:blank")
 
 
 async def test_every_view_is_there_without_a_run(tmp_path: Path, browser: Chromium) -> None:
-    async with _service(tmp_path) as service:
+    async with _service(tmp_path, browser) as service:
         address = f"http://{service.endpoints['page']}"
 
         await browser.open(address)
@@ -112,7 +120,7 @@ async def test_every_view_is_there_without_a_run(tmp_path: Path, browser: Chromi
 
 
 async def test_a_run_is_followed_from_the_agents_to_its_verdicts(tmp_path: Path, browser: Chromium) -> None:
-    async with _service(tmp_path) as service:
+    async with _service(tmp_path, browser) as service:
         address = await _served(service, GOOD, BAD)
 
         await browser.open(address)
@@ -145,7 +153,7 @@ async def test_a_run_is_followed_from_the_agents_to_its_verdicts(tmp_path: Path,
 async def test_what_is_copied_is_read_by_replay_and_by_the_tests_of_criteria(
     tmp_path: Path, browser: Chromium, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async with _service(tmp_path) as service:
+    async with _service(tmp_path, browser) as service:
         address = await _served(service, GOOD)
         (found,) = (await _json(address, "/api/runs"))["runs"]
         assert "otel_genai" == found["dialect"]
@@ -169,7 +177,7 @@ async def test_what_is_copied_is_read_by_replay_and_by_the_tests_of_criteria(
 async def test_new_runs_appear_without_a_reload_and_leave_the_reader_in_place(
     tmp_path: Path, browser: Chromium
 ) -> None:
-    async with _service(tmp_path) as service:
+    async with _service(tmp_path, browser) as service:
         address = await _served(service, GOOD)
         await browser.open(f"{address}/find")
         await browser.evaluate("window.stays = true; document.querySelector('tbody a').focus()")
@@ -182,7 +190,7 @@ async def test_new_runs_appear_without_a_reload_and_leave_the_reader_in_place(
 
 
 async def test_hostile_content_stays_text_in_every_view(tmp_path: Path, browser: Chromium) -> None:
-    async with _service(tmp_path) as service:
+    async with _service(tmp_path, browser) as service:
         address = await _served(service, EVIL)
         (run,) = (await _json(address, "/api/runs"))["runs"]
         query = urlencode({"name": HOSTILE})
@@ -234,7 +242,7 @@ async def _look(browser: Chromium, address: str, *paths: str) -> None:
 
 
 async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromium) -> None:
-    async with _service(tmp_path) as service:
+    async with _service(tmp_path, browser) as service:
         address = await _served(service, GOOD)
         await browser.open(address)
         names = []
@@ -277,7 +285,7 @@ async def test_a_token_is_exchanged_for_a_cookie_that_scripts_do_not_see(
 ) -> None:
     (tmp_path / "tokens.txt").write_text("open-sesame\n")
     page: JsonObject = {"endpoint": "127.0.0.1:0", "auth": {"bearer_token_file": "tokens.txt"}}
-    async with ServiceProcess(tmp_path, {"page": page}, CRITERIA) as service:
+    async with _service(tmp_path, browser, page) as service:
         address = f"http://{service.endpoints['page']}"
         assert 401 == await _status(address, "/api/runs")
         assert 401 == await _status(address, "/api/runs", Authorization="Bearer wrong")

@@ -126,10 +126,9 @@ class Chromium:
         return str(await self.evaluate("document.querySelector('main').innerText"))
 
     async def until(self, script: str) -> None:
-        """Wait until an expression in the page holds and the page has all its files."""
-        # A test that ends while the page loads would stop the service amid its answers.
+        """Wait until an expression in the page holds."""
         async with asyncio.timeout(_PATIENCE_SECONDS):
-            while not await self.evaluate(f"document.readyState === 'complete' && ({script})"):
+            while not await self.evaluate(script):
                 await asyncio.sleep(0.05)
 
     async def press(self, key: str, code: int, text: str = "") -> None:
