@@ -1,7 +1,6 @@
 """The service's own HTTP endpoint: `/metrics`, `/healthz`, `/readyz`, `/self-check`."""
 
 import asyncio
-import threading
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -16,10 +15,11 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from collector.asgi_server import AsgiServer
-from collector.clock import Clock, SystemClock
+from collector.clock import Clock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.monitoring.exposition import MetricsRegistry, MetricsSnapshot, gzip_accepted
+from collector.server_thread import ServerThread
 from collector.telemetry import DEAD_SECONDS, Heartbeat, Readiness, ScoreSeries, TelemetryConfig
 from processors.model import JsonObject, JsonValue
 
@@ -71,7 +71,6 @@ class TelemetryServer:
     def __post_init__(self) -> None:
         self.heartbeat = Heartbeat()
         """Beats between `start` and `shutdown`."""
-        self._own_loop: asyncio.AbstractEventLoop | None = None
         self._compressing = ThreadPoolExecutor(1, thread_name_prefix="metrics")
         routes = [
             Route("/metrics", self._in_service_loop(self._metrics)),
@@ -83,13 +82,13 @@ class TelemetryServer:
             routes.append(Route("/self-check", self._in_service_loop(self._self_check), methods=methods))
         app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _method_not_allowed})
         app.router.redirect_slashes = False
-        self._server = AsgiServer(
+        server = AsgiServer(
             app,
             *parse_endpoint(self.config.endpoint),
             limit_concurrency=_MAX_CONNECTIONS,
             request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
-            clock=SystemClock(),
         )
+        self._server = ServerThread(server, "telemetry", self.clock)
         self._one_scrape = asyncio.Lock()
 
     @property
@@ -100,36 +99,17 @@ class TelemetryServer:
     async def start(self) -> None:
         """Listen; raises `StartupError` if the address cannot be listened on."""
         self._service_loop = asyncio.get_running_loop()
-        loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=loop.run_forever, name="telemetry", daemon=True)
-        self._thread.start()
-        self._own_loop = loop
         try:
-            await self._in_own_loop(self._server.start())
+            await self._server.start()
         except StartupError as error:
-            self._stop_thread()
             raise StartupError(f"service.telemetry.endpoint: {error}") from error
         self.heartbeat.start()
 
     async def shutdown(self, deadline: float) -> None:
         """Answer requests under way, then close, by `deadline`. Safe before `start` and twice."""
         self.heartbeat.stop()
-        if self._own_loop is not None:
-            remaining = deadline - self.clock.monotonic()
-            await self._in_own_loop(self._server.shutdown(SystemClock().monotonic() + remaining))
-            self._stop_thread()
-            self._compressing.shutdown(wait=False, cancel_futures=True)
-
-    async def _in_own_loop(self, work: Coroutine[None, None, None]) -> None:
-        assert self._own_loop is not None
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._own_loop))
-
-    def _stop_thread(self) -> None:
-        loop, self._own_loop = self._own_loop, None
-        if loop is not None:
-            loop.call_soon_threadsafe(loop.stop)
-            self._thread.join()
-            loop.close()
+        await self._server.shutdown(deadline)
+        self._compressing.shutdown(wait=False, cancel_futures=True)
 
     def _in_service_loop(self, handler: _Handler) -> Callable[[Request], Awaitable[Response]]:
         async def handle(request: Request) -> Response:

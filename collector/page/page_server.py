@@ -2,7 +2,10 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qs, quote
 
@@ -21,11 +24,20 @@ from collector.page.page_access import COOKIE, SESSION_SECONDS, VISITOR, PageAcc
 from collector.page.page_config import PageConfig
 from collector.page.views import Views
 from collector.receivers import ssl_context
+from collector.server_thread import ServerThread
 from collector.store import StoreUnusable
 
 _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
 _MAX_LOGIN_BYTES = 8192
+_RENDERING_THREADS = 2
+"""More would take turns of the interpreter from the data path."""
+_RENDERING_SECONDS = 30.0
+"""How long a request may wait for its answer."""
+_MAX_WAITING_BYTES = 32 * 1024 * 1024
+"""Answers that wait for their clients, all together."""
+_WAITING_BYTES = "tracegrade.waiting_bytes"
+"""The key of the size of a request's answer in its scope."""
 
 _HEADERS = [
     (
@@ -43,27 +55,33 @@ _HEADERS = [
 
 @dataclass(eq=False)
 class PageServer:
-    """Serves `views` between `start` and `shutdown`; they are rendered in threads."""
+    """Serves `views` between `start` and `shutdown`, in a thread of its own; a few threads render them.
+
+    Whatever its clients do, the data path is not held up, and what waits for them is bounded: a request for
+    whose answer there is no room or no time is answered 503.
+    """
 
     config: PageConfig
     views: Views
 
     def __post_init__(self) -> None:
         self._access = PageAccess(self.config, self.views.clock)
-        self._server: AsgiServer | None = None
+        self._server: ServerThread | None = None
+        self._rendering = ThreadPoolExecutor(_RENDERING_THREADS, thread_name_prefix="page")
+        self._waiting_bytes = 0
         self._app = Starlette(
             routes=[
-                Route("/", self.views.agents),
-                Route("/agent", self.views.agent),
-                Route("/run/{trace_id}", self.views.run),
-                Route("/find", self.views.find),
-                Route("/criteria", self.views.criteria),
+                Route("/", self._rendered(self.views.agents)),
+                Route("/agent", self._rendered(self.views.agent)),
+                Route("/run/{trace_id}", self._rendered(self.views.run)),
+                Route("/find", self._rendered(self.views.find)),
+                Route("/criteria", self._rendered(self.views.criteria)),
                 Route("/login", self._login, methods=["GET", "POST"]),
                 Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
-                Route("/api/newest", self.views.api_newest),
-                Route("/api/agents", self.views.api_agents),
-                Route("/api/runs", self.views.api_runs),
-                Route("/api/run/{trace_id}", self.views.api_run),
+                Route("/api/newest", self._rendered(self.views.api_newest)),
+                Route("/api/agents", self._rendered(self.views.api_agents)),
+                Route("/api/runs", self._rendered(self.views.api_runs)),
+                Route("/api/run/{trace_id}", self._rendered(self.views.api_run)),
             ],
             exception_handlers=dict.fromkeys((HTTPException, sqlite3.Error, StoreUnusable), self.views.error),
         )
@@ -86,17 +104,35 @@ class PageServer:
                 ssl=tls,
                 limit_concurrency=_MAX_CONNECTIONS,
                 request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
-                clock=self.views.clock,
             )
-            await server.start()
+            self._server = ServerThread(server, "page", self.views.clock)
+            await self._server.start()
         except StartupError as error:
             raise StartupError(f"page: {error}") from error
-        self._server = server
 
     async def shutdown(self, deadline: float) -> None:
         """Answer requests under way, then close, by `deadline`. Safe before `start` and twice."""
         if self._server is not None:
             await self._server.shutdown(deadline)
+        self._rendering.shutdown(wait=False, cancel_futures=True)
+
+    def _rendered(self, view: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+        return partial(self._render, view)
+
+    async def _render(self, view: Callable[..., Response], request: Request, *arguments: object) -> Response:
+        """What `view` answers, if there is time and room for it."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(_RENDERING_SECONDS):
+                response = await loop.run_in_executor(self._rendering, view, request, *arguments)
+        except TimeoutError:
+            raise HTTPException(503, "The page is busy.") from None
+        size = len(response.body)
+        if self._waiting_bytes and self._waiting_bytes + size > _MAX_WAITING_BYTES:
+            raise HTTPException(503, "The page is busy: too much waits for clients that read slowly.")
+        self._waiting_bytes += size
+        request.scope[_WAITING_BYTES] = size
+        return response
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check access, and add the headers of every response."""
@@ -122,7 +158,10 @@ class PageServer:
             else:
                 path_and_query = path + (f"?{request.url.query}" if request.url.query else "")
                 answer = RedirectResponse(f"/login?to={quote(path_and_query, safe='')}", 303)
-        await answer(scope, receive, send_with_headers)
+        try:
+            await answer(scope, receive, send_with_headers)
+        finally:
+            self._waiting_bytes -= scope.get(_WAITING_BYTES, 0)
 
     async def _login(self, request: Request) -> Response:
         """The sign-in form, and the exchange of a token for a session."""
@@ -131,7 +170,7 @@ class PageServer:
         if not self._access.needs_token:
             return RedirectResponse("/", 303)
         if request.method == "GET":
-            return await asyncio.to_thread(self.views.login, request, to, False)
+            return await self._render(self.views.login, request, to, False)
         body = b""
         async for piece in request.stream():
             body += piece
@@ -140,7 +179,7 @@ class PageServer:
         form = parse_qs(body.decode(errors="replace"))
         session = self._access.session_for(form.get("token", [""])[0].strip())
         if session is None:
-            return await asyncio.to_thread(self.views.login, request, to, True)
+            return await self._render(self.views.login, request, to, True)
         response = RedirectResponse(to, 303)
         response.set_cookie(
             COOKIE,

@@ -1,5 +1,6 @@
 """The page over a store: who sees what of it, and what it says is missing."""
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -13,7 +14,7 @@ import pytest
 
 from collector.clock import SystemClock
 from collector.framework_pages import content_settings, supported_frameworks
-from collector.page import PageConfig, PageServer, Views
+from collector.page import PageConfig, PageServer, Views, page_server
 from collector.store.run_queries import RunQueries
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
@@ -241,6 +242,31 @@ async def test_every_answer_tells_browsers_what_to_allow() -> None:
         for path in ("/", "/nowhere", "/api/newest", "/static/page.css"):
             async with session.get(address + path) as response:
                 assert "default-src 'none'" in response.headers["content-security-policy"]
+
+
+async def test_clients_that_do_not_read_leave_room_for_others_and_are_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(page_server, "_MAX_WAITING_BYTES", 4_000_000)
+    monkeypatch.setattr(page_server, "_REQUEST_TIMEOUT_SECONDS", 1.0)
+    run = graded_run(3, text="x" * 1_500_000)
+    path = f"/api/run/{run.run.trace_id.hex()}"
+    async with _page([run]) as address:
+        host, port = address.removeprefix("http://").split(":")
+        streams = [await asyncio.open_connection(host, int(port), limit=1024) for _ in range(20)]
+        for _, writer in streams:
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode() * 8)
+        async with asyncio.timeout(10):
+            while (answer := await _answer(address + path))[0] == 200:
+                pass
+            newest = await _answer(f"{address}/api/newest")
+            while (await _answer(address + path))[0] == 503:
+                await asyncio.sleep(0.1)
+        for _, writer in streams:
+            writer.close()
+
+    assert 200 == newest[0]
+    assert "too much waits for clients that read slowly" in answer[1]
 
 
 @pytest.mark.slow
