@@ -64,9 +64,9 @@ A file in none of these forms is refused with what it looks like.
 
 Log records that carry content of agents are joined with their spans, in whatever order and files the two are
 read: name both, or the folder that holds them. Any other log record is left out.
-Coding agents that send log records alone, without a trace id (Claude Code without its tracing, Qwen Code
-before 0.16), are graded from these: a run for each prompt. Other log records without spans are nothing to
-grade.
+Coding agents that send log records alone, without a trace id (Claude Code without its tracing, Codex without
+its `trace_exporter`, Qwen Code before 0.16), are graded from these: a run for each prompt, of Codex for each
+conversation. Other log records without spans are nothing to grade.
 """
 
 

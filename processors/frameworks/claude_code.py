@@ -7,6 +7,7 @@ since a sub-agent may go on in the background. Then it lies next to the call.
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from processors.model import (
     ABSENT,
@@ -16,15 +17,23 @@ from processors.model import (
     ValueState,
     decode_arguments,
     decode_result,
+    json_text,
     text_value,
     value_of,
 )
 from processors.shapes.attribute_reading import better, first_arguments, first_decoded, first_text
 from processors.shapes.content_records import ContentRecords, ContentSpans
+from processors.shapes.decisions import reported_decision
 from processors.shapes.dialect import AgentReading, Dialect, SpanRole, ToolReading
 from processors.shapes.dialect_functions import roles
-from processors.shapes.members import failure, text_at
-from processors.shapes.reported_runs import ReportedCall, ReportedRun, ReportedTurn
+from processors.shapes.members import failure, object_at, text_at
+from processors.shapes.reported_runs import (
+    ReportedCall,
+    ReportedRun,
+    call_in,
+    merged_calls,
+    turn_in,
+)
 from processors.shapes.result_envelope import open_result
 from processors.shapes.rewriting import Outline, Trace
 from processors.spans import Attributes, LogRecord, Span
@@ -43,9 +52,11 @@ def called_sub_agent(tool: str, arguments: str | None) -> str:
     return "" if name in REDACTION_MARKERS else name
 
 
-_EXECUTION = "claude_code.tool.execution"
+_EXECUTION, _PERMISSION = "claude_code.tool.execution", "claude_code.tool.blocked_on_user"
 _ROLES = roles(
-    tool=("claude_code.tool", _EXECUTION), agent="claude_code.interaction", model="claude_code.llm_request"
+    tool=("claude_code.tool", _EXECUTION, _PERMISSION),
+    agent="claude_code.interaction",
+    model="claude_code.llm_request",
 )
 _ANSWER = "response"
 """The attribute of the last text that the model gave, in a log record and from there on the interaction."""
@@ -62,6 +73,9 @@ def _role(span: Span) -> SpanRole | None:
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
+    if span.name == _PERMISSION:
+        decision = reported_decision(attributes.get("decision"), attributes.get("source"))
+        return ToolReading(decision=decision, is_part=True)
     if span.name == _EXECUTION:
         failed = attributes.get("success") in (False, "false")
         error = failure(first_text(attributes, ("error",))) if failed else None
@@ -112,14 +126,15 @@ def _output(span: Span) -> DecodedValue:
 
 
 def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
-    """Arguments go to the call with the record's id, prompt and answer to the interaction that it names."""
+    """What is of a call goes to that with the record's id, prompt and answer to the interaction named."""
     answers: dict[bytes, str | None] = {}
     for record in records:
         attributes = record.attributes
-        if record.name == "tool_result":
+        if record.name in ("tool_result", "tool_decision"):
             call = content.call(attributes.text("tool_use_id") or "")
             if call is not None:
                 content.offer(call, "tool_input", attributes.text("tool_input"))
+                content.offer_decision(call, record)
             continue
         span = content.span(record.message.span_id)
         if span is None:
@@ -142,29 +157,27 @@ def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
     if not any(record.name == "user_prompt" for record in records):
         return None
     run = ReportedRun(session=records[0].attributes.text("session.id") or "")
+    reports: list[ReportedCall] = []
     for record in records:
         attributes = record.attributes
         if record.name == "user_prompt":
             run.prompt = attributes.text("prompt")
         elif record.name == "assistant_response":
             run.answer = attributes.text(_ANSWER)
-        elif record.name == "tool_result":
-            failed = attributes.get("success") in (False, "false")
-            run.calls.append(
-                ReportedCall(
-                    record=record,
-                    name=attributes.text("tool_name") or "",
-                    call_id=attributes.text("tool_use_id") or "",
-                    arguments=attributes.text("tool_input"),
-                    error=(attributes.text("error") or "") if failed else None,
-                    error_type=attributes.text("error_type") or "",
-                )
-            )
+        elif record.name in ("tool_decision", "tool_result"):  # a call that was refused has the first alone
+            call = call_in(record, name="tool_name", call_id="tool_use_id", arguments="tool_input")
+            reports.append(replace(call, arguments=call.arguments or _summarized_arguments(attributes)))
         elif record.name == "api_request":
-            given, answered = attributes.get("input_tokens"), attributes.get("output_tokens")
-            tokens = (given, answered) if isinstance(given, int) and isinstance(answered, int) else None
-            run.turns.append(ReportedTurn(record=record, model=attributes.text("model") or "", tokens=tokens))
+            run.turns.append(turn_in(record, ("input_tokens", "output_tokens")))
+    run.calls = merged_calls(reports)
     return run if run.calls or run.turns else None
+
+
+def _summarized_arguments(attributes: Attributes) -> str | None:
+    """The arguments that the summary in a record shows."""
+    summary = object_at(decode_arguments(attributes.text("tool_parameters")).value)
+    shown: JsonObject = {name: summary[key] for key, name in _DETAILS.items() if key in summary}
+    return json_text(shown) if shown else None
 
 
 DIALECT = Dialect("claude_code", ("span.type", "tool_name", "user_prompt"), _role, _tool, _agent, rank=5)

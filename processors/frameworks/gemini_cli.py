@@ -1,23 +1,54 @@
 """Gemini CLI: operations of its own under the GenAI conventions' attribute names.
 
-The messages of a tool span hold the scheduler's request and its completed call.
+The messages of a tool span hold the scheduler's request and its completed call. Qwen Code, which was made
+from it, writes its spans in the GenAI conventions, and the same log records under names of its own.
 """
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
-from processors.model import ABSENT, DecodedValue, JsonObject, ToolError, decode_arguments, decode_result
-from processors.shapes.attribute_reading import OPERATION, first_text, operation_name
+from processors.model import (
+    ABSENT,
+    DecodedValue,
+    JsonObject,
+    JsonValue,
+    ToolError,
+    decode_arguments,
+    decode_result,
+    json_text,
+)
+from processors.shapes.attribute_reading import (
+    OPERATION,
+    better,
+    first_arguments,
+    first_result,
+    first_text,
+    operation_name,
+)
 from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.dialect import Conversation, Dialect, SpanRole, ToolReading
 from processors.shapes.dialect_functions import agent_fields, roles
 from processors.shapes.members import object_at, objects_at, text_at, value_at
 from processors.shapes.messages import read_messages
+from processors.shapes.reported_runs import (
+    INPUT_MESSAGES,
+    OUTPUT_MESSAGES,
+    ReportedCall,
+    ReportedRun,
+    call_in,
+    has_failed,
+    turn_in,
+)
 from processors.spans import Attributes, LogRecord, Span
 
 _INPUTS = ("gen_ai.input.messages", "input-json")
 _OUTPUTS = ("gen_ai.output.messages", "output-json")
-_CALL_RECORD, _REQUEST_RECORD = "gemini_cli.tool_call", "gemini_cli.api_request"
+_ARGUMENTS, _RESULT = "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"
+_PROMPT_RECORD, _CALL_RECORD, _REQUEST_RECORD, _REPLY_RECORD = (
+    "user_prompt", "tool_call", "api_request", "api_response",
+)  # fmt: skip
+"""Names of records behind that of the program."""
 _ROLES = roles(tool="tool_call", agent="agent_call", model="llm_call", workflow="user_prompt")
 
 
@@ -33,8 +64,11 @@ def _tool(span: Span) -> ToolReading:
         name=first_text(attributes, ("gen_ai.tool.name",)) or text_at(request, "name"),
         call_id=first_text(attributes, ("gen_ai.tool.call.id", "gen_ai.tool.call_id"))
         or text_at(request, "callId"),
-        arguments=decode_arguments(request["args"]) if "args" in request else ABSENT,
-        result=result,
+        arguments=better(
+            decode_arguments(request["args"]) if "args" in request else ABSENT,
+            first_arguments(attributes, (_ARGUMENTS,)),
+        ),
+        result=better(result, first_result(attributes, (_RESULT,)).result),
         error=error,
     )
 
@@ -78,25 +112,33 @@ def _first(attributes: Attributes, keys: tuple[str, ...]) -> str | None:
 
 
 def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
-    """Arguments go to a call below the span that the record names, a request to the turn that it names.
+    """What is of a call goes to that with the record's id, requests and replies to the turn that they name.
 
-    Records of calls have no call id: those below one span match by tool and order.
+    Records of Gemini CLI have no call id, and name the span around calls: there they match by tool and order.
     """
     due: dict[bytes, dict[str, deque[Span]]] = {}
     for record in records:
-        attributes = record.attributes
-        span = content.span(record.message.span_id)
-        if span is None:
-            continue
-        if record.name == _CALL_RECORD:
-            if span.span_id not in due:
-                due[span.span_id] = _calls_below(content, span)
-            tool = attributes.text("function_name") or ""
-            if calls := due[span.span_id].get(tool):
-                arguments = decode_arguments(attributes.text("function_args")).value
-                content.offer(calls.popleft(), _INPUTS[0], {"name": tool, "args": arguments})
-        elif record.name == _REQUEST_RECORD:
-            content.offer(span, _INPUTS[0], attributes.text("request_text"))
+        span, event = content.span(record.message.span_id), _event(record)
+        if event == _CALL_RECORD:
+            call = content.call(record.attributes.text("call_id") or "")
+            if call is None and span is not None:
+                if span.span_id not in due:
+                    due[span.span_id] = _calls_below(content, span)
+                calls = due[span.span_id].get(record.attributes.text("function_name") or "")
+                call = calls.popleft() if calls else None
+            if call is not None:
+                content.offer(call, _ARGUMENTS, record.attributes.text("function_args"))
+                content.offer_decision(call, record)
+                if has_failed(record):  # this is what the model is given as the result
+                    content.offer(call, _RESULT, record.attributes.text("error"))
+        elif span is not None and event == _REQUEST_RECORD:
+            content.offer_messages(span, INPUT_MESSAGES, _history(record))
+        elif span is not None and event == _REPLY_RECORD:
+            content.offer_messages(span, OUTPUT_MESSAGES, _reply(record))
+
+
+def _event(record: LogRecord) -> str:
+    return record.name.partition(".")[2]
 
 
 def _calls_below(content: ContentSpans, span: Span) -> dict[str, deque[Span]]:
@@ -106,6 +148,73 @@ def _calls_below(content: ContentSpans, span: Span) -> dict[str, deque[Span]]:
         if content.has_role(child, SpanRole.TOOL):
             calls.setdefault(child.attributes.text("gen_ai.tool.name") or "", deque()).append(child)
     return calls
+
+
+def _history(record: LogRecord) -> list[JsonObject]:
+    """The messages of a request."""
+    return objects_at(decode_result(record.attributes.get("request_text")).value)
+
+
+def _reply(record: LogRecord) -> list[JsonObject]:
+    """The message of a reply: its text, or the provider's response, in pieces where it was streamed."""
+    text = record.attributes.text("response_text")
+    if not text:
+        return []
+    pieces = objects_at(decode_result(text).value) if text.startswith("[") else []
+    parts = [
+        part
+        for piece in pieces
+        for candidate in objects_at(piece, "candidates")[:1]
+        for part in objects_at(candidate, "content", "parts")
+    ]
+    return [{"role": "model", "parts": [*parts]} if parts else {"role": "assistant", "content": text}]
+
+
+def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
+    """A record for each call, each request to the model and each reply."""
+    run = ReportedRun(session=records[0].attributes.text("session.id") or "")
+    history: Sequence[JsonObject] = ()
+    events = {_event(record) for record in records}
+    for record in records:
+        event = _event(record)
+        if event == _PROMPT_RECORD:
+            run.prompt = record.attributes.text("prompt")
+        elif event == _REQUEST_RECORD:
+            history = _history(record)
+        elif event == _CALL_RECORD:
+            run.calls.append(
+                call_in(record, name="function_name", call_id="call_id", arguments="function_args")
+            )
+        elif event == _REPLY_RECORD:
+            answered: list[JsonValue] = [*_reply(record)]
+            run.answer = next(
+                (message.text for message in read_messages(answered) if message.text), run.answer
+            )
+            tokens = "input_token_count", "output_token_count"
+            run.turns.append(turn_in(record, tokens, [*history], answered))
+    _identify(run.calls, history)
+    return run if {_PROMPT_RECORD, _REQUEST_RECORD} <= events and run.turns else None
+
+
+def _identify(calls: list[ReportedCall], history: Sequence[JsonObject]) -> None:
+    """Give calls whose records have no id that of the call in the last history that is the same.
+
+    Which one a call is remains unknown where one turn has several of one tool with equal arguments.
+    """
+    ids: dict[tuple[str, str], dict[int, list[str]]] = {}
+    for turn, message in enumerate(history):
+        for part in objects_at(message, "parts"):
+            requested = object_at(part, "functionCall")
+            key = text_at(requested, "name"), json_text(requested.get("args") or {})
+            ids.setdefault(key, {}).setdefault(turn, []).append(text_at(requested, "id"))
+    for place, call in enumerate(calls):
+        turns = ids.get((call.name, json_text(decode_arguments(call.arguments).value)), {})
+        if not call.call_id and turns:
+            first = next(iter(turns))
+            call_ids = turns[first]
+            if len(call_ids) == 1:
+                calls[place] = replace(call, call_id=call_ids[0])
+                del turns[first]
 
 
 DIALECT = Dialect(
@@ -120,5 +229,11 @@ DIALECT = Dialect(
 
 RECORDS = ContentRecords(
     _join_records,
-    frozenset({"gemini_cli.user_prompt", _CALL_RECORD, _REQUEST_RECORD, "gemini_cli.api_response"}),
+    frozenset(
+        f"{program}.{event}"
+        for program in ("gemini_cli", "qwen-code")
+        for event in (_PROMPT_RECORD, _CALL_RECORD, _REQUEST_RECORD, _REPLY_RECORD)
+    ),
+    prompt_key="prompt_id",
+    run=_reported_run,
 )

@@ -56,6 +56,7 @@ from processors.shapes import (
     Trace,
     after_results,
     better,
+    decision_at,
     decision_in_place_of_result,
     decoded,
     interruption_of,
@@ -359,7 +360,9 @@ class RunCalls:
         interruption = merged.interruption
         if self._awaited and call_id in self._awaited:
             interruption = self._awaited[call_id].source
-        shown = _decision(interruption, result, error)
+        shown = merged.decision
+        if shown is None or shown.decision is Decision.APPROVED:
+            shown = _decision(interruption, result, error) or shown
         call = ToolCall(  # by position, which costs half of what names cost here
             merged.name,
             call_id or None,
@@ -377,7 +380,7 @@ class RunCalls:
             tree.starts[first],
             tree.ends[first],
         )
-        return call if shown is None else _held_back(call, shown)
+        return call if shown is None else _decided(call, shown)
 
     def _requested_arguments(self, merged: "MergedCall", call_id: str) -> tuple[DecodedValue, str]:
         """The arguments that the node above the call was given, else those a model requested; and the id."""
@@ -605,7 +608,7 @@ class RunCalls:
             start_unix_nano=self._trace.tree.ends[requested.model],
             executed=executed,
         )
-        return call if shown is None else _held_back(call, shown)
+        return call if shown is None else _decided(call, shown)
 
     @late
     def _awaited(self) -> Mapping[str, AwaitedCall]:
@@ -644,9 +647,10 @@ def _decision(interruption: str, result: DecodedValue, error: ToolError | None) 
     return decision_in_place_of_result(result.text if error is None else error.message or result.text)
 
 
-def _held_back(call: ToolCall, shown: CallDecision) -> ToolCall:
-    """`call` as it is where it waits, or was refused: nothing was executed, and nothing failed."""
-    return replace(call, executed=False, error=None, decision=shown.decision, decision_source=shown.source)
+def _decided(call: ToolCall, shown: CallDecision) -> ToolCall:
+    """`call` with its decision: where it waits, or was refused, nothing was executed, and nothing failed."""
+    decided = replace(call, decision=shown.decision, decision_source=shown.source)
+    return replace(decided, executed=False, error=None) if decided.is_held_back else decided
 
 
 def _opened(response: CallResponse | None) -> OpenedResult:
@@ -687,6 +691,8 @@ class MergedCall:
     error: ToolError | None
     interruption: str
     """The exception by which it stopped to wait for a person or a process; empty: it did not."""
+    decision: CallDecision | None
+    """What its spans report to have been decided about it."""
     _compared: tuple[DecodedValue, JsonValue] | None = None
 
     @property
@@ -703,13 +709,15 @@ class MergedCall:
         self.reading = merged_tool(self.reading, other.reading)
         self.error = merged_error(self.error, other.error)
         self.interruption = self.interruption or other.interruption
+        self.decision = self.decision or other.decision
 
 
 def report_at(position: int, trace: Trace) -> MergedCall:
     """The call that the span at `position` reports by itself."""
     fields, span = trace.tool(position), trace.tree.views[position]
     name = fields.name or fields.inferred_name
-    return MergedCall([position], name, fields, error_of(span, fields), interruption_of(span))
+    decision = fields.decision or decision_at(span)
+    return MergedCall([position], name, fields, error_of(span, fields), interruption_of(span), decision)
 
 
 def merge_calls(tools: Sequence[int], call_above: Mapping[int, int], trace: Trace) -> list[MergedCall]:

@@ -67,8 +67,9 @@ def read_record_head(payload: bytes, envelope: Envelope) -> RecordHead | None:
 
 
 def _run_id(record: LogRecord, emitter: ContentRecords) -> bytes:
-    session, prompt = record.attributes.text("session.id"), record.attributes.text(emitter.prompt_key)
-    return derived_id(session, prompt) if emitter.run is not None and session and prompt else b""
+    keys = [key for key in (emitter.session_key, emitter.prompt_key) if key]
+    ids = [record.attributes.text(key) or "" for key in keys]
+    return derived_id(*ids) if emitter.run is not None and all(ids) else b""
 
 
 def emitter_of(record: LogRecord) -> ContentRecords | None:

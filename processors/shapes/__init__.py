@@ -12,6 +12,7 @@ from processors.shapes.content_records import ContentRecords, ContentSpans
 from processors.shapes.decisions import (
     INTERRUPTION_ERRORS,
     CallDecision,
+    decision_at,
     decision_in_place_of_result,
     interruption_of,
 )
@@ -72,7 +73,8 @@ __all__ = [
     "CallDecision", "CallRequest", "CallResponse", "CarrierKind", "ChatMessage", "ContentRecords",
     "ContentSpans", "Conversation", "Dialect", "DialectMapping", "OpenedResult", "Outline", "Rewrite",
     "RewriteStage", "RunScope", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace",
-    "UsageReading", "after_results", "better", "conversation_id", "decision_in_place_of_result",
+    "UsageReading", "after_results", "better", "conversation_id", "decision_at",
+    "decision_in_place_of_result",
     "decoded", "derived_id", "in_turns", "interruption_of", "is_call_id", "is_placeholder_agent",
     "last_content", "last_text", "merge_tools", "merged_agents", "merged_error", "merged_tool",
     "merged_usage", "open_result", "result_ids", "span_attributes", "spans_of", "usage_plan",

@@ -22,9 +22,10 @@ from processors.model import (
     has_mask,
     json_value,
 )
+from processors.shapes.decisions import DECISION, DECISION_SOURCE
 from processors.shapes.dialect import SpanRole
 from processors.shapes.messages import ChatMessage, read_messages
-from processors.shapes.reported_runs import INPUT_MESSAGES, ReportedRun
+from processors.shapes.reported_runs import INPUT_MESSAGES, ReportedRun, decision_in
 from processors.shapes.rewriting import SpanReading
 from processors.spans import LogRecord, RawSpan, Span, SpanTree, encode_field, encoded_text
 
@@ -130,6 +131,13 @@ class ContentSpans:
                 self._converted[encoded] = json_value(record.attributes.get(key))
             self.offer(span, key, self._converted[encoded])
 
+    def offer_decision(self, call: Span, record: LogRecord) -> None:
+        """Add what a record reports to have been decided about a call; what is offered first counts."""
+        shown = decision_in(record)
+        if shown is not None:
+            self.offer(call, DECISION, shown.decision.value)
+            self.offer(call, DECISION_SOURCE, shown.source)
+
     def offer_messages(self, span: Span, key: str, messages: Sequence[JsonObject]) -> None:
         """Add `INPUT_MESSAGES` or `OUTPUT_MESSAGES`, unless the span shows all of these, however written."""
         if not messages or not self._is_first(span, key):
@@ -184,8 +192,10 @@ class ContentRecords:
     """The instrumentation scope that these names are limited to; empty: any that no other emitter has."""
     recognizes: Callable[[LogRecord], bool] | None = None
     """Recognises a record that has none of the names of any emitter."""
+    session_key: str = "session.id"
+    """The attribute with the session that a record belongs to."""
     prompt_key: str = ""
-    """The attribute with the prompt that a record belongs to, within the session in its `session.id`."""
+    """The attribute with the prompt that it belongs to in its session; empty: the session is one run."""
     run: Callable[[Sequence[LogRecord]], ReportedRun | None] | None = None
     """What the records of one prompt report that name no trace; None where they report no run."""
 

@@ -21,6 +21,9 @@ _DEFERRAL = "pydantic_ai.tool.deferral.name"
 """The attribute in which Pydantic AI names that exception, in every format."""
 _STATUS_ERROR = 2
 
+DECISION, DECISION_SOURCE = "tracegrade.tool.call.decision", "tracegrade.tool.call.decision.source"
+"""The attributes of a call's span in which a decision is put that something else reports."""
+
 
 class CallDecision(NamedTuple):
     """What was decided about a call, and the word of the framework that shows it."""
@@ -30,6 +33,17 @@ class CallDecision(NamedTuple):
 
 
 _PENDING, _DENIED = Decision.PENDING, Decision.DENIED
+_WORDS: dict[str, Decision] = {
+    "accept": Decision.APPROVED,  # Claude Code, Gemini CLI, Qwen Code
+    "auto_accept": Decision.APPROVED,  # Gemini CLI, Qwen Code: nobody had to be asked
+    "modify": Decision.APPROVED,  # Gemini CLI, Qwen Code: with other arguments
+    "reject": _DENIED,  # Claude Code, Gemini CLI, Qwen Code
+    "approved": Decision.APPROVED,  # Codex, and those that begin so, such as `approved_for_session`
+    "denied": _DENIED,  # Codex, likewise
+    "abort": _DENIED,  # Codex: and the turn ended
+    "timed_out": _DENIED,  # Codex: nobody answered in time
+}
+"""What coding agents call the decision about a call."""
 _ANSWERS: dict[str, CallDecision] = {
     "This tool call requires confirmation, please approve or reject.": (
         CallDecision(_PENDING, "require_confirmation")  # Google ADK
@@ -47,6 +61,21 @@ _ANSWERS: dict[str, CallDecision] = {
 _IN_PLACE_OF_RESULT = re.compile(
     r'(?:\{"(?:error|output|result)": ?)?"?(' + "|".join(map(re.escape, _ANSWERS)) + ")"
 )
+
+
+def reported_decision(word: object, source: object) -> CallDecision | None:
+    """The decision for which a coding agent has this word, with who or what decided; None for other words."""
+    if not isinstance(word, str):
+        return None
+    decision = _WORDS.get(word) or _WORDS.get(word.partition("_")[0])
+    return None if decision is None else CallDecision(decision, source if isinstance(source, str) else word)
+
+
+def decision_at(span: Span) -> CallDecision | None:
+    """The decision that `DECISION` on the span of a call has."""
+    if DECISION not in span.by_key:
+        return None
+    return reported_decision(span.attributes.get(DECISION), span.attributes.get(DECISION_SOURCE))
 
 
 def decision_in_place_of_result(text: str | None) -> CallDecision | None:

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 
 from processors.model import ABSENT, CallCategory, DecodedValue, JsonValue, ToolError, late
+from processors.shapes.decisions import CallDecision
 from processors.shapes.messages import CallRequest, ChatMessage
 from processors.shapes.model_usage import UsageReading
 from processors.spans import Span
@@ -58,6 +59,8 @@ class ToolReading(Struct, frozen=True):
     """True for a span that reports no call of its own: it is left out."""
     is_part: bool = False
     """True for a span that only reports how the call above it ended; without such a call it is left out."""
+    decision: CallDecision | None = None
+    """What was decided about the call, where the dialect's own spans report that."""
     runs_agent: bool = False
     """True for a call of an agent that has no span of its own: what lies below the call is its run."""
 

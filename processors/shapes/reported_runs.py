@@ -5,14 +5,15 @@ written as spans of the GenAI conventions, so that it is rebuilt as any other.
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from processors.model import JsonValue, json_text
+from processors.shapes.decisions import DECISION, DECISION_SOURCE, CallDecision, reported_decision
 from processors.spans import LogRecord, RawSpan
 
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
@@ -34,6 +35,7 @@ class ReportedCall:
     error: str | None = None
     """Why it failed; empty where only that it did is known."""
     error_type: str = ""
+    decision: CallDecision | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,59 @@ class ReportedRun:
     turns: list[ReportedTurn] = field(default_factory=list)
 
 
+def has_failed(record: LogRecord) -> bool:
+    """Whether a record reports that something did not succeed; some write that as a text."""
+    return record.attributes.get("success") in (False, "false")
+
+
+def decision_in(record: LogRecord) -> CallDecision | None:
+    """What a record reports to have been decided about a call."""
+    return reported_decision(record.attributes.get("decision"), record.attributes.get("source"))
+
+
+def call_in(record: LogRecord, *, name: str, call_id: str, arguments: str) -> ReportedCall:
+    """The call in a record that has these attributes; coding agents agree on those of how it ended."""
+    attributes = record.attributes
+    return ReportedCall(
+        record=record,
+        name=attributes.text(name) or "",
+        call_id=attributes.text(call_id) or "",
+        arguments=attributes.text(arguments),
+        error=(attributes.text("error") or "") if has_failed(record) else None,
+        error_type=attributes.text("error_type") or "",
+        decision=decision_in(record),
+    )
+
+
+def merged_calls(reports: Iterable[ReportedCall]) -> list[ReportedCall]:
+    """Each call once: what the report of its end leaves out is taken from that of the decision about it."""
+    calls: dict[str, ReportedCall] = {}
+    for place, call in enumerate(reports):
+        call_id = call.call_id or f"#{place}"
+        known = calls.get(call_id, call)
+        calls[call_id] = replace(
+            call,
+            arguments=call.arguments or known.arguments,
+            result=known.result if call.result is None else call.result,
+            error=known.error if call.error is None else call.error,
+            decision=call.decision or known.decision,
+        )
+    return [*calls.values()]
+
+
+def turn_in(
+    record: LogRecord,
+    tokens: tuple[str, str],
+    given: Sequence[JsonValue] = (),
+    answered: Sequence[JsonValue] = (),
+) -> ReportedTurn:
+    """The request to a model in a record that has these attributes for its tokens."""
+    used = record.attributes.get(tokens[0]), record.attributes.get(tokens[1])
+    counts = (used[0], used[1]) if isinstance(used[0], int) and isinstance(used[1], int) else None
+    model = record.attributes.text("model") or ""
+    return ReportedTurn(record=record, model=model, tokens=counts, given=given, answered=answered)
+
+
 def derived_id(*parts: str) -> bytes:
     """The trace id for a run that these texts identify."""
     return sha256("\0".join(parts).encode()).digest()[:16]
@@ -81,6 +136,8 @@ def spans_of(run: ReportedRun, records: Sequence[LogRecord], trace_id: bytes) ->
         _set(span, {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": call.name})
         _set(span, {"gen_ai.tool.call.id": call.call_id, "error.type": call.error_type})
         _set(span, {"gen_ai.tool.call.arguments": call.arguments, "gen_ai.tool.call.result": call.result})
+        if call.decision is not None:
+            _set(span, {DECISION: call.decision.decision.value, DECISION_SOURCE: call.decision.source})
         if call.error is not None:
             span.status.CopyFrom(Status(code=Status.STATUS_CODE_ERROR, message=call.error))
         spans.append(span)

@@ -307,6 +307,7 @@ def merged_tool(first: ToolReading, second: ToolReading) -> ToolReading:
         lenient_values=first.lenient_values and second.lenient_values,
         is_synthetic=first.is_synthetic or second.is_synthetic,
         is_part=first.is_part and second.is_part,
+        decision=first.decision or second.decision,
         runs_agent=first.runs_agent or second.runs_agent,
     )
 

@@ -19,7 +19,7 @@ from opentelemetry.proto.common.v1.common_pb2 import (
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ScopeLogs
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-from processors.model import AgentRun, FinishReason
+from processors.model import AgentRun, Decision, FinishReason
 from processors.reconstruction import reconstruct, span_reader
 from processors.records import join_records, read_record_head, run_of_records
 from processors.shapes import ContentSpans, SpanRole
@@ -568,6 +568,133 @@ def test_records_of_a_prompt_without_a_trace_make_a_run() -> None:
     assert (1_500_000_000, 3_000_000_000) == (made.start_unix_nano, made.end_unix_nano)
     assert run.usage is not None
     assert 7 == run.usage.total_tokens
+
+
+def decided(*names: str, call_id: str = "c1", **attributes: Any) -> list[RawRecord]:
+    """Records of a conversation without a trace; the same attributes are on all of them."""
+    ids = {"session.id": "s", "prompt.id": "p", "prompt_id": "p", "conversation.id": "s"}
+    of_call = {"tool_use_id": call_id, "call_id": call_id, "tool_name": "Bash", "function_name": "Bash"}
+    return [
+        record_of(
+            "",
+            {"event.name": name, "prompt": "Tidy up.", "request_text": "[]", **ids, **of_call, **attributes},
+            time=10**9 * (place + 1),
+            scope=CLAUDE_CODE if "." not in name else "scope",
+            traced=False,
+        )
+        for place, name in enumerate(names)
+    ]
+
+
+QWEN_RECORDS = tuple(
+    f"qwen-code.{event}" for event in ("user_prompt", "api_request", "tool_call", "api_response")
+)
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        (
+            decided("user_prompt", "tool_decision", decision="reject", source="user_reject"),
+            (Decision.DENIED, "user_reject", False),
+        ),
+        (
+            decided("user_prompt", "tool_decision", "tool_result", decision="accept", source="config"),
+            (Decision.APPROVED, "config", True),
+        ),
+        (
+            decided("codex.user_prompt", "codex.tool_decision", "codex.tool_result", decision="abort"),
+            (Decision.DENIED, "abort", False),
+        ),
+        (
+            decided("codex.user_prompt", "codex.tool_decision", decision="approved_for_session", source="U"),
+            (Decision.APPROVED, "U", True),
+        ),
+        (
+            decided(*QWEN_RECORDS, decision="reject", success=False, error="Cancelled"),
+            (Decision.DENIED, "reject", False),
+        ),
+        (decided(*QWEN_RECORDS, decision="auto_accept"), (Decision.APPROVED, "auto_accept", True)),
+        (decided(*QWEN_RECORDS, decision=None), (None, "", True)),
+        (decided(*QWEN_RECORDS, decision="thought about"), (None, "", True)),
+    ],
+)  # fmt: skip
+def test_a_decision_is_a_fact_of_its_call(
+    records: list[RawRecord], expected: tuple[Decision | None, str, bool]
+) -> None:
+    (run,) = rebuilt(run_of_records(records, TRACE_ID))
+
+    (made,) = run.tool_calls
+    assert expected == (made.decision, made.decision_source, made.executed)
+    assert made.error is None
+
+
+def of_call(attributes: Mapping[str, Any]) -> RawSpan:
+    return span_of(b"tool0001", "call", attributes, parent=b"agent001")
+
+
+@pytest.mark.parametrize(
+    ("tool", "record", "decision"),
+    [
+        ("dispatch", {"event.name": "codex.tool_decision", "decision": "denied"}, Decision.DENIED),
+        ("dispatch", {"event.name": "codex.tool_decision", "decision": "approved"}, Decision.APPROVED),
+        ("execute", {"event.name": "qwen-code.tool_call", "decision": "reject"}, Decision.DENIED),
+    ],
+)
+def test_a_decision_in_a_record_goes_to_the_call_with_its_id(
+    tool: str, record: Mapping[str, Any], decision: Decision
+) -> None:
+    of_codex = {"codex.tool.phase": "dispatch", "tool_name": "shell", "call_id": "c1"}
+    of_qwen = {
+        "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "shell", "gen_ai.tool.call.id": "c1",
+    }  # fmt: skip
+    spans = [agent(), of_call(of_codex if tool == "dispatch" else of_qwen)]
+    records = [record_of("", {**record, "call_id": "c1", "source": "user"}, span_id=b"agent001")]
+
+    (run,) = rebuilt(join_records(spans, records))
+
+    (made,) = run.tool_calls
+    assert (decision, "user") == (made.decision, made.decision_source)
+    assert made.executed is (decision is Decision.APPROVED)
+
+
+@pytest.mark.parametrize(
+    ("decisions", "expected"),
+    [(("approved", "denied"), Decision.DENIED), (("denied", "approved_for_session"), Decision.APPROVED)],
+)
+def test_the_last_of_several_decisions_about_a_call_counts(
+    decisions: Sequence[str], expected: Decision
+) -> None:
+    spans = [
+        agent(),
+        of_call({"codex.tool.phase": "dispatch", "tool_name": "x", "call_id": "c"}),
+    ]
+    records = [
+        record_of("", {"event.name": "codex.tool_decision", "call_id": "c", "decision": word}, time=place + 1)
+        for place, word in enumerate(decisions)
+    ]
+
+    (run,) = rebuilt(join_records(spans, records))
+
+    assert [expected] == [made.decision for made in run.tool_calls]
+
+
+def test_equal_calls_of_one_turn_stay_without_the_ids_that_only_the_history_has() -> None:
+    def history(*turns: Sequence[str]) -> str:
+        return json.dumps(
+            [
+                {"role": "model", "parts": [{"functionCall": {"name": "Bash", "id": one}} for one in turn]}
+                for turn in turns
+            ]
+        )
+
+    def call_ids(*turns: Sequence[str]) -> list[str | None]:
+        names = [*QWEN_RECORDS[:2], *[QWEN_RECORDS[2]] * 2, QWEN_RECORDS[3]]
+        records = decided(*names, call_id="", function_args="{}", request_text=history(*turns))
+        return [made.call_id for run in rebuilt(run_of_records(records, TRACE_ID)) for made in run.tool_calls]
+
+    assert ["a", "b"] == call_ids(["a"], ["b"])
+    assert [None, None] == call_ids(["a", "b"])
 
 
 @pytest.mark.parametrize(
