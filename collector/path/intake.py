@@ -186,10 +186,11 @@ def read_records(body: bytes, envelopes: EnvelopeRegistry) -> ReceivedRecords:
     collected: dict[bytes, list[RawRecord]] = {}
     for record in request.records:
         head = read_record_head(record[1], record[2])
-        if head is None or not (key := head.trace_id or head.run_id):
+        if head is None:
             continue
-        if key not in batches:
-            collected[key] = []
-            batches[key] = SpanBatch(key, collected[key], is_run=not head.trace_id)
-        collected[key].append(record)
+        for key in filter(None, (head.trace_id, head.run_id)):
+            if key not in batches:
+                collected[key] = []
+                batches[key] = SpanBatch(key, collected[key], is_run=key == head.run_id)
+            collected[key].append(record)
     return ReceivedRecords(request, list(batches.values()), count_result_records(request.records))

@@ -100,10 +100,10 @@ class RecordedStream:
             head = read_record_head(record[1], record[2])
             if head is not None:
                 self.records += 1
-                trace_id = head.trace_id or head.run_id
-                self._records.setdefault(trace_id, []).append(record)
+                for trace_id in filter(None, (head.trace_id, head.run_id)):
+                    self._records.setdefault(trace_id, []).append(record)
                 if head.run_id:
-                    self._order.setdefault(trace_id)
+                    self._order.setdefault(head.run_id)
 
     def add_run(self, run: AgentRun) -> None:
         """Add a run."""

@@ -52,7 +52,15 @@ _PROMPT_RECORD, _CALL_RECORD, _REQUEST_RECORD, _REPLY_RECORD = (
 _ROLES = roles(tool="tool_call", agent="agent_call", model="llm_call", workflow="user_prompt")
 
 
+_IN_RUN = "tracegrade.run_of_records"
+"""An attribute of a call that a run has which its log records report."""
+_WHOLE = (SpanRole.WORKFLOW, SpanRole.AGENT)
+"""What is around the calls of a run that is one trace."""
+
+
 def _role(span: Span) -> SpanRole | None:
+    if _IN_RUN in span.by_key:
+        return SpanRole.OTHER
     return _ROLES.get(operation_name(span.attributes))
 
 
@@ -115,6 +123,7 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
     """What is of a call goes to that with the record's id, requests and replies to the turn that they name.
 
     Records of Gemini CLI have no call id, and name the span around calls: there they match by tool and order.
+    Where nothing is around that, it is a trace of its own: then the call is in the run that records report.
     """
     due: dict[bytes, dict[str, deque[Span]]] = {}
     for record in records:
@@ -127,6 +136,10 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
                 calls = due[span.span_id].get(record.attributes.text("function_name") or "")
                 call = calls.popleft() if calls else None
             if call is not None:
+                if record.name in RECORDS.of_pieces and not any(
+                    content.ancestor(call, role) for role in _WHOLE
+                ):
+                    content.offer(call, _IN_RUN, "true")
                 content.offer(call, _ARGUMENTS, record.attributes.text("function_args"))
                 content.offer_decision(call, record)
                 if has_failed(record):  # this is what the model is given as the result
@@ -171,7 +184,7 @@ def _reply(record: LogRecord) -> list[JsonObject]:
 
 
 def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
-    """A record for each call, each request to the model and each reply."""
+    """A record for each call, each request to the model and each reply; none where one trace has them all."""
     run = ReportedRun(session=records[0].attributes.text("session.id") or "")
     history: Sequence[JsonObject] = ()
     events = {_event(record) for record in records}
@@ -193,6 +206,9 @@ def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
             tokens = "input_token_count", "output_token_count"
             run.turns.append(turn_in(record, tokens, [*history], answered))
     _identify(run.calls, history)
+    traces = {record.message.trace_id for record in records if record.message.trace_id}
+    if run.calls and len(traces) == 1:
+        return None
     return run if {_PROMPT_RECORD, _REQUEST_RECORD} <= events and run.turns else None
 
 
@@ -236,4 +252,7 @@ RECORDS = ContentRecords(
     ),
     prompt_key="prompt_id",
     run=_reported_run,
+    of_pieces=frozenset(
+        f"gemini_cli.{event}" for event in (_PROMPT_RECORD, _CALL_RECORD, _REQUEST_RECORD, _REPLY_RECORD)
+    ),
 )

@@ -29,8 +29,9 @@ class RecordHead(NamedTuple):
     name: str
     """The name of the event."""
     run_id: bytes = b""
-    """Of 16 bytes, for a record that names no trace: in place of the trace id for all records of the prompt
-    that it belongs to, where these may make a run (`run_of_records`). Empty where it belongs to none."""
+    """Of 16 bytes, in place of the trace id for all records of the prompt that it belongs to, where these may
+    make a run (`run_of_records`): a record that names no trace, or one that holds only a piece of the run.
+    Empty where it belongs to none."""
 
 
 def may_have_content(request: bytes) -> bool:
@@ -63,7 +64,10 @@ def read_record_head(payload: bytes, envelope: Envelope) -> RecordHead | None:
     trace_id, span_id = record.message.trace_id, record.message.span_id
     if len(trace_id) != 16 or trace_id == _NO_TRACE_ID:
         return RecordHead(b"", b"", record.name, _run_id(record, emitter))
-    return RecordHead(trace_id, span_id if len(span_id) == 8 and span_id != _NO_SPAN_ID else b"", record.name)
+    run_id = _run_id(record, emitter) if record.name in emitter.of_pieces else b""
+    if len(span_id) != 8 or span_id == _NO_SPAN_ID:
+        span_id = b""
+    return RecordHead(trace_id, span_id, record.name, run_id)
 
 
 def _run_id(record: LogRecord, emitter: ContentRecords) -> bytes:

@@ -198,6 +198,8 @@ class ContentRecords:
     """The attribute with the prompt that it belongs to in its session; empty: the session is one run."""
     run: Callable[[Sequence[LogRecord]], ReportedRun | None] | None = None
     """What the records of one prompt report that name no trace; None where they report no run."""
+    of_pieces: frozenset[str] = frozenset()
+    """Names of records that are of such a run whatever trace they name, as each trace holds a piece of it."""
 
 
 def _attribute(tag: int, key: str, value: JsonValue) -> bytes:

@@ -68,6 +68,6 @@ def gathered(of_traces: Iterable[bytes], of_logs: Iterable[bytes]) -> dict[bytes
             traces.setdefault(trace_id, TraceInBothSignals()).spans.extend(spans)
     for body in of_logs:
         for head, record in records_in(body):
-            if head is not None and (head.trace_id or head.run_id):
-                traces.setdefault(head.trace_id or head.run_id, TraceInBothSignals()).records.append(record)
+            for key in () if head is None else filter(None, (head.trace_id, head.run_id)):
+                traces.setdefault(key, TraceInBothSignals()).records.append(record)
     return traces

@@ -679,6 +679,43 @@ def test_the_last_of_several_decisions_about_a_call_counts(
     assert [expected] == [made.decision for made in run.tool_calls]
 
 
+GEMINI_RECORDS = tuple(f"gemini_cli.{event.partition('.')[2]}" for event in QWEN_RECORDS)
+
+
+@pytest.mark.parametrize("typed_in", [False, True])
+def test_calls_in_pieces_of_a_run_are_in_the_run_that_all_its_records_report(typed_in: bool) -> None:
+    def piece(place: int) -> bytes:
+        return TRACE_ID if typed_in else bytes([place]) * 16
+
+    records = [
+        record_of("", {"event.name": name, "session.id": "s", "prompt_id": "p", "function_name": "look_up"},
+            span_id=b"batch001", time=place + 1)
+        for place, name in enumerate(GEMINI_RECORDS)
+    ]  # fmt: skip
+    traced = []
+    for place, (span_id, payload, of) in enumerate(records):
+        record = LogRecord.FromString(payload)
+        record.trace_id = piece(place)
+        traced.append((span_id, record.SerializeToString(), of))
+    heads = [read_record_head(payload, of) for _, payload, of in traced]
+    above = {"gen_ai.operation.name": "user_prompt", "gen_ai.agent.name": "gemini-cli"}
+    call = {"gen_ai.operation.name": "tool_call", "gen_ai.tool.name": "look_up"}
+    spans = [
+        *([span_of(b"prompt01", "user_prompt", above)] if typed_in else []),
+        span_of(b"batch001", "schedule_tool_calls", {"gen_ai.operation.name": "schedule_tool_calls"},
+                parent=b"prompt01" if typed_in else b""),
+        span_of(b"tool0001", "tool_call", call, parent=b"batch001"),
+    ]  # fmt: skip
+
+    assert 1 == len({head.run_id for head in heads if head is not None and head.trace_id})
+    assert [["look_up"]] * typed_in == [
+        [made.name for made in run.tool_calls] for run in rebuilt(join_records(spans, [traced[2]]))
+    ]
+    assert [["look_up"]] * (not typed_in) == [
+        [made.name for made in run.tool_calls] for run in rebuilt(run_of_records(traced, TRACE_ID))
+    ]
+
+
 def test_equal_calls_of_one_turn_stay_without_the_ids_that_only_the_history_has() -> None:
     def history(*turns: Sequence[str]) -> str:
         return json.dumps(
