@@ -120,7 +120,9 @@ def _play(console: Console) -> None:
             console.print(
                 f"tracegrade is running: OTLP/gRPC on {endpoints['grpc']}, OTLP/HTTP on {endpoints['http']}."
             )
-            console.print(f"{len(scripted_runs())} scripted agent runs export their spans to it ...\n")
+            console.print(
+                f"{len(scripted_runs())} scripted agent runs export their spans and log records to it ...\n"
+            )
             send_scripted_runs(endpoints["grpc"])
             graded = _wait_for_results(results, service)
             _print_runs(console, graded)
