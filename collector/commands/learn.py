@@ -130,9 +130,8 @@ def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentR
     )
     try:
         queries = RunQueries(open_store_file(path))
-        for summary in queries.each(matching):
-            line = queries.line(summary.id)
-            if line is not None:  # it may have been removed meanwhile
+        for summary, line in queries.each(matching):
+            if line is not None:
                 yield run_from_json(line, f"{path}:{summary.id}")
     except (StoreUnusable, sqlite3.Error) as error:
         raise unusable(str(error)) from error

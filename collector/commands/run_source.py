@@ -32,8 +32,12 @@ _MOMENTS = ("since", "until")
 _NAMES = {"agent": "agents", "evaluation": "evaluations", "tool": "tools"}
 """Filters whose values the store knows, and what it calls them."""
 
-_Filters: TypeAlias = Mapping[str, str]
+Filters: TypeAlias = Mapping[str, str]
 """Fields of a `RunFilter` as people write them."""
+StoredRun: TypeAlias = tuple[Mapping[str, Any], JsonObject | None]
+"""A summary, and the line of the run if that was needed."""
+NeedsLine: TypeAlias = Callable[[Mapping[str, Any]], bool]
+"""Whether the line of the run with this summary is needed."""
 
 
 class _StoreFile:
@@ -51,17 +55,14 @@ class _StoreFile:
         """The `agents`, `evaluations` and `tools` in the store."""
         return self._queries.names()
 
-    def runs(self, filters: _Filters) -> Iterator[dict[str, Any]]:
-        """Summaries of all runs that match, newest first; read in pages."""
+    def runs(self, filters: Filters, needs_line: NeedsLine) -> Iterator[StoredRun]:
+        """All runs that match, newest first, read in pages; each with its line if needed and still there."""
         now = self._clock.unix_nano() // 1_000_000
         fields: dict[str, Any] = {
             name: parse_moment(value, now) if name in _MOMENTS else value for name, value in filters.items()
         }
-        return map(asdict, self._queries.each(RunFilter(**fields)))
-
-    def line(self, run: Mapping[str, Any]) -> JsonObject | None:
-        """The line of a run in `runs`; None if the store has removed it since."""
-        return self._queries.line(run["id"])
+        for run, line in self._queries.each(RunFilter(**fields), lambda run: needs_line(asdict(run))):
+            yield asdict(run), line
 
     def lines(self, trace_id: str) -> list[JsonObject]:
         """The lines of the runs of a trace."""
@@ -82,15 +83,15 @@ class _StoreOfService:
         names: Mapping[str, Sequence[str]] = self._get("/api/agents").get("names", {})
         return names
 
-    def runs(self, filters: _Filters) -> Iterator[dict[str, Any]]:
+    def runs(self, filters: Filters, needs_line: NeedsLine) -> Iterator[StoredRun]:
         before: dict[str, Any] = {}
         while page := self._get(f"/api/runs?{urlencode({**filters, **before, 'limit': _RUNS_PER_REQUEST})}")[
             "runs"
         ]:
-            yield from page
+            yield from ((run, self._line(run) if needs_line(run) else None) for run in page)
             before = {"before": page[-1]["id"]}
 
-    def line(self, run: Mapping[str, Any]) -> JsonObject | None:
+    def _line(self, run: Mapping[str, Any]) -> JsonObject | None:
         lines = self.lines(run["trace_id"])
         return next((line for line in lines if (line.get("span_id") or "") == run["span_id"]), None)
 
@@ -146,7 +147,7 @@ def filters_of(options: Namespace) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def check_names(filters: _Filters, source: RunSource) -> None:
+def check_names(filters: Filters, source: RunSource) -> None:
     """Raise InvalidInput if a filter, which nothing matched, names what the store does not know."""
     known = source.names()
     for name, kind in _NAMES.items():

@@ -6,13 +6,14 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any
 
 from collector.commands.arguments import add_argument, add_flag, whole_number
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, unusable
 from collector.commands.output import OutputConsole, print_table, shortened
 from collector.commands.run_source import (
     RunSource,
+    StoredRun,
     add_filters,
     add_source,
     check_names,
@@ -27,14 +28,12 @@ _RUNS_PER_TABLE = 500
 """As many rows share the widths of their columns."""
 _MAX_NAME, _MAX_REASON = 48, 72
 """Characters in a table."""
-_MAX_TRACES = 5
+_MAX_RUNS_OF_ID, _MAX_TRACES = 200, 5
+"""Runs that are read to resolve a beginning of a trace id, and traces that are listed where it has several."""
 _CSV_COLUMNS = (
     "graded", "outcome", "agent", "version", "service", "tenant", "conversation", "finish_reason", "calls",
     "failed_calls", "seconds", "failed", "evaluations", "not_evaluated", "reason", "trace_id", "span_id",
 )  # fmt: skip
-
-_Run: TypeAlias = tuple[Mapping[str, Any], JsonObject | None]
-"""A summary, and its line where that was read."""
 
 
 def _agents(options: Namespace, source: RunSource) -> int:
@@ -71,29 +70,29 @@ def _runs(options: Namespace, source: RunSource) -> int:
     return EXIT_OK
 
 
-def _matching(options: Namespace, source: RunSource) -> Iterator[_Run]:
-    """The runs that match, one by one; with their lines if these decide or are printed."""
-    for run in source.runs(filters_of(options)):
-        is_clean = not run["failed"] and not run["not_evaluated"]
-        if options.reason and not run["not_evaluated"]:
+def _matching(options: Namespace, source: RunSource) -> Iterator[StoredRun]:
+    """The runs that match, with their lines if these decide or are printed."""
+    is_for_all = bool(options.json or options.evaluation)
+
+    def needs_line(run: Mapping[str, Any]) -> bool:
+        return is_for_all or bool(run["failed"] or run["not_evaluated"])
+
+    for run, line in source.runs(filters_of(options), needs_line):
+        if line is None and needs_line(run):  # removed meanwhile
             continue
-        if is_clean and not options.json and not options.evaluation:
-            yield run, None
-            continue
-        line = source.line(run)
-        if line is None:  # removed meanwhile
-            continue
-        entries = line.get("evaluations")
-        reasons = [
-            entry.get("reason")
-            for entry in (entries if isinstance(entries, list) else ())
-            if isinstance(entry, dict) and options.evaluation in (None, entry.get("name"))
-        ]
-        if options.reason in (None, *reasons):
+        if options.reason is None or options.reason in _reasons(line, options.evaluation):
             yield run, line
 
 
-def _print_json(runs: Iterator[_Run], options: Namespace) -> int:
+def _reasons(line: JsonObject | None, evaluation: str | None) -> Iterator[object]:
+    """Why evaluations of a run, or one of them, gave no verdict."""
+    results = None if line is None else line.get("evaluations")
+    for result in results if isinstance(results, list) else ():
+        if isinstance(result, dict) and evaluation in (None, result.get("name")):
+            yield result.get("reason")
+
+
+def _print_json(runs: Iterator[StoredRun], options: Namespace) -> int:
     printed = 0
     for _, line in runs:
         printed += 1
@@ -102,7 +101,7 @@ def _print_json(runs: Iterator[_Run], options: Namespace) -> int:
     return printed
 
 
-def _print_csv(runs: Iterator[_Run], options: Namespace) -> int:
+def _print_csv(runs: Iterator[StoredRun], options: Namespace) -> int:
     printed = 0
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)
@@ -127,7 +126,7 @@ def _cell(value: object) -> object:
     )
 
 
-def _print_table(runs: Iterator[_Run], options: Namespace) -> int:
+def _print_table(runs: Iterator[StoredRun], options: Namespace) -> int:
     printed = 0
     while some := list(islice(runs, _RUNS_PER_TABLE)):
         rows = [
@@ -197,10 +196,10 @@ def _trace_id(beginning: str, source: RunSource) -> str:
     """The one stored trace id that begins so; `beginning` itself if there is none."""
     if len(beginning) >= len("00" * 16) or not beginning:
         return beginning
-    runs = islice(source.runs({"trace": beginning}), _MAX_TRACES)
-    traces = list(dict.fromkeys(run["trace_id"] for run in runs))
+    runs = islice(source.runs({"trace": beginning}, lambda run: False), _MAX_RUNS_OF_ID)
+    traces = list(dict.fromkeys(run["trace_id"] for run, _ in runs))
     if len(traces) > 1:
-        raise unusable(f"{beginning}: several trace ids begin with it: {', '.join(traces)}")
+        raise unusable(f"{beginning}: several trace ids begin with it: {', '.join(traces[:_MAX_TRACES])}")
     return traces[0] if traces else beginning
 
 

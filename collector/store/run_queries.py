@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, RUN, TOOL,
 from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_MATCHES = 1_000
+_RUNS_AT_A_TIME = 200
 _AFTER_HEX = "g"
 """Sorts after every digit of a trace id."""
 _COLUMNS = (
@@ -298,10 +299,17 @@ class RunQueries:
                     break
             return [_summary(connection, row) for row in rows]
 
-    def each(self, run_filter: RunFilter) -> Iterator[RunSummary]:
-        """All runs that match, newest first, however many they are: read in pages."""
-        while page := self.find(run_filter, MAX_MATCHES):
-            yield from page
+    def each(
+        self, run_filter: RunFilter, needs_line: Callable[[RunSummary], bool] = lambda run: True
+    ) -> Iterator[tuple[RunSummary, JsonObject | None]]:
+        """All runs that match, newest first, however many they are: read in pages.
+
+        Each with its line, or None where that is not needed or was removed meanwhile.
+        """
+        while page := self.find(run_filter, _RUNS_AT_A_TIME):
+            with self._database.reading() as connection:
+                lines = {run.id: _line(connection, run.id) for run in page if needs_line(run)}
+            yield from [(run, lines.get(run.id)) for run in page]
             run_filter = replace(run_filter, before=page[-1].id)
 
     def line(self, run: int) -> JsonObject | None:
