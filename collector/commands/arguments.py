@@ -94,6 +94,21 @@ def duration_argument(text: str) -> float:
     return argument_type(parse_duration)(text)
 
 
+def share(*, may_be_all: bool = False) -> Callable[[str], float]:
+    """The type of a share above 0 and below 1, or up to 1, written as `0.02` or `2%`."""
+
+    def argument(text: str) -> float:
+        try:
+            value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+        except ValueError:
+            value = -1.0
+        if not (0 < value < 1 or (may_be_all and value == 1)):
+            raise argparse.ArgumentTypeError(f"expected a share such as 2% or 0.02, got {text!r}")
+        return value
+
+    return argument
+
+
 def whole_number(least: int, most: int | None = None) -> Callable[[str], int]:
     """The type of a whole number from `least` to `most`."""
     expected = f"from {least}" if most is None else f"from {least} to {most}"

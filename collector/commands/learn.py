@@ -1,6 +1,5 @@
 """The command `tracegrade learn`: proposes criteria from runs that are taken as good."""
 
-import argparse
 import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
@@ -19,6 +18,7 @@ from collector.commands.arguments import (
     add_output,
     duration_argument,
     path_argument,
+    share,
     traffic_argument,
     whole_number,
 )
@@ -78,7 +78,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     add_output(parser, NEW_FILE)
     add_argument(parser, "--update", path_argument, "FILE", diff)
-    add_argument(parser, "--max-false-alarms", _share, "SHARE", alarms, default=_DEFAULT_ALARMS)
+    add_argument(parser, "--max-false-alarms", share(), "SHARE", alarms, default=_DEFAULT_ALARMS)
     add_argument(parser, "--tests", whole_number(0, 100), "N", tests, default=_DEFAULT_TESTS)
     add_flag(parser, "--shadow", "write the criteria in the stage shadow, which raises no alert")
     add_config(parser, "a service file: its dialects, model prices and store are used")
@@ -220,16 +220,6 @@ def _report(learned: Learned, max_false_alarms: float) -> Iterator[str]:
 
 def _percent(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "none"
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise argparse.ArgumentTypeError(f"expected a share such as 2% or 0.02, got {text!r}")
-    return share
 
 
 LEARN = Command(_add_arguments, _run, _DESCRIPTION)

@@ -58,14 +58,20 @@ def print_while_read(items: Iterator[_ItemT], write: Callable[[Iterator[_ItemT]]
             pass
 
 
-def print_table(names: Sequence[str], rows: Sequence[Sequence[str]], *, has_heading: bool = True) -> None:
+def print_table(
+    names: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    has_heading: bool = True,
+    file: IO[str] | None = None,
+) -> None:
     """Print columns as wide as their cells."""
     table = Table(
         *names, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=has_heading
     )
     for row in rows:
         table.add_row(*[Text(printable(cell)) for cell in row])
-    console = OutputConsole()
+    console = OutputConsole(file=file)
     console.width = _ANY_WIDTH  # breaking lines is the terminal's task
     console.print(table)
 

@@ -6,10 +6,10 @@ All files of one call are one stream (`collector.recordings.recorded_stream`).
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TextIO, TypeAlias
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -21,12 +21,29 @@ from collector.commands.arguments import (
     add_config,
     add_flag,
     path_text,
+    share,
     traffic_argument,
+    whole_number,
 )
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, discard_stdout, unusable
 from collector.commands.compare import compare
 from collector.commands.offline import OfflineCriteria
-from collector.commands.output import OutputConsole, print_warnings, print_while_read, printable, progress_bar
+from collector.commands.output import (
+    OutputConsole,
+    print_table,
+    print_warnings,
+    print_while_read,
+    printable,
+    progress_bar,
+)
+from collector.commands.pass_rates import (
+    SIGNIFICANCE,
+    JudgedRate,
+    PassRates,
+    markdown_summary,
+    rate_table,
+    summary_line,
+)
 from collector.framework_pages import content_settings
 from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.recordings import Progress, RecordedStream, no_progress
@@ -34,12 +51,16 @@ from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import format_run
 from processors.criteria import CriteriaSet
-from processors.model import GradedRun, NotEvaluatedReason, Outcome, Stage
+from processors.model import AgentRun, EvaluationResult, GradedRun, NotEvaluatedReason, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
 from processors.records import trace_with_records
 
-_MAX_SHOWN = 200
+_MAX_SHOWN, _MAX_FAILURES, _MAX_RUNS_OF_CASE = 200, 20, 1_000
 _XML_COUNTS = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
+_JunitNote: TypeAlias = tuple[str, Mapping[str, str], str]
+"""The child of a test case: its tag, attributes and text."""
+_JunitCase: TypeAlias = tuple[str, str, _JunitNote | None]
+"""The agent and the name of a test case, and what is to note of it."""
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -55,6 +76,8 @@ class ReplaySummary:
     failed: int = 0
     uncaptured: set[str] = field(default_factory=set)
     """Dialects of runs with an evaluation that needs content which was not captured."""
+    failures: list[tuple[AgentRun, EvaluationResult]] = field(default_factory=list)
+    """The first of `failed`."""
 
 
 def replay(
@@ -65,24 +88,33 @@ def replay(
     output: TextIO,
     progress: Progress = no_progress,
     before_trace: Callable[[FinishedTrace], None] | None = None,
+    rates: PassRates | None = None,
 ) -> ReplaySummary:
     """Grade the traffic in `stream` and print every agent run to `output`, traces in order of first arrival.
 
-    `before_trace` is called with each trace before its runs are printed.
+    `before_trace` is called with each trace before its runs are printed. With `rates`, pass rates are
+    counted; as `junit` and `markdown` these are printed in place of the runs.
     """
     summary = ReplaySummary()
-    graded = _counted(stream.grade(criteria, progress, before_trace), summary)
-    print_while_read(graded, lambda runs: _PRINTERS[output_format](runs, output))
+    graded = _counted(stream.grade(criteria, progress, before_trace), summary, rates)
+    print_runs = _PRINTERS[output_format] if rates is None or output_format != "junit" else _count_only
+    print_while_read(graded, lambda runs: print_runs(runs, output))
     return summary
 
 
-def _counted(graded: Iterable[GradedRun], summary: ReplaySummary) -> Iterator[GradedRun]:
+def _counted(
+    graded: Iterable[GradedRun], summary: ReplaySummary, rates: PassRates | None
+) -> Iterator[GradedRun]:
     for run in graded:
+        if rates is not None:
+            rates.add(run)
         for result in run.results:
             if result.is_verdict and result.stage is Stage.LIVE:
                 summary.graded += 1
             if result.is_failure and result.counts:
                 summary.failed += 1
+                if len(summary.failures) < _MAX_FAILURES:
+                    summary.failures.append((run.run, result))
             if result.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED:
                 summary.uncaptured.add(run.run.dialect)
         yield run
@@ -108,27 +140,82 @@ def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
         console.print("No agent run in this traffic.", highlight=False)
 
 
+def _count_only(graded: Iterable[GradedRun], output: TextIO) -> None:
+    deque(graded, maxlen=0)
+
+
 def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
+    cases = (
+        (run.run.agent.name, f"{result.name} [{run.run.trace_id.hex()}]", _junit_note(result))
+        for run in graded
+        for result in run.results
+    )
+    _write_junit(cases, output)
+
+
+def _junit_note(result: EvaluationResult) -> _JunitNote | None:
+    explanation = result.explanation
+    if result.is_failure and not result.counts:
+        return "system-out", {}, f"{result.exemption}: {explanation}"
+    if result.outcome is Outcome.FAIL:
+        return "failure", {"message": explanation, "type": result.evaluator}, ""
+    if result.outcome is Outcome.ERROR:
+        return "error", {"message": explanation, "type": result.error_type or "error"}, ""
+    if result.outcome is Outcome.NOT_EVALUATED:
+        return "skipped", {"message": ": ".join(filter(None, (result.reason, explanation)))}, ""
+    return None
+
+
+def _print_rates(rates: PassRates, summary: ReplaySummary, output_format: str) -> bool:
+    """Print pass rates; whether one has a problem. Where run lines are printed they are on standard error."""
+    judged, has_baseline = rates.judged(), rates.has_baseline
+    if output_format == "markdown":
+        print(
+            *markdown_summary(
+                judged,
+                summary.failures,
+                runs=rates.runs,
+                failed=summary.failed,
+                has_baseline=has_baseline,
+            ),
+            sep="\n",
+        )
+    elif output_format == "junit":
+        _write_junit(map(_rate_case, judged), sys.stdout)
+    else:
+        file = sys.stdout if output_format == "table" else sys.stderr
+        print_table(*rate_table(judged, has_baseline=has_baseline), file=file)
+        print(summary_line(judged, rates.runs), file=file)
+    return any(rate.problem for rate in judged)
+
+
+def _rate_case(rate: JudgedRate) -> _JunitCase:
+    text = ", ".join(
+        filter(None, (f"{rate.now} passed", rate.before and f"before: {rate.before}", rate.remark))
+    )
+    if rate.problem:
+        return (
+            rate.agent,
+            rate.name,
+            ("failure", {"message": f"{rate.problem}: {text}", "type": "pass rate"}, ""),
+        )
+    return rate.agent, rate.name, ("system-out", {}, text)
+
+
+def _write_junit(cases: Iterable[_JunitCase], output: TextIO) -> None:
+    """Write test cases, each of an agent, with a name and a child element, as JUnit has it."""
     suites: dict[str, ElementTree.Element] = {}
     root = ElementTree.Element("testsuites", name="tracegrade")
-    for run in graded:
-        agent = run.run.agent.name
+    for agent, name, note in cases:
+        agent_name = _xml_text(agent)
         suite = suites.get(agent)
         if suite is None:
-            suite = suites[agent] = ElementTree.SubElement(root, "testsuite", name=_xml_text(agent))
-        for result in run.results:
-            name = _xml_text(f"{result.name} [{run.run.trace_id.hex()}]")
-            case = ElementTree.SubElement(suite, "testcase", classname=_xml_text(agent), name=name)
-            explanation = _xml_text(result.explanation)
-            if result.is_failure and not result.counts:
-                ElementTree.SubElement(case, "system-out").text = f"{result.exemption}: {explanation}"
-            elif result.outcome is Outcome.FAIL:
-                ElementTree.SubElement(case, "failure", message=explanation, type=result.evaluator)
-            elif result.outcome is Outcome.ERROR:
-                ElementTree.SubElement(case, "error", message=explanation, type=result.error_type or "error")
-            elif result.outcome is Outcome.NOT_EVALUATED:
-                message = ": ".join(filter(None, (result.reason, explanation)))
-                ElementTree.SubElement(case, "skipped", message=message)
+            suite = suites[agent] = ElementTree.SubElement(root, "testsuite", name=agent_name)
+        case = ElementTree.SubElement(suite, "testcase", classname=agent_name, name=_xml_text(name))
+        if note is not None:
+            tag, attributes, text = note
+            shown = {key: _xml_text(value) for key, value in attributes.items()}
+            ElementTree.SubElement(case, tag, shown).text = _xml_text(text) or None
     for element in (root, *suites.values()):
         for attribute, tag in _XML_COUNTS.items():
             element.set(attribute, str(len(element.findall(f".//{tag}"))))
@@ -142,6 +229,7 @@ _PRINTERS: Mapping[str, Callable[[Iterable[GradedRun], TextIO], None]] = {
     "json": _print_json,
     "table": _print_table,
     "junit": _print_junit,
+    "markdown": _count_only,
 }
 """By the word of `--format`."""
 
@@ -198,15 +286,25 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "captured is sent (on standard error unless the format is table)",
     )
     add_flag(parser, "--require-evaluated", "exit with 1 when nothing was graded")
+    rates = parser.add_argument_group("pass rates, which decide in place of single failures")
+    least = "the least share of passes of each evaluation of each agent, such as 95%%"
+    baseline = (
+        "recorded traffic of before: it is a failure if the pass rate of an evaluation dropped by more than "
+        f"chance (Fisher's exact test, {SIGNIFICANCE:.0%} over all evaluations); may be given more than once"
+    ).replace("%", "%%")
+    power = "also judge pass^K: that K runs with the same input all pass"
+    add_argument(rates, "--min-pass-rate", share(may_be_all=True), "SHARE", least)
+    add_argument(rates, "--baseline", traffic_argument, "PATH", baseline, action="append")
+    add_argument(rates, "--pass-k", whole_number(1, _MAX_RUNS_OF_CASE), "K", power)
 
 
 def _run(options: Namespace, context: CommandContext) -> int:
     if options.compare:
-        for name in ("criteria", "explain", "require_evaluated"):
+        for name in ("criteria", "explain", "require_evaluated", "min_pass_rate", "baseline", "pass_k"):
             if getattr(options, name):
                 raise unusable(f"--compare cannot be used with --{name.replace('_', '-')}")
-        if options.format == "junit":
-            raise unusable("--compare prints json or table, not junit")
+        if options.format not in ("json", "table"):
+            raise unusable(f"--compare prints json or table, not {options.format}")
     offline = OfflineCriteria.from_file(options.config, context)
     sets = [offline.load([path]) for path in options.compare or ()] or [
         offline.load([options.criteria] if options.criteria else None)
@@ -214,6 +312,18 @@ def _run(options: Namespace, context: CommandContext) -> int:
     progress = no_progress if options.explain else progress_bar()
     with OfflineWorkers(offline.evaluators) as workers:
         now = context.clock.unix_nano()
+        has_gate = bool(options.min_pass_rate or options.baseline)
+        rates = None
+        if has_gate or options.pass_k or options.format == "markdown":
+            rates = PassRates(options.min_pass_rate, options.pass_k)
+        if options.baseline and rates is not None:
+            before = offline.read(options.baseline, unix_nano=now, workers=workers, progress=progress)
+            for graded in before.grade(sets[0], progress):
+                rates.add_baseline(graded)
+            print_warnings(before.warnings)
+            del before  # what it holds is as large as the traffic
+            if not rates.has_baseline:
+                raise unusable(f"no agent runs in {', '.join(map(str, options.baseline))}")
         stream = offline.read(options.paths, unix_nano=now, workers=workers, progress=progress)
         if options.compare:
             prints_json = options.format == "json"
@@ -237,10 +347,13 @@ def _run(options: Namespace, context: CommandContext) -> int:
                 output=sys.stdout,
                 progress=progress,
                 before_trace=explain if options.explain else None,
+                rates=rates,
             )
+            has_problem = rates is not None and _print_rates(rates, summary, options.format)
             if options.explain:
                 _print_settings(console, summary.uncaptured)
-            has_failed = bool(summary.failed or (options.require_evaluated and not summary.graded))
+            has_failed = has_problem if has_gate else bool(summary.failed or has_problem)
+            has_failed |= options.require_evaluated and not summary.graded
     print_warnings(stream.warnings)
     if not stream.spans and not stream.runs:
         only = ", only log records" if stream.records else ""
@@ -253,6 +366,7 @@ REPLAY = Command(
     _run,
     "Grade recorded traffic with exactly the code of the service. Exit code 0: every evaluation passed or "
     "was not evaluated; 1: one failed or errored; 2: unusable input or criteria, or nothing to read. With "
+    "--min-pass-rate or --baseline, 1: a pass rate is too low or dropped by more than chance. With "
     "--compare, 0: no outcome differs; 1: one does, of an evaluation that both sets gave and that is not "
     "advisory, muted or in shadow in both; 2: as above.",
 )

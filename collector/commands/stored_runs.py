@@ -29,7 +29,7 @@ _RUNS_PER_TABLE = 500
 _MAX_NAME, _MAX_REASON = 48, 72
 """Characters in a table."""
 _MAX_RUNS_OF_ID, _MAX_TRACES = 200, 5
-"""Runs that are read to resolve a beginning of a trace id, and traces that are listed where it has several."""
+"""Runs read to resolve the beginning of a trace id, and trace ids listed where it has several."""
 _CSV_COLUMNS = (
     "graded", "outcome", "agent", "version", "service", "tenant", "conversation", "finish_reason", "calls",
     "failed_calls", "seconds", "failed", "evaluations", "not_evaluated", "reason", "trace_id", "span_id",

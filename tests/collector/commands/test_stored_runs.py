@@ -15,7 +15,7 @@ from collector.page import PageServer, Views
 from collector.page.page_config import PageConfig
 from collector.store.run_database import open_store_file
 from collector.store.run_queries import RunQueries
-from processors.annotation.run_line import run_to_json
+from processors.annotation import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.model import NotEvaluatedReason, Outcome, Severity
 from tests.support.graded_runs import result
