@@ -76,6 +76,9 @@ class Message(_Part):
     role: Annotated[Literal["system", "user", "assistant", "tool"], doc("Whose message it is.")]
     content: Annotated[str | None, doc("Its text.")] = None
     turn: Annotated[Count | None, doc("The turn of the conversation, from 0.")] = None
+    after: Annotated[
+        Count | None, doc("How many calls precede it, requested ones included; left out: unknown.")
+    ] = None
 
 
 class Error(_Part):
@@ -111,6 +114,7 @@ class Call(_Part):
     lenient_values: Annotated[bool, doc('Missing arguments count as {}, a missing result as "".')] = False
     attempt: Annotated[Count | None, doc("1, or one more than that of the retried call.")] = None
     retry_of: Annotated[Count | None, doc("The place of that call in `tool_calls`, from 0.")] = None
+    agent: Annotated[str | None, doc("The agent that made the call; left out: that of the run.")] = None
 
 
 class RequestedCall(Call):

@@ -17,6 +17,7 @@ from processors.model import (
     GradedRun,
     IncompleteReason,
     JsonObject,
+    Message,
     ModelCall,
     Stage,
     TokenUsage,
@@ -48,7 +49,7 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         "input": run.input,
         "output": run.output,
         "finish_reason": run.finish_reason.value,
-        "messages": list(map(structs.asdict, run.messages)),
+        "messages": [_message_to_json(message) for message in run.messages],
         "tool_calls": [_call_to_json(call) for call in run.tool_calls],
         "evaluations": [_result_to_json(result) for result in graded.results],
     }
@@ -129,6 +130,15 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         entry["attempt"] = call.attempt
     if call.retry_of is not None:
         entry["retry_of"] = call.retry_of
+    if call.agent:
+        entry["agent"] = call.agent
+    return entry
+
+
+def _message_to_json(message: Message) -> JsonObject:
+    entry = structs.asdict(message)
+    if message.after is None:
+        del entry["after"]
     return entry
 
 

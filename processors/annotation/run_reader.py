@@ -122,7 +122,12 @@ def _run(line: Run, where: str) -> AgentRun:
         output_state=line.output_state or (_ABSENT if line.output is UNSET else _PRESENT),
         error=_error(line.error),
         messages=[
-            Message(role=message.role, content=message.content or "", turn=message.turn or 0)
+            Message(
+                role=message.role,
+                content=message.content or "",
+                turn=message.turn or 0,
+                after=message.after,
+            )
             for message in line.messages or ()
         ],
         messages_state=messages_state,
@@ -195,6 +200,7 @@ def _call(call: Call, where: str, path: str) -> ToolCall:
         end_unix_nano=end,
         attempt=1 if call.attempt is None else call.attempt,
         retry_of=call.retry_of,
+        agent=call.agent or "",
     )
 
 

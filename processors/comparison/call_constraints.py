@@ -1,4 +1,4 @@
-"""Constraints on the sequence of calls: the templates of DECLARE, checked on one run.
+"""Constraints on the sequence of events: the templates of DECLARE, checked on one run.
 
 Names and meaning are those of process mining (Pesic, Schonenberg and van der Aalst, "DECLARE: Full Support
 for Loosely-Structured Processes", 2007; chain precedence with the past as Di Ciccio and Montali, "Declarative
@@ -14,35 +14,29 @@ from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from processors.comparison.alignment import parallel_segments
-from processors.comparison.captured_value import (
-    call_label,
-    looks_failed,
-    readable_arguments,
-    took_effect,
-    unknown_arguments,
-)
-from processors.comparison.expected_value import Expected, compile_expected, fits, fits_members, matching_cost
+from processors.comparison.captured_value import readable_arguments, unknown_arguments
+from processors.comparison.event_target import Target, message_places, messages_are_known, returned_nothing
 from processors.comparison.json_paths import JsonPath
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.tool_selection import ToolPatterns
 from processors.comparison.value_equality import equality_key
 from processors.model import (
+    EVALUATED_CATEGORIES,
     MAX_ASSIGNMENT_ATTEMPTS,
     MAX_MATCHED_CHARACTERS,
     MAX_ORDERED_CALLS,
     AgentRun,
     CallCategory,
     JsonObject,
+    JsonValue,
     NotEvaluated,
     ToolCall,
+    ValueState,
     contains_mask,
     has_masked_key,
     late,
     may_be_masked,
 )
-
-CallStatus: TypeAlias = Literal["any", "succeeded", "failed"]
-"""Which calls are meant: all; those that took effect (`took_effect`); those that did not."""
 
 _Reach: TypeAlias = Literal["any", "later", "next", "alternate"]
 _MAX_EVENTS: Final = 10_000
@@ -91,58 +85,31 @@ ENDS: Final = ("init", "last")
 """The templates of how a run begins or ends."""
 
 
-class CallCondition:
-    """A kind of calls: of a tool, `*` and `?` allowed, maybe with arguments, maybe ended in one way.
-
-    Raises ValueError when a matcher in `arguments`, which a call has among others, cannot be used.
-    """
-
-    __slots__ = ("_expected", "_status", "cost", "label", "tool", "tools")
-
-    def __init__(
-        self,
-        tool: str,
-        arguments: JsonObject | None = None,
-        status: CallStatus = "any",
-    ) -> None:
-        self.tool = tool
-        self.tools = ToolPatterns([tool])
-        self._expected: Expected = compile_expected(arguments) if arguments else None
-        self._status = status
-        self.cost = 0 if self._expected is None else 1 + matching_cost(self._expected)
-        """What a character of the arguments costs to compare; 0: they need not be known."""
-        self.label = call_label(tool, arguments) if arguments else tool
-        if status != "any":
-            self.label += f" {status}"
-
-    def status_fits(self, call: ToolCall, *, may_change: bool) -> bool | None:
-        """Whether the call ended as required; None where `may_change` and that may still change."""
-        if self._status == "any":
-            return True
-        if may_change and not (call.executed and looks_failed(call)):
-            return None
-        return took_effect(call) == (self._status == "succeeded")
-
-    def arguments_fit(self, arguments: JsonObject) -> bool | None:
-        """Whether `arguments` hold the expected ones; None where masks in them leave that open."""
-        if isinstance(self._expected, Mapping):
-            return fits_members(self._expected, arguments, subset=True)
-        return self._expected is None or fits(self._expected, arguments)
-
-
 @dataclass(frozen=True, slots=True)
 class CallConstraint:
-    """One template with its kinds of calls.
+    """One template with its kinds of events.
 
     `times` counts for `existence`, `absence` and `exactly`. `same` are paths into the arguments of the two
     calls of a relation, by which they belong together. `with_calls`: it applies only to runs with calls.
+
+    Raises ValueError where the template takes no messages, or `same` no such events.
     """
 
     template: str
-    kinds: tuple[CallCondition, ...]
+    kinds: tuple[Target, ...]
     times: int = 1
     same: tuple[tuple[JsonPath, JsonPath], ...] = ()
     with_calls: bool = False
+    roles: frozenset[str] = field(init=False, default=frozenset())
+    """Whose messages it is about, `answer` for the output; they stand in the sequence with the calls."""
+
+    def __post_init__(self) -> None:
+        roles = frozenset(kind.role or kind.kind for kind in self.kinds if kind.kind != "call")
+        if roles and self.template in (*ENDS, *CHOICES):
+            raise ValueError(f"{self.template}: expected calls; messages and the answer cannot stand here")
+        if roles and self.same:
+            raise ValueError("same: it compares arguments, which messages and the answer do not have")
+        object.__setattr__(self, "roles", roles)
 
     @property
     def label(self) -> str:
@@ -158,8 +125,9 @@ class Finding:
     """The result of one constraint.
 
     `applies` and `holds` are None where arguments that are not known decide; `holds` means nothing where the
-    constraint does not apply. `unmet` are the calls, by their place in `AgentRun.calls`, that break it;
-    `text` states how the first of them, or the run, does. The rest is what further calls could make of it.
+    constraint does not apply. `unmet` are the events that break it, by their places in `AgentRun.calls`;
+    those of `messages` and then the answer are counted on from there. `text` states how the first of them,
+    or the run, does. The rest is what further events could make of it.
     """
 
     constraint: CallConstraint
@@ -182,7 +150,9 @@ _UNKNOWN, _NONE = _Key.UNKNOWN, _Key.NONE
 
 
 class _Event(NamedTuple):
-    """A call of a kind: its place in the run and in the sequence, what `same` picks, whether it is sure.
+    """An event of a kind: its place in the run and in the sequence, what `same` picks, whether it is sure.
+
+    `at` is a place in `AgentRun.calls`; those of `messages`, then the answer, are counted on from there.
 
     `alone`: nothing is known to have run in parallel. `held_back`: it is pending or was denied.
     """
@@ -219,7 +189,7 @@ class CallConstraints:
         """A finding for each constraint; over the limits none. `may_change`: how calls ended may change."""
         named, categories = self._named, self._categories
         seen = [at for at, call in enumerate(run.calls) if call.category in categories or call.name in named]
-        sequence = _Sequence([run.calls[at] for at in seen], seen, may_change, self._beside)
+        sequence = _Sequence(run, seen, may_change, self._beside)
         if sequence.length > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
         try:
@@ -244,16 +214,46 @@ class CallConstraints:
         return (0.0, 1.0) if isinstance(findings, NotEvaluated) else attainable_share(findings)
 
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
+        """Which fact is missing that decides `constraint`."""
         masked: ToolCall | None = None
         for call in run.calls:
-            if any(call.name in kind.tools for kind in constraint.kinds):
-                if readable_arguments(call) is None:
+            for kind in constraint.kinds:
+                if call.name not in kind.tools:
+                    continue
+                if constraint.same and readable_arguments(call) is None:
                     return unknown_arguments(call)
+                missing = kind.missing_fact(call, run.agent.name)
+                if missing is not None:
+                    return missing
                 if masked is None and may_be_masked(call.arguments_text):
                     masked = call
+        for role in sorted(constraint.roles):
+            if role == "answer" and run.output_state is not ValueState.PRESENT:
+                return NotEvaluated.not_captured(f"answer: {run.output_state}")
+            if role != "answer" and not messages_are_known(run, role):
+                return NotEvaluated.not_captured(
+                    f"messages: telemetry does not show all of the {role}'s and their places among the calls"
+                )
         if masked is not None:
             return unknown_arguments(masked)
-        raise AssertionError("a constraint is in doubt through a call whose arguments are not known")
+        return NotEvaluated.not_captured(f"{constraint.label}: redacted in part")
+
+
+def event_name(run: AgentRun, at: int) -> str:
+    """The event at a place as findings count them: `call 2, refund`, `message 1, user` or `the answer`."""
+    if at < len(run.calls):
+        return f"call {at + 1}, {run.calls[at].name}"
+    at -= len(run.calls)
+    return f"message {at + 1}, {run.messages[at].role}" if at < len(run.messages) else "the answer"
+
+
+def occurs(target: Target, run: AgentRun) -> bool | NotEvaluated:
+    """Whether an event of this kind is in `run` as it stands, or why that is not known.
+
+    Of a run that is not complete more may come.
+    """
+    findings = CallConstraints([CallConstraint("existence", (target,))], EVALUATED_CATEGORIES).evaluate(run)
+    return findings if isinstance(findings, NotEvaluated) else findings[0].holds is True
 
 
 def share_of(findings: Sequence[Finding]) -> float:
@@ -276,26 +276,63 @@ def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
 
 
 class _Sequence:
-    """Calls with their places in the run, and their steps: those that ran side by side share one."""
+    """Events with their places in the run, and their steps: calls that ran side by side share one."""
 
-    def __init__(
-        self, calls: Sequence[ToolCall], places: Sequence[int], may_change: bool, beside: bool
-    ) -> None:
-        self._calls = calls
+    def __init__(self, run: AgentRun, places: Sequence[int], may_change: bool, beside: bool) -> None:
+        self._run = run
+        self._calls = [run.calls[at] for at in places]
         self._places = places
         self._may_change = may_change
-        self.length = len(calls)
+        self.length = len(places)
         self.beside = beside
         self._attempts = MAX_ASSIGNMENT_ATTEMPTS
         self._budget = MAX_MATCHED_CHARACTERS
         self._events_left = _MAX_EVENTS
         self._events: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
+        self._mixed: dict[frozenset[str], _Steps] = {}
 
     @late
     def _steps(self) -> list[tuple[int, bool]]:
         """For each call its step, and whether it is alone there."""
         segments = parallel_segments(self._calls)
         return [(step, len(segment) == 1) for step, segment in enumerate(segments) for _ in segment]
+
+    def _steps_with(self, roles: frozenset[str]) -> "_Steps":
+        """The steps where messages of `roles` stand among the calls."""
+        if not roles:
+            return _Steps(self._steps, {})
+        if roles not in self._mixed:
+            run = self._run
+            waiting = [
+                (after, at)
+                for at, (message, after) in enumerate(zip(run.messages, message_places(run), strict=True))
+                if message.role in roles
+            ][::-1]
+            of_calls: list[tuple[int, bool]] = []
+            of_messages: dict[int, int] = {}
+            step = 0
+            for segment in parallel_segments(self._calls):
+                while waiting and waiting[-1][0] <= self._places[segment.start]:
+                    of_messages[waiting.pop()[1]] = step
+                    step += 1
+                of_calls += [(step, len(segment) == 1)] * len(segment)
+                step += 1
+            for _, at in reversed(waiting):
+                of_messages[at] = step
+                step += 1
+            of_messages[len(run.messages)] = step  # the answer
+            self._mixed[roles] = _Steps(of_calls, of_messages)
+        return self._mixed[roles]
+
+    def lacks(self, kind: Target) -> bool:
+        """Whether there may be events of this kind that telemetry does not show, or not where they stand."""
+        if kind.kind == "call":
+            return False
+        if self._may_change:
+            return True
+        if kind.role is None:
+            return self._run.output_state is not ValueState.PRESENT
+        return not messages_are_known(self._run, kind.role)
 
     @late
     def _names(self) -> frozenset[str]:
@@ -308,36 +345,76 @@ class _Sequence:
         calls = zip(self._places, self._calls, self._steps, strict=True)
         return [(at, call.name) for at, call, (step, _) in calls if step == own]
 
-    def events(self, kind: CallCondition, paths: tuple[JsonPath, ...] = ()) -> list[_Event]:
-        """The calls of a kind, in order; those that may be of it, with arguments that are not known, too."""
+    def events(
+        self, kind: Target, paths: tuple[JsonPath, ...] = (), roles: frozenset[str] = frozenset()
+    ) -> list[_Event]:
+        """The events of a kind, in order; those that may be of it, with values that are not known, too.
+
+        Their steps are those among the calls and the messages of `roles`.
+        """
         events = self._events.get((id(kind), paths))
         if events is not None:
             return events
         events = self._events[id(kind), paths] = []
+        if kind.kind != "call":
+            return self._add_texts(kind, events, roles)
         names = {name for name in self._names if name in kind.tools}
         if not names:
             return events
-        for at, call, (step, alone) in zip(self._places, self._calls, self._steps, strict=True):
+        agent, may_change = self._run.agent.name, self._may_change
+        steps = self._steps_with(roles).of_calls if roles else self._steps
+        for at, call, (step, alone) in zip(self._places, self._calls, steps, strict=True):
             if call.name not in names:
                 continue
-            status = kind.status_fits(call, may_change=self._may_change)
-            if status is False:
+            fit = kind.facts_fit(call, agent, may_change=may_change)
+            if fit is False:
                 continue
             self._events_left -= 1
             if self._events_left < 0:
                 raise _OverLimitError
-            sure, key = status is True, ()
+            sure, key = fit is True, ()
             if kind.cost or paths:
                 arguments = readable_arguments(call)
                 self._spend((len(call.arguments_text or "") + 1) * (kind.cost + len(paths)))
-                fit: bool | None = None
+                fit = None
                 if arguments is not None:
                     fit = kind.arguments_fit(arguments)
                     if fit is False:
                         continue
                 sure = sure and (fit is True or not kind.cost)
                 key = _key(arguments, paths)
+            if kind.result_cost:
+                if not returned_nothing(call):
+                    self._spend((len(call.result_text or "") + 1) * kind.result_cost)
+                fit = kind.result_fits(call, may_change=may_change)
+                if fit is False:
+                    continue
+                sure = sure and fit is True
             events.append(_Event(at, step, alone, key, sure, call.is_held_back))
+        return events
+
+    def _add_texts(self, kind: Target, events: list[_Event], roles: frozenset[str]) -> list[_Event]:
+        """Add the messages of a kind, or the answer."""
+        run = self._run
+        steps = self._steps_with(roles or frozenset({kind.role or kind.kind})).of_messages
+        texts: list[tuple[int, JsonValue, bool]] = []
+        if kind.kind == "message":
+            texts = [
+                (at, message.content, not run.calls or message.after is not None)
+                for at, message in enumerate(run.messages)
+                if kind.is_of_role(message)
+            ]
+        elif run.output_state is ValueState.PRESENT:
+            texts = [(len(run.messages), run.output, True)]
+        for at, content, has_place in texts:
+            self._events_left -= 1
+            if self._events_left < 0:
+                raise _OverLimitError
+            self._spend(len(content) + 1 if isinstance(content, str) else 1)
+            fit = kind.text_fits(content)
+            if fit is not False:
+                sure = fit is True and has_place and not self._may_change
+                events.append(_Event(len(run.calls) + at, steps[at], True, (), sure))
         return events
 
     def _spend(self, characters: int) -> None:
@@ -347,12 +424,19 @@ class _Sequence:
             raise _OverLimitError
 
 
+class _Steps(NamedTuple):
+    """Of each call the step and whether it is alone there; of messages and the answer the step by place."""
+
+    of_calls: list[tuple[int, bool]]
+    of_messages: dict[int, int]
+
+
 class _OverLimitError(Exception):
     """More than one evaluation looks at."""
 
 
-class _Targets:
-    """The calls of a kind by the values that they belong together by."""
+class _Partners:
+    """The events of a kind by the values that they belong together by."""
 
     __slots__ = ("_alone_at", "_at", "_count", "_direction", "_own", "_steps")
 
@@ -375,7 +459,7 @@ class _Targets:
                 self._alone_at.add((key, step))
 
     def meets(
-        self, relation: _Relation, event: _Event, beside: bool, blockers: "_Targets | None" = None
+        self, relation: _Relation, event: _Event, beside: bool, blockers: "_Partners | None" = None
     ) -> bool:
         """Whether one of these, other than the event itself, is within reach of `event`."""
         key = event.key
@@ -437,6 +521,9 @@ def _count(constraint: CallConstraint, sequence: _Sequence) -> Finding:
             finding.holds = False
         elif fewest < most and (most >= limit or (constraint.template == "exactly" and fewest < times)):
             finding.holds = None
+    if sequence.lacks(constraint.kinds[0]):
+        settled = finding.holds is True if constraint.template == "existence" else not finding.can_hold
+        finding.holds = finding.holds if settled else None
     if finding.holds is False:
         finding.unmet = [event.at for event in events if event.sure]
         finding.text = f"Actual: {fewest}, Expected: {sign} {times}"
@@ -471,7 +558,7 @@ def _pair(first: Sequence[_Event], second: Sequence[_Event]) -> tuple[int, int] 
 def _relation(constraint: CallConstraint, sequence: _Sequence) -> Finding:
     relation = RELATIONS[constraint.template]
     kinds = [
-        sequence.events(kind, tuple(paths[side] for paths in constraint.same))
+        sequence.events(kind, tuple(paths[side] for paths in constraint.same), constraint.roles)
         for side, kind in enumerate(constraint.kinds)
     ]
     finding = Finding(constraint)
@@ -500,9 +587,26 @@ def _relation(constraint: CallConstraint, sequence: _Sequence) -> Finding:
             finding.can_hold = False  # nothing can belong to a call without a value
     finding.unmet = sorted(set(finding.unmet))
     finding.holds = False if finding.unmet else None if is_possible else True
+    if constraint.roles:
+        _allow_for_unknown(finding, relation, [sequence.lacks(kind) for kind in constraint.kinds])
     if relation.reach == "any" and not (relation.negative or constraint.same):
         finding.can_fail = is_possible or not all(known[1 - side] for side in relation.sides)
     return finding
+
+
+def _allow_for_unknown(finding: Finding, relation: _Relation, lacks: Sequence[bool]) -> None:
+    """Leave open what events decide that telemetry does not show: those of the kinds that it `lacks`."""
+    if any(lacks[side] for side in relation.applies_by) and not finding.applies:
+        finding.applies, finding.can_lapse = None, True
+    if finding.applies is False or not any(lacks):
+        return
+    if finding.holds is False:
+        stands = not finding.can_hold
+    else:
+        is_met_for_good = not relation.negative and relation.reach in ("any", "later")
+        stands = is_met_for_good and not any(lacks[side] for side in relation.sides)
+    if not stands:
+        finding.holds = None
 
 
 def _broken(
@@ -514,9 +618,9 @@ def _broken(
     sure = [event for event in known if event.sure]
     unread = [event._replace(key=()) for event in targets if event.key is _UNKNOWN]
     read = [event for event in targets if event.key is not _UNKNOWN]
-    possible = certain = _Targets(read, direction)
+    possible = certain = _Partners(read, direction)
     if unread or not all(event.sure for event in targets):
-        certain = _Targets([event for event in read if event.sure], direction)
+        certain = _Partners([event for event in read if event.sure], direction)
     if relation.negative:
         broken = [event for event in sure if certain.meets(relation, event, beside)]
         may_break = (
@@ -525,14 +629,14 @@ def _broken(
             or any(possible.meets(relation, event, beside) for event in known)
         )
         return broken, may_break and bool(targets) and bool(activations)
-    blockers = sure_blockers = _Targets(sure, direction)
+    blockers = sure_blockers = _Partners(sure, direction)
     if len(sure) < len(known):
-        blockers = _Targets(known, direction)
+        blockers = _Partners(known, direction)
     broken = [event for event in sure if not possible.meets(relation, event, beside, sure_blockers)]
     if certain is possible and len(sure) == len(activations):
         return broken, bool(broken)  # mostly nothing is in doubt
     if unread and broken:
-        anyone, no_blockers = _Targets(unread, direction), _Targets((), direction)
+        anyone, no_blockers = _Partners(unread, direction), _Partners((), direction)
         broken = [
             event
             for event in broken

@@ -278,6 +278,9 @@ class _Reader:
             refusal = "looks at more than calls, and cannot grade a conversation"
             self._problem((*path, "scope"), f"{kind.id} {refusal}; these can: {able}")
             return None
+        if parsed.scope is Scope.CONVERSATION and not looks_at_calls_alone(evaluator):
+            self._problem((*path, "scope"), "messages and the answer are known of single runs: expected run")
+            return None
         return Evaluation(
             name=parsed.name or kind.id,
             evaluator=evaluator,

@@ -11,16 +11,18 @@ from processors.comparison import (
     COUNTS,
     ENDS,
     RELATIONS,
-    CallCondition,
     CallConstraint,
     CallConstraints,
-    CallStatus,
     Finding,
+    OneTarget,
+    TargetEntry,
     ToolSelectionConfig,
+    event_name,
     parse_json_path,
     share_of,
+    target_of,
 )
-from processors.documents import EvaluatorModel, ExpectedObject
+from processors.documents import EvaluatorModel
 from processors.model import (
     AgentRun,
     Evaluator,
@@ -43,28 +45,15 @@ class ToolConstraintsConfig(ToolSelectionConfig):
     whichever order a constraint requires."""
 
 
-class ConstrainedCall(EvaluatorModel):
-    """A kind of calls."""
-
-    tool: str = Field(min_length=1)
-    """Name of the tool, `*` and `?` allowed."""
-    args: ExpectedObject | None = Field(default=None, examples=[{"amount": {"$range": [100, None]}}])
-    """Arguments that the call has among others; matchers may stand in them."""
-    status: CallStatus = "any"
-    """Which calls are meant: any; succeeded, those that took effect; failed, those that ended in an error,
-    whose result reads like one, or that were never executed."""
-
-
-class CountedCall(ConstrainedCall):
-    """A kind of calls and how many."""
+class CountedEntry(TargetEntry):
+    """A kind of events and how many."""
 
     times: Annotated[int, Field(ge=1)] = 1
     """The number n of the template."""
 
 
-OneKind: TypeAlias = str | ConstrainedCall
-Counted: TypeAlias = str | CountedCall
-TwoKinds: TypeAlias = tuple[OneKind, OneKind]
+Counted: TypeAlias = str | CountedEntry
+TwoKinds: TypeAlias = tuple[OneTarget, OneTarget]
 
 _TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS)
 _REMOVED = {
@@ -100,9 +89,9 @@ class ToolConstraint(EvaluatorModel):
     """Fewer than n calls: none, where `times` is left out."""
     exactly: Counted | None = _template({"tool": "book", "times": 1})
     """Exactly n calls."""
-    init: OneKind | None = _template("authenticate")
+    init: OneTarget | None = _template("authenticate")
     """The first call is one of these."""
-    last: OneKind | None = _template("log_out")
+    last: OneTarget | None = _template("log_out")
     """The last call is one of these."""
     choice: TwoKinds | None = _template(["search", "look_up"])
     """At least one of the two is called."""
@@ -176,13 +165,8 @@ class ToolConstraint(EvaluatorModel):
         paths = same if isinstance(same, dict) else {path: path for path in same}
         return CallConstraint(
             template=template,
-            kinds=tuple(
-                CallCondition(kind)
-                if isinstance(kind, str)
-                else CallCondition(kind.tool, kind.args, kind.status)
-                for kind in kinds
-            ),
-            times=written.times if isinstance(written, CountedCall) else 1,
+            kinds=tuple(map(target_of, kinds)),
+            times=written.times if isinstance(written, CountedEntry) else 1,
             same=tuple((parse_json_path(first), parse_json_path(second)) for first, second in paths.items()),
             with_calls=self.runs == "with_calls",
         )
@@ -207,8 +191,8 @@ class ToolConstraintsCriteria(EvaluatorModel):
             ]
         ],
     )
-    """Templates of DECLARE with the tools that they are about, one in each entry. A tool is a name, or an
-    object with `tool`, `args` and `status`."""
+    """Templates of DECLARE with the events that they are about, one in each entry: the name of a tool, or an
+    object (docs/constraints.md)."""
 
 
 class ToolConstraints(Evaluator):
@@ -226,7 +210,8 @@ class ToolConstraints(Evaluator):
     Calls that ran side by side are as `strict` sets it, and never forbidden followers of each other.
 
     Failed calls, and those that were only requested, are calls; `status: succeeded` leaves out those that did
-    not take effect. Where arguments that are not known decide, the run is not evaluated. An incomplete run
+    not take effect. A relation and a count may be about messages or the answer in place of calls, in single
+    runs (docs/constraints.md). Where what is not known decides, the run is not evaluated. An incomplete run
     passes or fails where no further call could change it, wherever it stood: a forbidden call that was made,
     a forbidden pair, or calls that are all there.
     """
@@ -235,8 +220,10 @@ class ToolConstraints(Evaluator):
     over_calls = True
 
     def __init__(self, config: ToolConstraintsConfig, criteria: ToolConstraintsCriteria) -> None:
+        compiled = [constraint.compiled() for constraint in criteria.constraints]
+        self.over_calls = not any(constraint.roles for constraint in compiled)
         self._constraints = CallConstraints(
-            [constraint.compiled() for constraint in criteria.constraints],
+            compiled,
             config.categories(),
             strict=config.strict,
         )
@@ -254,7 +241,7 @@ class ToolConstraints(Evaluator):
             "violated": [
                 {
                     "constraint": finding.constraint.label,
-                    "calls": [at + 1 for at in islice(finding.unmet, _SHOWN_CALLS)],
+                    "calls": [at + 1 for at in islice(finding.unmet, _SHOWN_CALLS) if at < len(run.calls)],
                     "reason": finding.text,
                 }
                 for finding in broken
@@ -279,13 +266,15 @@ def _line(finding: Finding, run: AgentRun) -> str:
     template, unmet = finding.constraint.template, finding.unmet
     if template in RELATIONS:
         more = f" (and {len(unmet) - 1} more)" if len(unmet) > 1 else ""
-        return f"{text}call {unmet[0] + 1}, {run.calls[unmet[0]].name}: {finding.text}{more}"
-    shown = ", ".join(str(at + 1) for at in unmet[:_SHOWN_CALLS])
-    calls = f" ({'call' if len(unmet) == 1 else 'calls'} {shown})" if unmet else ""
+        return f"{text}{event_name(run, unmet[0])}: {finding.text}{more}"
+    first = len(run.calls) if finding.constraint.roles else 0
+    shown = ", ".join(str(at + 1 - first) for at in unmet[:_SHOWN_CALLS])
+    noun = "message" if first else "call"
+    calls = f" ({noun if len(unmet) == 1 else f'{noun}s'} {shown})" if unmet else ""
     return f"{text}{finding.text}{calls}"
 
 
-def _tool_alone(kind: OneKind) -> str | None:
+def _tool_alone(kind: OneTarget) -> str | None:
     if not isinstance(kind, str):
         return None
     return kind if "*" in kind or "?" in kind else canonical_tool_name(kind)

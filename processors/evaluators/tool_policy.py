@@ -11,10 +11,10 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from processors.comparison import (
-    CallCondition,
     CallConstraint,
     CallConstraints,
     IncludeFailed,
+    Target,
     ToolPatterns,
     ToolSelectionConfig,
     calls_of,
@@ -282,8 +282,8 @@ class ToolPrecedence(Evaluator):
                 CallConstraint(
                     "precedence",
                     (
-                        CallCondition(first, status="succeeded" if config.require_success else "any"),
-                        CallCondition(second),
+                        Target(first, status="succeeded" if config.require_success else "any"),
+                        Target(second),
                     ),
                 )
                 for first, second in criteria.before

@@ -111,6 +111,8 @@ class ToolCall(Struct, frozen=True):
     executed, and neither is a failure of the tool."""
     decision_source: str = ""
     """The word of the framework that shows the decision, such as `ApprovalRequired` or `GraphInterrupt`."""
+    agent: str = ""
+    """The agent that made the call, where calls of several agents are looked at; empty: the run's own."""
 
     @property
     def is_held_back(self) -> bool:
@@ -124,11 +126,16 @@ class ToolCall(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """One message of the conversation; `turn` counts from 0."""
+    """One message of the conversation; `turn` counts from 0.
+
+    `after` is how many of the run's `calls` precede it. None: telemetry does not show it. Where every message
+    has it there are no others between the calls.
+    """
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     turn: int = 0
+    after: int | None = None
 
 
 class AgentIdentity(Struct, frozen=True, kw_only=True):

@@ -119,7 +119,10 @@ def _merged(runs: Sequence[AgentRun]) -> tuple[list[ToolCall], list[tuple[int, T
     requested: list[tuple[int, ToolCall]] = []
     places: dict[tuple[int, int], int] = {}
     groups: dict[tuple[int, int], int] = {}
+    agents = [run.agent.name for run in runs] if len({run.agent.name for run in runs}) > 1 else None
     for _, number, _, at, call in placed:
+        if agents is not None and not call.agent:
+            call = replace(call, agent=agents[number])
         group = call.parallel_group
         if group is not None:
             call = replace(call, parallel_group=groups.setdefault((number, group), len(groups)))

@@ -37,7 +37,8 @@ class Evaluator(Protocol):
     every run it returns a `Score` with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock
     and raises nothing for what a trace can hold but an `EvaluationError`, where its criteria do not fit what
     the run holds. Work is bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`. One with
-    `over_calls = True` looks at nothing of a run but its calls, so that it can grade those of a conversation.
+    `over_calls = True` looks at nothing of a run but its calls, so that it can grade those of a conversation;
+    one whose criteria are about more sets it to False for itself.
     One with `needs_calls = False` looks at none: it grades runs whose calls are not all known as well.
     """
 
@@ -90,9 +91,9 @@ class Evaluator(Protocol):
         return 0.0, 1.0
 
 
-def looks_at_calls_alone(kind: type[Evaluator]) -> bool:
-    """Whether evaluators of this class look at nothing of a run but its calls."""
-    return bool(getattr(kind, "over_calls", False))
+def looks_at_calls_alone(evaluator: type[Evaluator] | Evaluator) -> bool:
+    """Whether evaluators of this class, or this one, look at nothing of a run but its calls."""
+    return bool(getattr(evaluator, "over_calls", False))
 
 
 def needs_calls(evaluator: Evaluator) -> bool:

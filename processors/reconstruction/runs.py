@@ -145,8 +145,11 @@ class RunReport:
     @late
     def messages(self) -> Sequence[Message]:
         """The conversation, in turns; none where a part of it was cut off: that may be an answer."""
-        chat = self._chat()
-        return () if any(message.unreadable for message in chat) else in_turns(chat)
+        given, answered = self._chat()
+        chat = [*given, *answered]
+        if any(message.unreadable for message in chat):
+            return ()
+        return in_turns(chat, self._places(given, chat))
 
     @late
     def span_attributes(self) -> Mapping[str, JsonValue]:
@@ -227,16 +230,40 @@ class RunReport:
                 reported = last_content(answered, "assistant")
         return _given_to_answer_tool(self.executed) if reported.state is ValueState.ABSENT else reported
 
-    def _chat(self) -> Sequence[ChatMessage]:
-        """The conversation: the invocation's own, else that of the last model turn with its history."""
+    def _chat(self) -> tuple[Sequence[ChatMessage], Sequence[ChatMessage]]:
+        """What the run was given, and the rest: the invocation's own, else the last model turn's history."""
         layers, turns = self.run.layers, self.trace.readings_at(self._turns)
         if layers and layers[0] in self.run.models:
             # Every turn is an invocation, which brings only what is new.
-            return [message for turn in turns for message in _messages_of(turn)]
+            return (), [message for turn in turns for message in _messages_of(turn)]
         for reading in self.trace.readings_at(layers):
             if reading.conversation.input and reading.conversation.output:
-                return _messages_of(reading)
-        return next(filter(None, map(_messages_of, reversed(turns))), ())
+                return reading.conversation.input, reading.conversation.output
+        return (), next(filter(None, map(_messages_of, reversed(turns))), ())
+
+    def _places(self, given: Sequence[ChatMessage], chat: Sequence[ChatMessage]) -> list[int | None]:
+        """For each message of `chat`, which begins with what was `given`, how many calls precede it.
+
+        Known of all where they show every call, by its id, but of one with text before and after its calls;
+        else of what the run was given, if that shows no call: calls follow it.
+        """
+        ids = [call.call_id or "" for call in self.executed]
+        for before, call in reversed(self.requested_calls):
+            ids.insert(before, call.call_id or "")
+        position = {call_id: at for at, call_id in enumerate(ids) if call_id}
+        is_known = len(position) == len(ids)
+        places: list[int | None] = []
+        place = 0
+        shown: set[int] = set()
+        for message in chat:
+            own = [position[each.call_id] for each in message.requests if each.call_id in position]
+            places.append(None if own and message.closing else min(own, default=place))
+            place = max([place, *(at + 1 for at in own)])
+            shown.update(own)
+        if len(shown) == len(ids):
+            return places
+        is_before = not shown and (is_known or not any(message.requests for message in given))
+        return [0 if is_before and at < len(given) else None for at in range(len(chat))]
 
 
 def _messages_of(reading: SpanReading) -> Sequence[ChatMessage]:

@@ -243,19 +243,22 @@ def _message_of(item: JsonValue) -> JsonValue:
     return text if isinstance(text, str) and "role" not in item and "type" not in item else item
 
 
-def in_turns(messages: Sequence[ChatMessage]) -> list[Message]:
-    """Messages with text; a new turn begins with each user message that follows an answer."""
+def in_turns(messages: Sequence[ChatMessage], places: Sequence[int | None]) -> list[Message]:
+    """Messages with text; a new turn begins with each user message that follows an answer.
+
+    `places` are how many calls precede each of `messages`, None where that is not known.
+    """
     turn = 0
     answered = False
     collected: list[Message] = []
-    for message in messages:
+    for message, after in zip(messages, places, strict=True):
         if message.role == "user" and answered and message.text:
             turn += 1
             answered = False
         elif message.role in ("assistant", "tool"):
             answered = True
         if message.text:
-            collected.append(Message(role=message.role, content=message.text, turn=turn))
+            collected.append(Message(role=message.role, content=message.text, turn=turn, after=after))
     return collected
 
 
