@@ -72,7 +72,11 @@ class Views:
             "query": _query,
             "code": _code,
         }
-        self._templates.globals |= {"missing_words": _MISSING_WORDS, "content_settings": content_settings}
+        self._templates.globals |= {
+            "missing_words": _MISSING_WORDS,
+            "content_settings": content_settings,
+            "now": self.clock.unix_nano,
+        }
 
     def agents(self, request: Request) -> Response:
         """Every agent: its runs, their outcomes, the evaluations in force, what is missing."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from collector.errors import TracegradeError
 from collector.store.run_rows import HourKey, RunRows
 
-_VERSION = 2
+_VERSION = 3
 _APPLICATION = 0x74677264
 """Marks a file as a run store: no other database is ever written to."""
 _PRUNED_AT_A_TIME = 200
@@ -44,7 +44,7 @@ CREATE INDEX runs_by_outcome ON runs (outcome);
 CREATE INDEX runs_by_trace ON runs (trace);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, line BLOB NOT NULL);
 CREATE TABLE results (
-  evaluation TEXT NOT NULL, outcome TEXT NOT NULL, run INTEGER NOT NULL,
+  evaluation TEXT NOT NULL, outcome TEXT NOT NULL, run INTEGER NOT NULL, exemption TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (evaluation, outcome, run)
 ) WITHOUT ROWID;
 CREATE INDEX results_by_run ON results (run);
@@ -69,9 +69,11 @@ DROP INDEX hours_by_hour;
 {_HOURS_SCHEMA}
 INSERT INTO hours SELECT '', agent, kind, name, label, version, hour, count, total FROM old_hours;
 DROP TABLE old_hours;
-"""
+""",
+    2: "ALTER TABLE results ADD COLUMN exemption TEXT NOT NULL DEFAULT '';",
 }
-"""Upgrades each older version to the next one. Runs of version 1 had no tenant."""
+"""Upgrades each older version to the next one. Runs of version 1 had no tenant; in results of version 2 a
+failure that alerts no one is not marked."""
 
 _MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
 """Added later without a new version: older releases ignore it."""
@@ -283,7 +285,9 @@ def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_byt
     _insert(connection, "runs", [(at, *run.run) for at, run in numbered])
     _insert(connection, "lines", [(at, run.line) for at, run in numbered])
     _insert(
-        connection, "results", [(name, outcome, at) for at, run in numbered for name, outcome in run.results]
+        connection,
+        "results",
+        [(name, outcome, at, exempt) for at, run in numbered for name, outcome, exempt in run.results],
     )
     _insert(connection, "tools", [(tool, at) for at, run in numbered for tool in run.tools])
     size = sum(run.size for run in runs)

@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -12,6 +12,8 @@ from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_MATCHES = 1_000
 _RUNS_AT_A_TIME = 200
+_EXEMPTIONS = ("advisory", "shadow", "muted")
+"""Labels of failures that alert no one."""
 _AFTER_HEX = "g"
 """Sorts after every digit of a trace id."""
 _COLUMNS = (
@@ -66,6 +68,8 @@ class RunSummary:
     dialect: str
     failed: tuple[str, ...] = ()
     """The evaluations that failed or errored."""
+    exemptions: Mapping[str, str] = field(default_factory=dict)
+    """Those of `failed` that alert no one: `advisory`, `shadow` or `muted`."""
     not_evaluated: int = 0
     """How many evaluations gave no verdict."""
     evaluations: int = 0
@@ -85,9 +89,19 @@ class Counts:
         return sum(self.outcomes.values())
 
     @property
+    def exempt(self) -> dict[str, int]:
+        """Failures that alert no one, by why."""
+        return {word: self.outcomes[word] for word in _EXEMPTIONS if self.outcomes.get(word)}
+
+    @property
+    def failed(self) -> int:
+        """Failed and errored, `exempt` ones included."""
+        return sum(self.outcomes.get(label, 0) for label in ("fail", "error", *_EXEMPTIONS))
+
+    @property
     def decided(self) -> int:
         """Passed, failed and errored."""
-        return sum(self.outcomes.get(outcome, 0) for outcome in ("pass", "fail", "error"))
+        return self.outcomes.get("pass", 0) + self.failed
 
     @property
     def pass_rate(self) -> float | None:
@@ -96,7 +110,7 @@ class Counts:
 
     @property
     def mean_score(self) -> float | None:
-        """The mean score of passed and failed; None if there are none."""
+        """The mean score of what has one; None if there is none."""
         scored = self.count - self.outcomes.get("error", 0) - self.outcomes.get("not_evaluated", 0)
         return self.total / scored if scored else None
 
@@ -230,7 +244,7 @@ class RunQueries:
             criterion.counts.add(label, count, total)
             criterion.hours.setdefault(hour, Counts()).add(label, count, total)
             criterion.versions.setdefault(version, Counts()).add(label, count, total)
-        return sorted(collected.values(), key=lambda of: (-of.counts.outcomes.get("fail", 0), of.name))
+        return sorted(collected.values(), key=lambda of: (-of.counts.failed, of.name))
 
     def evaluation_counts(self, since_hour: int = 0) -> dict[tuple[str, str, str], Counts]:
         """Results of each evaluation, by tenant, agent and its name."""
@@ -396,11 +410,12 @@ def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
 
 def _summary(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunSummary:
     results = connection.execute(
-        "SELECT evaluation, outcome FROM results WHERE run = ? ORDER BY evaluation", (row[0],)
+        "SELECT evaluation, outcome, exemption FROM results WHERE run = ? ORDER BY evaluation", (row[0],)
     ).fetchall()
-    failed = tuple(name for name, outcome in results if outcome in ("fail", "error"))
-    not_evaluated = sum(outcome == "not_evaluated" for _, outcome in results)
-    return RunSummary(*(*row, failed, not_evaluated, len(results)))
+    failed = tuple(name for name, outcome, _ in results if outcome in ("fail", "error"))
+    exemptions = {name: exemption for name, _, exemption in results if exemption}
+    not_evaluated = sum(outcome == "not_evaluated" for _, outcome, _ in results)
+    return RunSummary(*(*row, failed, exemptions, not_evaluated, len(results)))
 
 
 def _line(connection: sqlite3.Connection, run: int) -> JsonObject | None:

@@ -37,6 +37,7 @@ class HourKey(NamedTuple):
 class RunRows:
     """The rows of one run; the texts are those that SQLite can hold.
 
+    `results` are name, outcome, and why a failure alerts no one (`EvaluationResult.exemption`), if so.
     `line` is compressed once they are `packed`. `words` is what a text search finds it by. `hours` are what
     its hour counts, each once, with its score or its seconds.
     """
@@ -45,7 +46,7 @@ class RunRows:
     run: tuple[str | int | float | None, ...]
     line: bytes
     words: str
-    results: tuple[tuple[str, str], ...]
+    results: tuple[tuple[str, str, str], ...]
     tools: tuple[str, ...]
     hours: Sequence[tuple[HourKey, float]]
 
@@ -88,13 +89,16 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
         run.duration_seconds,
         _name(run.dialect),
     )
-    results = {(_name(result.name), result.outcome.value) for result in graded.results}
+    results = {
+        (_name(result.name), result.outcome.value): result.exemption if result.is_failure else ""
+        for result in graded.results
+    }
     return RunRows(
         milliseconds,
         row,
         line,
         _as_held(" ".join(_texts(entry))[:_MAX_WORDS_CHARACTERS]),
-        tuple(sorted(results)),
+        tuple(sorted((*key, exemption) for key, exemption in results.items())),
         tuple(tools),
         tuple(_hour_counts(graded, tenant, agent, version, milliseconds // _HOUR_MILLISECONDS)),
     )

@@ -11,15 +11,14 @@ from typing import Any
 
 import aiohttp
 import pytest
+from msgspec import structs
 
 from collector.clock import SystemClock
 from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer, Views, page_server
 from collector.store.run_queries import RunQueries
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
-from processors.model.evaluation_result import NotEvaluatedReason, Outcome
-from processors.model.graded_run import GradedRun
+from processors.criteria import CriteriaSet, read_criteria
+from processors.model import GradedRun, NotEvaluatedReason, Outcome, Severity, Stage
 from tests.support.graded_runs import result
 from tests.support.stored_runs import filled, graded_run, hundred_thousand_runs
 
@@ -218,6 +217,47 @@ async def test_a_run_shows_how_many_of_its_checks_gave_no_verdict() -> None:
 
     assert 1 == listed.count("2 of 3 not evaluated") == listed.count("not evaluated</small>")
     assert 1 == one.count("2 of 3 not evaluated")
+
+
+async def test_failures_that_alert_no_one_are_counted_and_marked() -> None:
+    """An advisory one, one in shadow and a muted one fail in each of three runs."""
+    criteria = read_criteria(
+        """
+agents:
+  weather_agent:
+    evaluations:
+      - {evaluator: tool-repetition, name: soft, severity: advisory}
+      - {evaluator: tool-repetition, name: trial, stage: shadow}
+      - {evaluator: tool-repetition, name: quiet, mute: {until: 2999-01-01, reason: known, by: me}}
+""",
+        "criteria.yaml",
+        {},
+    )
+    failures = [
+        structs.replace(result("soft", Outcome.FAIL), severity=Severity.ADVISORY),
+        structs.replace(result("trial", Outcome.FAIL), stage=Stage.SHADOW),
+        structs.replace(result("quiet", Outcome.FAIL), muted_until_unix_nano=1 << 62),
+    ]
+    runs = [replace(graded_run(number), results=failures) for number in (1, 2, 3)]
+    async with _page(runs, CriteriaSet(criteria.agents)) as page:
+        views = [
+            _words((await _answer(page + path))[1]) for path in ("/agent?name=weather_agent", "/criteria")
+        ]
+        found = _words((await _answer(f"{page}/find"))[1])
+
+    for view in views:
+        for name, mark in (("soft", "advisory"), ("trial", "shadow"), ("quiet", "muted")):
+            (row,) = (row for row in view.split("\n") if row.startswith(f"{name} {mark} "))
+            assert f" 3 {mark} 0 " in row
+    assert "1.00" not in views[0]
+    assert "100 %" in views[0]  # no run failed
+    assert "quiet muted , soft advisory , trial shadow" in found
+
+
+def _words(html: str) -> str:
+    """The words of a page, each row of a table in a line of its own."""
+    main = html.partition("<main")[2].replace("\n", " ").replace("</tr>", "\n")
+    return re.sub(r" *\n *", "\n", re.sub(r"[ \t]+", " ", re.sub(r"<[^>]*>", " ", main)))
 
 
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:
