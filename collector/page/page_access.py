@@ -17,6 +17,8 @@ from collector.receivers import BearerAuth
 COOKIE = "tracegrade_page"
 VISITOR = "tracegrade.visitor"
 """The key of a request's `Visitor` in its scope; a request without one may see nothing."""
+HAS_SESSION = "tracegrade.has_session"
+"""The key in a request's scope of whether it is of a session, which its visitor can end."""
 SESSION_SECONDS = 12 * 3600
 _MAX_SESSIONS = 1_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -42,7 +44,7 @@ class PageAccess:
             for tenant, auth in ((None, config.auth), *config.tenant_auth.items())
             if auth is not None
         ]
-        self._sessions: OrderedDict[str, tuple[float, Visitor]] = OrderedDict()
+        self._sessions: OrderedDict[str, tuple[float, str]] = OrderedDict()
         self.needs_token = config.needs_token
         self.is_secure = config.is_secure
 
@@ -72,21 +74,29 @@ class PageAccess:
         """The visitor of a session or token; None: it may see nothing."""
         if not self.needs_token:
             return Visitor()
-        expires, visitor = self._sessions.get(request.cookies.get(COOKIE, ""), (0.0, None))
-        if visitor is not None and expires > self._clock.monotonic():
+        expires, authorization = self._sessions.get(request.cookies.get(COOKIE, ""), (0.0, ""))
+        if expires > self._clock.monotonic() and (visitor := self._known(authorization)) is not None:
             return visitor
         return self._known(request.headers.get("authorization"))
 
     def session_for(self, token: str) -> str | None:
-        """A new session for this token; None if it is wrong."""
-        visitor = self._known(f"Bearer {token}")
-        if visitor is None:
+        """A new session for this token, which ends when the token is withdrawn; None if it is wrong."""
+        authorization = f"Bearer {token}"
+        if self._known(authorization) is None:
             return None
         session = secrets.token_urlsafe(32)
-        self._sessions[session] = self._clock.monotonic() + SESSION_SECONDS, visitor
+        self._sessions[session] = self._clock.monotonic() + SESSION_SECONDS, authorization
         if len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return session
+
+    def has_session(self, request: Request) -> bool:
+        """Whether the request is of a session, which a visitor can end."""
+        return request.cookies.get(COOKIE, "") in self._sessions
+
+    def end_session(self, request: Request) -> None:
+        """End the session of a request, if it has one."""
+        self._sessions.pop(request.cookies.get(COOKIE, ""), None)
 
     def _known(self, authorization: str | None) -> Visitor | None:
         """The visitor with this token; None if it is in several files, since it is ambiguous then."""

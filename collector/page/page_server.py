@@ -1,6 +1,7 @@
 """The listener of the page: its routes, access to them, and the headers for browsers."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,19 +18,25 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from collector.asgi_server import AsgiServer
+from collector.asgi_server import AsgiServer, peer_of
+from collector.clock import SystemClock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
-from collector.page.page_access import COOKIE, SESSION_SECONDS, VISITOR, PageAccess
+from collector.page.page_access import COOKIE, HAS_SESSION, SESSION_SECONDS, VISITOR, PageAccess
 from collector.page.page_config import PageConfig
 from collector.page.views import Views
 from collector.receivers import ssl_context
 from collector.server_thread import ServerThread
 from collector.store import StoreUnusable
+from collector.telemetry import RateLimitedLogger
+
+_logger = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
 _MAX_LOGIN_BYTES = 8192
+_SECONDS_AFTER_FAILURE = 1.0
+"""How long a host that sent an unknown token waits for the answer, and for its next attempt."""
 _RENDERING_THREADS = 2
 """More would take turns of the interpreter from the data path."""
 _RENDERING_SECONDS = 30.0
@@ -69,6 +76,8 @@ class PageServer:
         self._server: ServerThread | None = None
         self._rendering = ThreadPoolExecutor(_RENDERING_THREADS, thread_name_prefix="page")
         self._waiting_bytes = 0
+        self._failing: set[str] = set()
+        self._log = RateLimitedLogger(_logger, SystemClock())
         self._app = Starlette(
             routes=[
                 Route("/", self._rendered(self.views.agents)),
@@ -77,6 +86,7 @@ class PageServer:
                 Route("/find", self._rendered(self.views.find)),
                 Route("/criteria", self._rendered(self.views.criteria)),
                 Route("/login", self._login, methods=["GET", "POST"]),
+                Route("/logout", self._logout, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
                 Route("/api/newest", self._rendered(self.views.api_newest)),
                 Route("/api/agents", self._rendered(self.views.api_agents)),
@@ -152,7 +162,10 @@ class PageServer:
             )
         elif (visitor := self._access.visitor(request)) is not None:
             scope[VISITOR] = visitor
+            scope[HAS_SESSION] = self._access.has_session(request)
         elif not (path == "/login" or path.startswith("/static/")):
+            if "authorization" in request.headers:
+                self._log.warning("token", "A request to the page had an unknown token.", peer=peer_of(scope))
             if path.startswith("/api/"):
                 answer = JSONResponse({"error": "a bearer token is required"}, 401)
             else:
@@ -177,8 +190,18 @@ class PageServer:
             if len(body) > _MAX_LOGIN_BYTES:
                 raise HTTPException(413)
         form = parse_qs(body.decode(errors="replace"))
+        peer = peer_of(request.scope)
+        host = peer.rpartition(":")[0]
+        if host in self._failing:
+            raise HTTPException(429, "The last attempt to sign in failed: try again in a second.")
         session = self._access.session_for(form.get("token", [""])[0].strip())
         if session is None:
+            self._log.warning("login", "An attempt to sign in had an unknown token.", peer=peer)
+            self._failing.add(host)
+            try:
+                await asyncio.sleep(_SECONDS_AFTER_FAILURE)
+            finally:
+                self._failing.discard(host)
             return await self._render(self.views.login, request, to, True)
         response = RedirectResponse(to, 303)
         response.set_cookie(
@@ -189,4 +212,11 @@ class PageServer:
             samesite="strict",
             secure=self._access.is_secure,
         )
+        return response
+
+    async def _logout(self, request: Request) -> Response:
+        """End the session."""
+        self._access.end_session(request)
+        response = RedirectResponse("/login", 303)
+        response.delete_cookie(COOKIE)
         return response

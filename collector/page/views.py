@@ -17,7 +17,7 @@ from collector.clock import Clock
 from collector.config_fields import parse_moment
 from collector.framework_pages import content_settings
 from collector.page.charts import run_bars, score_line
-from collector.page.page_access import VISITOR, Visitor
+from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
 from collector.page.run_view import shown_run
 from collector.store import AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
 from processors.criteria import CriteriaSet, Evaluation
@@ -255,6 +255,7 @@ class Views:
             title=title,
             path=request.url.path,
             newest_run=self._newest_or_0(request) if status == 200 else 0,
+            has_session=request.scope.get(HAS_SESSION, False),
             **values,
         )
         return HTMLResponse(html.encode(errors="replace"), status)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -105,6 +106,7 @@ def _criteria() -> CriteriaSet:
     )
 
 
+SIGN_OUT = '<form method="post" action="/logout"><button type="submit">Sign out</button></form>'
 PATHS = (
     "/",
     "/criteria",
@@ -141,7 +143,7 @@ async def test_a_token_of_a_tenant_shows_nothing_of_another(tokens: Mapping[str,
                 async with session.get(address + asked) as response:
                     by_cookie = response.status, await response.text()
 
-                assert by_token == by_cookie
+                assert by_token == (by_cookie[0], by_cookie[1].replace(SIGN_OUT, ""))
                 seen = re.sub("|".join({asked.partition("?")[2], trace, trace.upper()}), "", by_token[1])
                 shown = seen.replace(f'value="{other}', "").replace(f">{other}", "")
                 assert other not in (shown if path.startswith("/find?") else seen), asked
@@ -172,6 +174,61 @@ async def test_a_token_that_is_not_known_or_whose_is_not_clear_shows_nothing(
     async with _page(_runs(), **tokens) as address:
         assert 401 == (await _answer(f"{address}/api/runs", Authorization=f"Bearer {token}"))[0]
         assert 303 == (await _answer(f"{address}/", Authorization=f"Bearer {token}"))[0]
+
+
+async def test_a_session_ends_with_its_token_and_when_its_visitor_signs_out(
+    tokens: Mapping[str, Any], tmp_path: Path
+) -> None:
+    async with _page(_runs(), **tokens) as address:
+        first, second = [
+            aiohttp.ClientSession(address, cookie_jar=aiohttp.CookieJar(unsafe=True)) for _ in range(2)
+        ]
+        async with first, second:
+            for session in (first, second):
+                async with session.post("/login", data={"token": "token-of-all"}) as response:
+                    assert "Sign out" in await response.text()
+            async with first.post("/logout") as response:
+                assert "Sign in" in await response.text()
+            async with first.get("/") as response:
+                assert "Sign out" not in await response.text()
+            assert 200 == await _status_of(second)
+
+            (tmp_path / "all").write_text("another-token\n")
+            async with asyncio.timeout(10):
+                while await _status_of(second) == 200:
+                    await asyncio.sleep(0.1)
+
+
+async def _status_of(session: aiohttp.ClientSession) -> int:
+    async with session.get("/api/newest") as response:
+        return response.status
+
+
+async def test_unknown_tokens_are_answered_late_and_logged(
+    tokens: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(page_server, "_SECONDS_AFTER_FAILURE", 0.3)
+    async with _page(_runs(), **tokens) as address, aiohttp.ClientSession(address) as session:
+        began = time.monotonic()
+        attempts = [session.post("/login", data={"token": f"guess-{number}"}) for number in range(20)]
+        answers = await asyncio.gather(*attempts)
+        statuses = Counter(answer.status for answer in answers)
+        for answer in answers:
+            answer.release()
+        took = time.monotonic() - began
+        async with session.post("/login", data={"token": "token-of-all"}, allow_redirects=False) as again:
+            assert 303 == again.status
+        async with session.get("/api/newest", headers={"authorization": "Bearer guess"}) as refused:
+            assert 401 == refused.status
+
+    assert statuses[403] >= 1
+    assert took >= 0.3 * statuses[403]
+    assert 20 == statuses[403] + statuses[429]
+    assert {
+        "An attempt to sign in had an unknown token.",
+        "A request to the page had an unknown token.",
+    } == {message.partition(" (")[0] for message in caplog.messages}
+    assert all(record.peer.startswith("127.0.0.1:") for record in caplog.records)  # type: ignore[attr-defined]  # a field of the log
 
 
 def test_an_address_that_others_reach_may_have_tokens_of_tenants_alone() -> None:
