@@ -1,6 +1,6 @@
 """Traces on their way through the service."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple, Protocol, TypeAlias, overload
 
@@ -115,6 +115,33 @@ class RecordReceipt(Receipt, Protocol):
         ...
 
 
+class JoinedReceipt:
+    """The receipt of a trace whose log records are from other sources than its spans."""
+
+    __slots__ = ("_receipts",)
+
+    def __init__(self, of_spans: RecordReceipt, of_records: Iterable[RecordReceipt]) -> None:
+        self._receipts = of_spans, *of_records
+
+    def expects(self, holder: str) -> bool:
+        """See `Receipt`; all holders are to receive it."""
+        return all(receipt.expects(holder) for receipt in self._receipts)
+
+    def delivered(self, holder: str) -> None:
+        """See `Receipt`."""
+        for receipt in self._receipts:
+            receipt.delivered(holder)
+
+    def seal(self) -> None:
+        """See `Receipt`."""
+        for receipt in self._receipts:
+            receipt.seal()
+
+    def permission(self, trace_id: bytes) -> "Awaitable[bool] | None":
+        """See `RecordReceipt`."""
+        return self._receipts[0].permission(trace_id)
+
+
 class RecordSource(Protocol):
     """Where spans are read from in records that can be read again, until nothing of them is held."""
 
@@ -134,6 +161,18 @@ class RecordSource(Protocol):
     def has_all(self, trace_id: bytes) -> bool:
         """Whether all records of the trace are from here."""
         ...
+
+
+Origin: TypeAlias = tuple[RecordSource, int]
+"""Where something was read from: the source, and the number of the record there."""
+
+
+def receipts(origins: Iterable[Origin]) -> list[RecordReceipt]:
+    """A receipt for each source that is in `origins`."""
+    numbers: dict[int, tuple[RecordSource, list[int]]] = {}
+    for source, number in origins:
+        numbers.setdefault(id(source), (source, []))[1].append(number)
+    return [source.receipt(of_source) for source, of_source in numbers.values()]
 
 
 class SpanBatch(NamedTuple):

@@ -1,6 +1,6 @@
 """Traces that are not finished yet, and when they are."""
 
-from collector.buffer.finish_clock import RecordClock
+from collector.buffer.finish_clock import ReadPosition, RecordClock
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.finished_traces import FinishedTraces
 from collector.buffer.learned_waits import LearnedWaits
@@ -10,6 +10,7 @@ __all__ = [
     "FinishedTraces",
     "GroupByTraceConfig",
     "LearnedWaits",
+    "ReadPosition",
     "RecordAdmission",
     "RecordClock",
     "TraceBuffer",

@@ -1,8 +1,12 @@
 """The clocks of quiet time: seconds that pass only while the service could have received spans."""
 
+from dataclasses import dataclass
+
 from collector.buffer.outages import SETTLE_SECONDS, Outage, Outages
 from collector.clock import Clock
 
+LOOKAHEAD_NANO = 30_000_000_000
+"""How far spans and log records are read ahead of each other."""
 MAX_GAP_SECONDS = 1.0
 """Longest time between two readings in which the process counts as running; it is read every 100 ms."""
 OUTAGE_SECONDS = 5.0
@@ -64,13 +68,22 @@ class FinishClock:
         self._stands_until = self.monotonic + SETTLE_SECONDS
 
 
+@dataclass(slots=True)
+class ReadPosition:
+    """How far a partition is read: the time of the record read last, or read next (0: none yet)."""
+
+    unix_nano: int = 0
+    is_at_end: bool = False
+
+
 class RecordClock(FinishClock):
     """The finish clock of a partition: the time of its records, as far as they are read.
 
     Quiet means something only where all that was sent has been read. While records wait, time is that of the
     last one read: a record from the future counts as one of now, and one older than another before it lets no
     time pass. At the end of the partition the reader's own seconds count, from one poll to the next; a longer
-    gap adds nothing, nor do the 10 s after it, since what arrived meanwhile is still to be read.
+    gap adds nothing, nor do the 10 s after it, since what arrived meanwhile is still to be read. With log
+    records in a partition of their own (`logs`), time is that of the one which is read less far.
 
     Standstill and outages stay empty: lag and pauses are counted elsewhere, and what is late is read late.
     """
@@ -78,7 +91,8 @@ class RecordClock(FinishClock):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self._origin_nano: int | None = None
-        self._is_at_end = False
+        self.spans = ReadPosition()
+        self.logs: ReadPosition | None = None
         self._polled = self.monotonic
 
     def now(self) -> float:
@@ -94,22 +108,50 @@ class RecordClock(FinishClock):
         self._polled = now
         if elapsed > MAX_GAP_SECONDS:
             self._stands_until = now + SETTLE_SECONDS
-        elif self._is_at_end and now >= self._stands_until:
+        elif (
+            self.spans.is_at_end and (self.logs is None or self.logs.is_at_end) and now >= self._stands_until
+        ):
             self._seconds += elapsed
 
     def read(self, unix_nano: int) -> None:
         """A record was read that was written at this time; others may wait behind it."""
-        self._is_at_end = False
-        unix_nano = min(unix_nano, self._clock.unix_nano())
+        self.note_read(self.spans, unix_nano)
+
+    def note_read(self, position: ReadPosition, unix_nano: int) -> None:
+        """As `read`, for a record of `position`, one of the two."""
+        position.is_at_end = False
+        position.unix_nano = max(position.unix_nano, min(unix_nano, self._clock.unix_nano()))
         if self._origin_nano is None:
-            self._origin_nano = unix_nano
-        self._seconds = max(self._seconds, (unix_nano - self._origin_nano) / 1e9)
+            self._origin_nano = position.unix_nano
+        self._move_on()
 
     def reach_end(self) -> None:
         """All records were read; from now on own seconds count."""
-        self._is_at_end = True
+        self.spans.is_at_end = True
         self._polled = self._clock.monotonic()
+        self._move_on()
+
+    def logs_reach_end(self) -> None:
+        """As `reach_end`, for log records."""
+        if self.logs is not None:
+            self.logs.is_at_end = True
+        self._move_on()
 
     def leave_end(self) -> None:
         """Records may wait that are not read: own seconds do not count."""
-        self._is_at_end = False
+        self.spans.is_at_end = False
+
+    def is_ahead(self, position: ReadPosition) -> bool:
+        """Whether `position` is so far ahead of the other that reading there would only fill memory."""
+        other = self.logs if position is self.spans else self.spans
+        if other is None or other.is_at_end:
+            return False
+        return position.unix_nano > other.unix_nano + LOOKAHEAD_NANO
+
+    def _move_on(self) -> None:
+        if self._origin_nano is None:
+            return
+        positions = [self.spans] if self.logs is None else [self.spans, self.logs]
+        behind = [position.unix_nano for position in positions if not position.is_at_end]
+        reached = min(behind) if behind else max(position.unix_nano for position in positions)
+        self._seconds = max(self._seconds, (reached - self._origin_nano) / 1e9)

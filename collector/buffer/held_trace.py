@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
 
+from collector.trace import Origin
 from processors.spans import (
     KIND_CLIENT,
     KIND_CONSUMER,
@@ -68,6 +69,8 @@ class HeldTrace:
     times_judged: int = 0
     records: list[int] | None = None
     """Those that its spans were read from."""
+    origins: list[Origin] | None = None
+    """Those that its log records were read from."""
     arrivals: list[tuple[int, float]] | None = None
     """How many spans there were after each arrival, where that is needed."""
     services: frozenset[str] = field(init=False)

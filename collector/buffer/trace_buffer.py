@@ -28,9 +28,12 @@ from collector.trace import (
     RECEIPT_BYTES,
     SPAN_OVERHEAD_BYTES,
     FinishedTrace,
+    JoinedReceipt,
+    Origin,
     RecordSource,
     SpanBatch,
     held_bytes,
+    receipts,
 )
 from processors.model import FinishReason
 from processors.reconstruction import Scopes
@@ -317,7 +320,7 @@ class TraceBuffer:
 
     def note_horizon(self, unix_nano: int) -> None:
         """What was sent before `unix_nano` may be missing: a trace that began earlier is `interrupted`."""
-        self._horizon_unix_nano = unix_nano
+        self._horizon_unix_nano = max(self._horizon_unix_nano, unix_nano)
 
     def holds_any(self, batches: Sequence[SpanBatch]) -> bool:
         """Whether a trace of `batches` is held."""
@@ -482,13 +485,14 @@ class TraceBuffer:
         raise Overloaded("The memory limit for held spans is reached; send the request again.")
 
     def admit_records(
-        self, records: Sequence[RawRecord], content: Sequence[SpanBatch] = ()
+        self, records: Sequence[RawRecord], content: Sequence[SpanBatch] = (), origin: Origin | None = None
     ) -> RecordAdmission:
         """Take all log records of one request, or none, to leave at once.
 
         Copies of those in `content`, the content records of agents by trace, wait to be graded with their
         trace; where none of its spans came yet, for them. Those that make a run by themselves are held as a
-        trace without spans, which is finished when it was idle.
+        trace without spans, which is finished when it was idle. The record of `origin` is held for each trace
+        that has a copy out of it, until that was delivered.
 
         Raises:
             Overloaded: there is no room now.
@@ -513,11 +517,18 @@ class TraceBuffer:
                 self._note_late_records(batch)
                 late.append(batch)
             elif (trace := trace or self._open_run(batch, arrival)) is not None:
+                if origin is not None:
+                    origin[0].hold(origin[1])
+                    if trace.origins is None:
+                        trace.origins = []
+                    trace.origins.append(origin)
                 self._add_records(trace, batch.spans, arrival)
                 self._check_size(trace)
                 kept.append(batch)
             elif size <= self._waiting_records.max_bytes:
-                self._await_trace(_key(batch), batch.spans, arrival)
+                if origin is not None:
+                    origin[0].hold(origin[1])
+                self._await_trace(_key(batch), batch.spans, arrival, origin)
                 kept.append(batch)
             else:
                 self._metrics.log_records_unmatched.add(len(batch.spans), "no_room")
@@ -535,10 +546,11 @@ class TraceBuffer:
         self._count_held(self._trace_bytes)
         if self._waiting_records.count:
             held = self._waiting_records.held_bytes
-            records = self._waiting_records.take(key)
+            records, origins = self._waiting_records.take(key)
             self._give_back(held - self._waiting_records.held_bytes)
             self.log_records_held -= len(records)
             if records:
+                trace.origins = list(origins) or None
                 self._add_records(trace, records, arrival)
         return trace
 
@@ -553,11 +565,13 @@ class TraceBuffer:
         self._push_deadline(trace.checked_at, trace.key)
         return trace
 
-    def _await_trace(self, key: bytes, records: Sequence[RawRecord], arrival: float) -> None:
+    def _await_trace(
+        self, key: bytes, records: Sequence[RawRecord], arrival: float, origin: Origin | None = None
+    ) -> None:
         """Let copies of records wait for a trace of which no span came."""
         waiting = self._waiting_records
         held, count = waiting.held_bytes, waiting.count
-        waiting.add(key, records, arrival)
+        waiting.add(key, records, arrival, origin)
         self._limiter.take(waiting.held_bytes - held)
         self._count_held(waiting.held_bytes - held)
         self.log_records_held += waiting.count - count
@@ -565,9 +579,11 @@ class TraceBuffer:
     def _give_up_waiting(self, key: bytes, reason: str) -> None:
         """The trace of these records did not come: their copies are discarded; they left long ago."""
         held = self._waiting_records.held_bytes
-        records = self._waiting_records.take(key)
+        records, origins = self._waiting_records.take(key)
         self._give_back(held - self._waiting_records.held_bytes)
         self.log_records_held -= len(records)
+        for receipt in receipts(origins):
+            receipt.seal()
         self._metrics.log_records_unmatched.add(len(records), reason)
         self.on_unmatched(key)
 
@@ -756,6 +772,9 @@ class TraceBuffer:
         self._refused.forget(trace.key)
         if self._gaps is not None and reason is FinishReason.ROOT and interruption is None:
             self._watch_gap(trace, self._gaps)
+        receipt = None if self._source is None else self._source.receipt(trace.records or ())
+        if receipt is not None and trace.origins:
+            receipt = JoinedReceipt(receipt, receipts(trace.origins))
         held_seconds = self.finish_clock.monotonic - trace.first_monotonic
         self._metrics.traces_finished.add(1, reason.value)
         self._metrics.hold_seconds.observe(held_seconds)
@@ -771,7 +790,7 @@ class TraceBuffer:
             held_seconds=held_seconds,
             latest_end=trace.latest_end if reason in _CAN_GO_ON and trace.spans else 0,
             tenant=trace.tenant,
-            receipt=None if self._source is None else self._source.receipt(trace.records or ()),
+            receipt=receipt,
             scopes=scopes,
             records=log_records,
         )
@@ -787,7 +806,7 @@ class TraceBuffer:
         """Why spans of the trace may have been lost, if they may."""
         if trace.key in self._refused:
             return "refused"
-        if self._source is not None and not self._source.has_all(trace.trace_id):
+        if self._source is not None and trace.spans and not self._source.has_all(trace.trace_id):
             return "keys"
         if trace.earliest_start < self._horizon_unix_nano:
             return "start"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from collector.trace import SPAN_OVERHEAD_BYTES
+from collector.trace import SPAN_OVERHEAD_BYTES, Origin
 from processors.spans import RawRecord
 
 MAX_TRACES = 10_000
@@ -21,6 +21,8 @@ class _Waiting(NamedTuple):
     records: dict[bytes, RawRecord]
     """By their bytes, so that a repeat is known."""
     since: float
+    origins: list[Origin]
+    """Where they were read from, if they can be read again."""
 
 
 @dataclass
@@ -36,27 +38,29 @@ class WaitingRecords:
     def __contains__(self, key: bytes) -> bool:
         return key in self._traces
 
-    def add(self, key: bytes, records: Sequence[RawRecord], now: float) -> None:
+    def add(self, key: bytes, records: Sequence[RawRecord], now: float, origin: Origin | None = None) -> None:
         """Let records wait for the trace `key`; a repeat of one that waits is left out."""
         waiting = self._traces.get(key)
         if waiting is None:
-            waiting = self._traces[key] = _Waiting({}, now)
+            waiting = self._traces[key] = _Waiting({}, now, [])
             self.held_bytes += TRACE_BYTES
+        if origin is not None:
+            waiting.origins.append(origin)
         for record in records:
             if record[1] not in waiting.records:
                 waiting.records[record[1]] = record
                 self.held_bytes += len(record[1]) + SPAN_OVERHEAD_BYTES
                 self.count += 1
 
-    def take(self, key: bytes) -> Sequence[RawRecord]:
-        """The records that wait for the trace, which do no longer."""
+    def take(self, key: bytes) -> tuple[Sequence[RawRecord], Sequence[Origin]]:
+        """The records that wait for the trace, which do no longer, and where they were read from."""
         waiting = self._traces.pop(key, None)
         if waiting is None:
-            return ()
+            return (), ()
         self.count -= len(waiting.records)
         self.held_bytes -= TRACE_BYTES + sum(map(len, waiting.records))
         self.held_bytes -= SPAN_OVERHEAD_BYTES * len(waiting.records)
-        return list(waiting.records.values())
+        return list(waiting.records.values()), waiting.origins
 
     def expired(self, before: float) -> Iterator[bytes]:
         """Traces that have been waited for since `before`, for the caller to take."""

@@ -3,40 +3,22 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from collector.buffer import FinishedTraces, RecordClock, TraceBuffer
 from collector.clock import Clock
 from collector.errors import Draining, Overloaded, RequestTooLarge
-from collector.otlp import (
-    EnvelopeRegistry,
-    SplitRecords,
-    SplitRequest,
-    count_records,
-    split_records,
-    split_request,
-)
+from collector.otlp import EnvelopeRegistry, SplitRequest, split_request
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
 from collector.path.partition import INVALID_ID, Partition, RecordsPartition
-from collector.receivers import ExportOutcome
+from collector.path.received_records import ReceivedRecords, read_records
+from collector.receivers import ExportOutcome, PartitionIntake
 from collector.telemetry import Metrics
 from collector.trace import RecordSource, SpanBatch
-from processors.annotation import count_result_records
-from processors.records import may_have_content, read_record_head
-from processors.spans import RawRecord
 
 _MOST_REMEMBERED, _FEWEST_REMEMBERED = 100_000, 1000
 _MOST_REMEMBERED_BYTES = 64 * 1024 * 1024
 """Finished traces that all partitions together remember, and how many each may at least."""
-
-
-class ReceivedRecords(NamedTuple):
-    """A request with log records; those with content of agents by trace or run, and how many are results."""
-
-    request: SplitRecords
-    content: Sequence[SpanBatch] = ()
-    results: int = 0
 
 
 @dataclass(kw_only=True)
@@ -110,9 +92,16 @@ class Intake:
         buffer = self.buffer.sibling(source, clock, finished_traces)
         return Partition(buffer, clock, source, self.envelopes, self.delivery, self.finisher, self.metrics)
 
-    def open_records_partition(self, source: RecordSource) -> RecordsPartition:
-        """Take in the records of a partition of a topic with log records."""
-        return RecordsPartition(self.buffer, source, self.envelopes, self.delivery, self.metrics)
+    def open_records_partition(
+        self, source: RecordSource, joined: PartitionIntake | None
+    ) -> RecordsPartition:
+        """Take in the records of a partition of a topic with log records.
+
+        `joined` is the partition that has the spans of the same traces, if one has.
+        """
+        assert joined is None or isinstance(joined, Partition)
+        buffer = self.buffer if joined is None else joined.buffer
+        return RecordsPartition(buffer, source, self.envelopes, self.delivery, self.metrics, joined)
 
     @property
     def has_room(self) -> bool:
@@ -175,22 +164,3 @@ class Intake:
     def _waits(self, batch: SpanBatch) -> bool:
         """Whether the spans of `batch` are to wait for their verdict: neither late nor the service's own."""
         return not (self.buffer.has_finished(batch) or self.delivery.service_traces.is_own(batch.trace_id))
-
-
-def read_records(body: bytes, envelopes: EnvelopeRegistry) -> ReceivedRecords:
-    """Read a serialised ExportLogsServiceRequest; raises `MalformedRequest`."""
-    if not may_have_content(body):
-        return ReceivedRecords(count_records(body, envelopes))
-    request = split_records(body, envelopes)
-    batches: dict[bytes, SpanBatch] = {}
-    collected: dict[bytes, list[RawRecord]] = {}
-    for record in request.records:
-        head = read_record_head(record[1], record[2])
-        if head is None:
-            continue
-        for key in filter(None, (head.trace_id, head.run_id)):
-            if key not in batches:
-                collected[key] = []
-                batches[key] = SpanBatch(key, collected[key], is_run=key == head.run_id)
-            collected[key].append(record)
-    return ReceivedRecords(request, list(batches.values()), count_result_records(request.records))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from collector.buffer import RecordClock, TraceBuffer
+from collector.buffer import ReadPosition, RecordClock, TraceBuffer
 from collector.errors import MalformedRequest, RequestTooLarge
 from collector.otlp import (
     EnvelopeRegistry,
@@ -15,6 +15,7 @@ from collector.otlp import (
 )
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
+from collector.path.received_records import ReceivedRecords, read_records
 from collector.telemetry import Metrics
 from collector.trace import RecordSource, SpanBatch
 from processors.spans import read_span_head
@@ -50,7 +51,7 @@ class Partition:
         self.note_horizon = self.buffer.note_horizon
         self.finisher.follow(self.buffer)
 
-    def admit(self, body: bytes, record: int) -> Collection[bytes]:
+    def admit(self, body: bytes, record: int, key: bytes | None = None) -> Collection[bytes]:
         """Take in the spans of a record, which stays held at the source for each trace that has any.
 
         Returns:
@@ -63,6 +64,11 @@ class Partition:
         """
         request = split_request(_protobuf(body, json_to_request), self.envelopes)
         return self._admit(request, _batches(request), record)
+
+    @property
+    def is_ahead(self) -> bool:
+        """See `PartitionIntake`."""
+        return self.clock.is_ahead(self.clock.spans)
 
     def admit_again(self, body: bytes, record: int | None) -> None:
         """A record that was delivered before is read again, so that what belongs to it is known as late.
@@ -116,7 +122,9 @@ class Partition:
 class RecordsPartition:
     """Takes in the records of a partition with log records, each held at its source until they are delivered.
 
-    Satisfies `collector.receivers.PartitionIntake`. Nothing is held here, so no clock is needed.
+    Satisfies `collector.receivers.PartitionIntake`. Log records leave at once. Where the partition is
+    `joined` to that with the spans of the same traces, copies of agents' records wait in its buffer, and its
+    traces finish by the time of both. Without that nothing waits, and nothing is graded.
     """
 
     buffer: TraceBuffer
@@ -124,47 +132,78 @@ class RecordsPartition:
     envelopes: EnvelopeRegistry
     delivery: Delivery
     metrics: Metrics
+    joined: Partition | None
 
-    def admit(self, body: bytes, record: int) -> Collection[bytes]:
-        """Forward the log records of a record; raises as `Partition.admit`."""
-        request = count_records(_protobuf(body, logs_json_to_request), self.envelopes)
+    def __post_init__(self) -> None:
+        self._position = ReadPosition()
+        if self.joined is not None:
+            self.joined.clock.logs = self._position
+
+    def admit(self, body: bytes, record: int, key: bytes | None = None) -> Collection[bytes]:
+        """Forward the log records of a record; raises as `Partition.admit`.
+
+        Those that make a run without naming a trace are all here only where their record has a key.
+        """
+        request = _protobuf(body, logs_json_to_request)
+        if self.joined is None:
+            received = ReceivedRecords(count_records(request, self.envelopes))
+        else:
+            received = read_records(request, self.envelopes)
+        records, rejected = received.request.records, received.request.rejected
+        content = [batch for batch in received.content if key or not batch.is_run]
         try:
-            admitted = self.buffer.admit_records(request.records)
+            admitted = self.buffer.admit_records(records, content, (self.source, record))
         except RequestTooLarge as refusal:
-            count = len(request.records) + request.rejected
-            self.metrics.log_records_refused.add(count, refusal.reason)
+            self.metrics.log_records_refused.add(len(records) + rejected, refusal.reason)
             raise
+        self.metrics.foreign_results.add(received.results)
         self.source.hold(record)
-        self.delivery.forward_records(request.records, admitted, receipt=self.source.receipt((record,)))
-        self.metrics.log_records_refused.add(request.rejected, INVALID_ID)
+        self.delivery.forward_records(records, admitted, receipt=self.source.receipt((record,)))
+        self.metrics.log_records_refused.add(rejected, INVALID_ID)
         return ()
 
+    @property
+    def is_ahead(self) -> bool:
+        """See `PartitionIntake`."""
+        return self.joined is not None and self.joined.clock.is_ahead(self._position)
+
     def read(self, unix_nano: int) -> None:
-        """See `PartitionIntake`; no trace waits here, nor in what follows."""
+        """See `PartitionIntake`."""
+        if self.joined is not None:
+            self.joined.clock.note_read(self._position, unix_nano)
 
     def reach_end(self) -> None:
-        """See `read`."""
+        """See `PartitionIntake`."""
+        if self.joined is not None:
+            self.joined.clock.logs_reach_end()
 
     def caught_up(self) -> None:
-        """See `read`."""
+        """See `PartitionIntake`; the partition with the spans counts seconds for both."""
 
     def leave_end(self) -> None:
-        """See `read`."""
+        """See `PartitionIntake`."""
+        self._position.is_at_end = False
 
     def stand_still(self) -> None:
-        """See `read`."""
+        """See `PartitionIntake`."""
+        if self.joined is not None:
+            self.joined.stand_still()
 
     def note_horizon(self, unix_nano: int) -> None:
-        """See `read`."""
+        """See `PartitionIntake`."""
+        if self.joined is not None:
+            self.joined.note_horizon(unix_nano)
 
     def admit_again(self, body: bytes, record: int | None) -> None:
-        """See `PartitionIntake`; what was delivered before is done."""
+        """See `PartitionIntake`: its traces were delivered, and their spans make that known."""
 
     def close(self) -> None:
-        """See `read`."""
+        """See `PartitionIntake`: the traces of both wait for no further log records."""
+        if self.joined is not None and self.joined.clock.logs is self._position:
+            self.joined.clock.logs = None
 
     def forget(self) -> None:
-        """See `read`."""
+        """See `PartitionIntake`; what is held is forgotten with the spans."""
 
 
 def _protobuf(body: bytes, of_json: Callable[[bytes], bytes]) -> bytes:

@@ -83,8 +83,12 @@ class PartitionIntake(Protocol):
     def note_horizon(self, unix_nano: int) -> None:
         """Records written before `unix_nano` were not read."""
 
-    def admit(self, body: bytes, record: int) -> Collection[bytes]:
-        """Accept the spans of a record; returns the ids of their traces.
+    @property
+    def is_ahead(self) -> bool:
+        """Whether what was read last should wait until the partition that this one is joined to was read."""
+
+    def admit(self, body: bytes, record: int, key: bytes | None = None) -> Collection[bytes]:
+        """Accept the spans of a record that has this key; returns the ids of their traces.
 
         Raises:
             Refusal: nothing of it was accepted; `Overloaded` if it may be later.
@@ -110,8 +114,8 @@ class RecordConsumer(Consumer, Protocol):
     def open_partition(self, source: RecordSource, partition_count: int) -> PartitionIntake:
         """The intake of a partition; `source` has its records until they are delivered."""
 
-    def open_records_partition(self, source: RecordSource) -> PartitionIntake:
-        """The intake of a partition with log records."""
+    def open_records_partition(self, source: RecordSource, joined: PartitionIntake | None) -> PartitionIntake:
+        """The intake of a partition with log records; `joined` has the spans of their traces, if any has."""
 
 
 def encode_response(outcome: ExportOutcome) -> bytes:

@@ -13,11 +13,7 @@ __all__ = ["COMPONENT"]
 def _create(
     config: KafkaReceiverConfig, consumer: RecordConsumer, metrics: Metrics, clock: Clock
 ) -> dict[str, KafkaReceiver]:
-    receivers = {"kafka": KafkaReceiver(config, consumer, metrics, clock)}
-    if config.logs_topic is not None:
-        of_records = config.of_log_records(config.logs_topic)
-        receivers["kafka_logs"] = KafkaReceiver(of_records, consumer, metrics, clock, "logs")
-    return receivers
+    return {"kafka": KafkaReceiver(config, consumer, metrics, clock)}
 
 
 COMPONENT = ReceiverType(type_name="kafka", config_model=KafkaReceiverConfig, create=_create)

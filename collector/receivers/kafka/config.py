@@ -19,7 +19,8 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
     logs_topic: KafkaName | None = Field(
         default=None,
         description="A topic with log records: one ExportLogsServiceRequest a record, such as otlp_logs. "
-        "Off unless written.",
+        "With the trace id as their key, and as many partitions as topic has, agents' records are graded "
+        "with their trace. Off unless written.",
         examples=["otlp_logs"],
     )
     group_id: KafkaName = Field(
@@ -72,15 +73,3 @@ class KafkaReceiverConfig(KafkaConnectionConfig):
         """See `KafkaConnectionConfig`."""
         topics = {"topic": self.topic, "logs_topic": self.logs_topic}
         return {key: topic for key, topic in topics.items() if topic is not None}
-
-    def of_log_records(self, logs_topic: str) -> Self:
-        """What reads the topic of log records: a member of the same group, under a name of its own."""
-        instance_id = self.group_instance_id
-        return self.model_copy(
-            update={
-                "topic": logs_topic,
-                "logs_topic": None,
-                "group_instance_id": None if instance_id is None else f"{instance_id}-logs",
-                "lookback": 0.0,  # no trace waits here, so none can go on
-            }
-        )

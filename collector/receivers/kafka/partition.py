@@ -62,11 +62,20 @@ class ReadPartition:
     """Called when `commit` has to be sent at once."""
     signal: InitVar[Signal] = "traces"
     """What is in the records."""
+    joined: "InitVar[ReadPartition | None]" = None
+    """For log records: the partition that has the spans of the same traces."""
 
     in_flight: int = field(default=0, init=False)
     """Finished traces and late spans that exporters are not done with."""
 
-    def __post_init__(self, consumer: RecordConsumer, partition_count: int, end: int, signal: Signal) -> None:
+    def __post_init__(
+        self,
+        consumer: RecordConsumer,
+        partition_count: int,
+        end: int,
+        signal: Signal,
+        joined: "ReadPartition | None",
+    ) -> None:
         self.settled = asyncio.Event()
         """Set when something in flight has arrived."""
         self.waiting: deque[Record | None] = deque()
@@ -78,15 +87,16 @@ class ReadPartition:
         self._awaiting_turn = 0
         self._in_work: bytes | None = None
         self._announced: asyncio.Future[None] | None = None
-        self.needs_horizon = True
-        """Whether records before the next one were not read, or are not there any more."""
+        self.needs_horizon = signal == "traces" or self.progress.unix_milli is None
+        """Whether records before the next one were not read, or are not there any more. Of log records all
+        were read that a trace needs which is not delivered: they are held until it is."""
         self._entered: int | None = None  # the number of the first record that waits
         self._is_closed = False
         self._is_over = False
         self.intake: PartitionIntake = (
             consumer.open_partition(self, partition_count)
             if signal == "traces"
-            else consumer.open_records_partition(self)
+            else consumer.open_records_partition(self, None if joined is None else joined.intake)
         )
 
     # For the pipeline.
@@ -133,6 +143,11 @@ class ReadPartition:
         """Take what waits, as far as there is room."""
         while self.waiting and self._admitted(self.waiting[0]):
             self.waiting.popleft()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether what waits does so for the partition that this one is joined to, not for room."""
+        return bool(self.waiting) and self._entered is None and self.intake.is_ahead
 
     def caught_up(self) -> None:
         """Records were requested, and all that arrived were handed in."""
@@ -192,6 +207,8 @@ class ReadPartition:
             if offset:
                 self.intake.note_horizon(unix_nano)
         self.intake.read(unix_nano)
+        if self._entered is None and self.intake.is_ahead:
+            return False
         number = self._entered
         if number is None and offset >= self.progress.offset:
             number = self._tracker.add(offset, unix_milli)
@@ -215,7 +232,7 @@ class ReadPartition:
         if len(body) > self.max_record_bytes:
             return self._left_out("oversized", offset, f"it has {len(body)} bytes")
         try:
-            trace_ids = self.intake.admit(body, number)
+            trace_ids = self.intake.admit(body, number, record.key())
         except Overloaded:
             raise
         except Refusal as refusal:

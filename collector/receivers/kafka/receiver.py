@@ -2,16 +2,21 @@
 
 The client is touched by the thread alone, everything else by the loop alone. While the loop is behind, the
 thread reads no further, but remains a member of the group.
+
+The group shares out the partitions of the topic with spans. Whoever has one reads the same partition of the
+topic with log records, so that both signals of a trace are in one process; its offsets are committed by the
+same member, so that no other one can have it.
 """
 
 import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -31,7 +36,6 @@ from collector.receivers.kafka.offsets import (
 from collector.receivers.kafka.partition import ReadPartition, Record
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import Signal
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -51,6 +55,9 @@ _TURN_SECONDS = 0.01
 """How long records are taken in before requests and finished traces get their turn."""
 _PAUSE_SECONDS = 1.0
 """How long reading stops at least."""
+_RECOMMIT_SECONDS = 3600.0
+_LOOK_SECONDS = 10.0
+"""How often it is looked which partitions the topic with log records has."""
 _BROKER_SECONDS = 10.0
 """How long a broker may take to answer."""
 _RESTART_SECONDS = 5.0
@@ -61,10 +68,14 @@ _PREFETCH_KIB = 32 * 1024
 _logger = logging.getLogger(__name__)
 
 
+Place: TypeAlias = tuple[str, int]
+"""Of a partition: its topic and number."""
+
+
 class _Assignment(NamedTuple):
     """A partition that is to be read from `start` on; what precedes `progress` was delivered."""
 
-    number: int
+    place: Place
     start: int
     progress: Progress
     end: int
@@ -80,19 +91,18 @@ class KafkaReceiver:
     """Where the records go."""
     metrics: Metrics
     clock: Clock
-    signal: Signal = "traces"
-    """What is in the records."""
 
     def __post_init__(self) -> None:
-        self._of_topic = () if self.signal == "traces" else (self.config.topic,)
         self._log = RateLimitedLogger(_logger, self.clock)
         self._keys = TrustedKeys(None, self.clock)
-        self._partitions: dict[int, ReadPartition] = {}
+        self._partitions: dict[Place, ReadPartition] = {}
+        self._paused_ahead: set[Place] = set()
         self._inbox: deque[Sequence[Message]] = deque()
         self._arrived = asyncio.Event()
         self._is_paused = False
         self._pause_ends = 0.0
         self._next_commit = 0.0
+        self._next_recommit = 0.0
         self._max_metadata_bytes = MAX_METADATA_BYTES
         self._deadline: float | None = None
         self._poll_seconds = _POLL_SECONDS
@@ -100,7 +110,9 @@ class KafkaReceiver:
         self._thread: ClientThread
         self._client: Consumer | None = None
         self._offset_client: Consumer | None = None
-        self._owned: set[int] = set()  # what the thread has assigned
+        self._owned: set[Place] = set()  # what the thread has assigned
+        self._span_partitions = 0  # as the thread knows it
+        self._next_look = 0.0
         self._room = threading.Semaphore(_BATCHES_AHEAD)
         self._commands: SimpleQueue[Callable[[Consumer], None]] = SimpleQueue()
         for counter, values in (
@@ -111,11 +123,12 @@ class KafkaReceiver:
         ):
             for value in values:
                 counter.add(0, value)
-        partitions = self.metrics.kafka_partitions
-        partitions.read_from(lambda: len(self._partitions), "assigned", *self._of_topic)
-        partitions.read_from(
-            lambda: len(self._partitions) if self._is_paused else 0, "paused", *self._of_topic
-        )
+        for topic in self.config.topics.values():
+            labels = self._labels_of(topic)
+            partitions = partial(self._partitions_of, topic)
+            self.metrics.kafka_partitions.read_from(partitions, "assigned", *labels)
+            paused = partial(self._paused_partitions_of, topic)
+            self.metrics.kafka_partitions.read_from(paused, "paused", *labels)
 
     @property
     def endpoint(self) -> str:
@@ -163,14 +176,14 @@ class KafkaReceiver:
                 if self.clock.monotonic() >= turn_ends:
                     await self.clock.sleep(0)
                     turn_ends = self.clock.monotonic() + _TURN_SECONDS
+            self._pause_ahead()
             if len(messages) < _BATCH_RECORDS:  # else more wait
                 for partition in self._partitions.values():
                     partition.caught_up()
             self._room.release()
 
     def _take(self, message: "Message") -> None:
-        number = message.partition()
-        partition = self._partitions.get(-1 if number is None else number)
+        partition = self._partitions.get((message.topic() or "", message.partition() or 0))
         if partition is None:
             return  # it was revoked meanwhile
         error = message.error()
@@ -191,6 +204,7 @@ class KafkaReceiver:
             for partition in self._partitions.values():
                 partition.retry()
             self._pause_or_resume()
+            self._pause_ahead()
             is_doubtful = any(partition.is_doubtful for partition in self._partitions.values())
             self._poll_seconds = _SHORT_POLL_SECONDS if is_doubtful else _POLL_SECONDS
             now = self.clock.monotonic()
@@ -199,7 +213,9 @@ class KafkaReceiver:
                 self._commit()
 
     def _pause_or_resume(self) -> None:
-        must_pause = not self.consumer.has_room or any(each.waiting for each in self._partitions.values())
+        must_pause = not self.consumer.has_room or any(
+            each.waiting and not each.is_ahead for each in self._partitions.values()
+        )
         now = self.clock.monotonic()
         if must_pause:
             self._pause_ends = now + _PAUSE_SECONDS
@@ -211,10 +227,30 @@ class KafkaReceiver:
                 partition.intake.leave_end()
             self._log.warning("paused", "Exporters do not keep up: reading from Kafka is paused.")
         self._commands.put(_pausing(must_pause))
+        self._paused_ahead.clear()
+
+    def _pause_ahead(self) -> None:
+        """Read no further where log records are ahead of spans, or these of them."""
+        if self._is_paused:
+            return
+        ahead = {place for place, partition in self._partitions.items() if partition.is_ahead}
+        for is_paused, places in ((True, ahead - self._paused_ahead), (False, self._paused_ahead - ahead)):
+            if places := places & self._partitions.keys():
+                self._commands.put(_pausing(is_paused, places))
+        self._paused_ahead = ahead
 
     def _commit(self) -> None:
-        """Let the thread commit what has changed."""
-        due: list[tuple[int, Commit]] = []
+        """Let the thread commit what has changed; of log records everything now and then.
+
+        Brokers forget the offsets of a topic that the group has not subscribed to, a week after their commit.
+        """
+        now = self.clock.monotonic()
+        if now >= self._next_recommit:
+            self._next_recommit = now + _RECOMMIT_SECONDS
+            for (topic, _), partition in self._partitions.items():
+                if topic == self.config.logs_topic:
+                    partition.committed = None
+        due: list[tuple[Place, Commit]] = []
         for number, partition in self._partitions.items():
             commit = partition.commit(self._max_metadata_bytes)
             if commit != partition.committed:
@@ -223,17 +259,27 @@ class KafkaReceiver:
         if due:
             self._commands.put(lambda client: self._send_commits(client, due))
 
-    async def _open(self, assigned: Iterable[_Assignment], partition_count: int) -> None:
-        """These partitions are read from now on."""
-        self._note_partition_count(partition_count)
-        for each in assigned:
-            if each.is_out_of_range:
-                self._note_out_of_range(each.number)
+    async def _open(self, assigned: Sequence[_Assignment], counts: Mapping[str, int]) -> None:
+        """These partitions are read from now on, those with spans first; topics have so many in all."""
+        spans_topic, logs_topic = self.config.topic, self.config.logs_topic
+        self._note_partition_count(counts[spans_topic])
+        if logs_topic is not None and counts[logs_topic] != counts[spans_topic]:
+            self._log.error(
+                "partitions",
+                "Spans and log records are in different numbers of partitions: log records are forwarded and "
+                "not graded with their traces.",
+                spans=counts[spans_topic],
+                log_records=counts[logs_topic],
+            )
+        for each in sorted(assigned, key=lambda each: each.place[0] == logs_topic):
+            topic, number = each.place
+            are_logs = topic == logs_topic
+            is_joined = are_logs and counts[topic] == counts[spans_topic]
             partition = ReadPartition(
-                number=each.number,
+                number=number,
                 progress=each.progress,
                 consumer=self.consumer,
-                partition_count=partition_count,
+                partition_count=counts[topic],
                 keys=self._keys,
                 max_record_bytes=self.config.max_record_bytes,
                 metrics=self.metrics,
@@ -241,39 +287,43 @@ class KafkaReceiver:
                 end=each.end,
                 turn=self._turn,
                 on_announcement=self._commit,
-                signal=self.signal,
+                signal="logs" if are_logs else "traces",
+                joined=self._partitions.get((spans_topic, number)) if is_joined else None,
             )
-            self._partitions[each.number] = partition
+            self._partitions[each.place] = partition
+            if each.is_out_of_range:
+                self._note_out_of_range(each.place)
             self.metrics.kafka_rebalances.add(1, "assigned")
-            labels = self._labels(each.number)
+            labels = self._labels(each.place)
             self.metrics.kafka_lag.set(0, *labels)
             self.metrics.kafka_uncommitted.read_from(partition.uncommitted, *labels)
         if self._is_paused:
             self._commands.put(_pausing(True))
         self._next_commit = 0.0  # so that others soon know who has them
-        _logger.info("Partitions were assigned.", extra={"partitions": [each.number for each in assigned]})
+        _logger.info("Partitions were assigned.", extra=_listed(each.place for each in assigned))
 
-    async def _close(self, numbers: Sequence[int], kind: str) -> list[tuple[int, Commit]]:
+    async def _close(self, places: Sequence[Place], kind: str) -> list[tuple[Place, Commit]]:
         """These partitions are read by others from now on; what to commit for them, unless they are `lost`.
 
         Deliveries in flight are waited for, for 5 s at most. No trace is ended.
         """
-        closing = [self._partitions.pop(number) for number in numbers if number in self._partitions]
-        for partition in closing:
+        closing = {place: self._partitions.pop(place) for place in places if place in self._partitions}
+        self._paused_ahead.difference_update(places)
+        for partition in closing.values():
             partition.close()
         if kind != "lost":
-            await self._settle(closing)
-        commits = [(each.number, each.commit(self._max_metadata_bytes)) for each in closing]
-        for partition in closing:
+            await self._settle(closing.values())
+        commits = [(place, each.commit(self._max_metadata_bytes)) for place, each in closing.items()]
+        for place, partition in closing.items():
             partition.forget()
             self.metrics.kafka_rebalances.add(1, kind)
-            self.metrics.kafka_lag.remove(*self._labels(partition.number))
-            self.metrics.kafka_uncommitted.remove(*self._labels(partition.number))
+            self.metrics.kafka_lag.remove(*self._labels(place))
+            self.metrics.kafka_uncommitted.remove(*self._labels(place))
         if closing:
-            _logger.info("Partitions were %s.", kind, extra={"partitions": [each.number for each in closing]})
+            _logger.info("Partitions were %s.", kind, extra=_listed(closing))
         return [] if kind == "lost" else commits
 
-    async def _settle(self, partitions: Sequence[ReadPartition]) -> None:
+    async def _settle(self, partitions: Iterable[ReadPartition]) -> None:
         """Wait until nothing of these is in flight."""
         deadline = self.clock.monotonic() + REVOKE_SECONDS
         if self._deadline is not None:
@@ -291,43 +341,53 @@ class KafkaReceiver:
             )
         self._keys.note_partition_count(count)
 
-    def _note_statistics(self, partitions: Mapping[int, tuple[int, bool]]) -> None:
-        """Of each partition of the topic: the offset behind its last record, and if its broker answers."""
-        if partitions:
-            self._note_partition_count(len(partitions))
-        for number, partition in self._partitions.items():
-            end, is_alive = partitions.get(number, (-1, False))
+    def _note_statistics(self, partitions: Mapping[Place, tuple[int, bool]]) -> None:
+        """Of each partition: the offset behind its last record, and if its broker answers."""
+        if count := sum(topic == self.config.topic for topic, _ in partitions):
+            self._note_partition_count(count)
+        for place, partition in self._partitions.items():
+            end, is_alive = partitions.get(place, (-1, False))
             if not is_alive:
                 partition.intake.stand_still()
             if end >= 0:
-                self.metrics.kafka_lag.set(max(end - partition.position, 0), *self._labels(number))
+                self.metrics.kafka_lag.set(max(end - partition.position, 0), *self._labels(place))
 
-    def _labels(self, partition: int) -> tuple[str, ...]:
-        """The labels of what is measured of a partition: those of log records name their topic."""
-        return str(partition), *self._of_topic
+    def _labels(self, place: Place) -> tuple[str, ...]:
+        """The labels of what is measured of a partition."""
+        return str(place[1]), *self._labels_of(place[0])
 
-    def _note_out_of_range(self, number: int) -> None:
+    def _labels_of(self, topic: str) -> tuple[str, ...]:
+        """Those of log records name their topic."""
+        return () if topic == self.config.topic else (topic,)
+
+    def _partitions_of(self, topic: str) -> int:
+        return sum(place[0] == topic for place in self._partitions)
+
+    def _paused_partitions_of(self, topic: str) -> int:
+        return self._partitions_of(topic) if self._is_paused else 0
+
+    def _note_out_of_range(self, place: Place) -> None:
         self.metrics.kafka_offsets_out_of_range.add(1)
         _logger.error(
             "Records were deleted from Kafka before they were read: what was in them is lost.",
-            extra={"topic": self.config.topic, "partition": number},
+            extra={"topic": place[0], "partition": place[1]},
         )
-        if number in self._partitions:
-            self._partitions[number].needs_horizon = True
+        if place in self._partitions:
+            self._partitions[place].needs_horizon = True
 
     def _note_error(self, error: "KafkaError") -> None:
         self.metrics.kafka_errors.add(1, error.name())
         self._log.warning("kafka", "The Kafka client reports an error.", error=error.str())
 
-    def _note_commit(self, error: "KafkaError | None", committed: Mapping[int, str | None]) -> None:
+    def _note_commit(self, error: "KafkaError | None", committed: Mapping[Place, str | None]) -> None:
         """The broker has answered a commit with this metadata of partitions."""
         self.metrics.kafka_commits.add(1, "success" if error is None else "failure")
         if error is not None:
             self._note_error(error)
             if error.code() == error.OFFSET_METADATA_TOO_LARGE:  # this broker's offset.metadata.max.bytes
                 self._max_metadata_bytes = max(self._max_metadata_bytes // 2, MIN_METADATA_BYTES)
-        for number, metadata in committed.items():
-            if (partition := self._partitions.get(number)) is None:
+        for place, metadata in committed.items():
+            if (partition := self._partitions.get(place)) is None:
                 continue
             if error is None:
                 partition.note_committed(metadata)
@@ -392,6 +452,7 @@ class KafkaReceiver:
         )
         while not self._thread.is_stopping:
             self._run_commands(client)
+            self._follow_log_records(client)
             if not self._room.acquire(timeout=self._poll_seconds):
                 continue
             messages = client.consume(_BATCH_RECORDS, self._poll_seconds)
@@ -403,7 +464,7 @@ class KafkaReceiver:
                     self._room.release()
                     raise KafkaException(error)
                 if error.code() == error._AUTO_OFFSET_RESET:
-                    self._restart_partition(client, message.partition() or 0)
+                    self._restart_partition(client, (message.topic() or "", message.partition() or 0))
                 else:
                     self._thread.call_soon(self._note_error, error)
             self._thread.call_soon(self._arrive, messages)
@@ -431,70 +492,126 @@ class KafkaReceiver:
         In a callback no call of the client itself may wait: the next callback of the same poll would end the
         process. Offsets come from another client, which is no member.
         """
-        from confluent_kafka import Consumer, KafkaException, TopicPartition
+        counts = self._partition_counts()
+        self._span_partitions = counts[self.config.topic]
+        numbers = {each.partition for each in partitions}
+        self._assign(
+            client,
+            [
+                *((self.config.topic, number) for number in sorted(numbers)),
+                *self._log_partitions(counts, numbers),
+            ],
+            counts,
+        )
 
-        topic = self.config.topic
+    def _partition_counts(self) -> dict[str, int]:
+        """How many partitions each topic has; 0 where that of log records is not there."""
+        from confluent_kafka import Consumer
+
         if self._offset_client is None:
             settings = {"group.id": self.config.group_id, "enable.auto.commit": False}
             self._offset_client = Consumer({**self.config.client_settings(), **settings})
+        return {
+            topic: len(self._offset_client.list_topics(topic, _BROKER_SECONDS).topics[topic].partitions)
+            for topic in self.config.topics.values()
+        }
+
+    def _log_partitions(self, counts: Mapping[str, int], numbers: Collection[int]) -> list[Place]:
+        """What is read of the topic with log records by whoever has these partitions of that with spans.
+
+        It is the partition of the same number; those beyond belong to the last.
+        """
+        topic = self.config.logs_topic
+        if topic is None:
+            return []
+        last = counts[self.config.topic] - 1
+        return [(topic, number) for number in range(counts[topic]) if min(number, last) in numbers]
+
+    def _follow_log_records(self, client: "Consumer") -> None:
+        """Read what was added to the topic with log records, and what is another member's no longer."""
+        if self.config.logs_topic is None or self.clock.monotonic() < self._next_look:
+            return
+        self._next_look = self.clock.monotonic() + _LOOK_SECONDS
+        numbers = {number for topic, number in self._owned if topic == self.config.topic}
+        if not numbers:
+            return
+        counts = self._partition_counts()
+        due = set(self._log_partitions(counts, numbers))
+        has = {place for place in self._owned if place[0] == self.config.logs_topic}
+        if has - due:
+            self._unassign(client, sorted(has - due), "revoked")
+        if due - has:
+            self._assign(client, sorted(due - has), counts)
+
+    def _assign(self, client: "Consumer", places: Sequence[Place], counts: Mapping[str, int]) -> None:
+        from confluent_kafka import KafkaException, TopicPartition
+
         offsets = self._offset_client
-        count = len(offsets.list_topics(topic, _BROKER_SECONDS).topics[topic].partitions)
+        assert offsets is not None
         assigned: list[_Assignment] = []
+        partitions = [TopicPartition(*place) for place in places]
         for known in offsets.committed(partitions, _BROKER_SECONDS) if partitions else ():
             if known.error is not None:
                 raise KafkaException(known.error)
             low, high = offsets.get_watermark_offsets(known, _BROKER_SECONDS)
-            number, start = known.partition, known.offset
+            place, start = (known.topic, known.partition), known.offset
             if start < 0:
                 start = low if self.config.initial_offset == "earliest" else high
-                assigned.append(_Assignment(number, start, Progress(start), high))
+                assigned.append(_Assignment(place, start, Progress(start), high))
                 continue
             if not low <= start <= high:
-                assigned.append(_Assignment(number, low, Progress(low), high, is_out_of_range=True))
+                assigned.append(_Assignment(place, low, Progress(low), high, is_out_of_range=True))
                 continue
             progress = read_progress(start, known.metadata)
-            if progress.unix_milli is not None and self.config.lookback:
-                since = progress.unix_milli - int(self.config.lookback * 1000)
-                at = offsets.offsets_for_times(
-                    [TopicPartition(topic, number, max(since, 0))], _BROKER_SECONDS
-                )
+            # Of log records nothing is read again: what was delivered of a trace is known by its spans.
+            lookback = self.config.lookback if known.topic == self.config.topic else 0.0
+            if progress.unix_milli is not None and lookback:
+                since = progress.unix_milli - int(lookback * 1000)
+                at = offsets.offsets_for_times([TopicPartition(*place, max(since, 0))], _BROKER_SECONDS)
                 if at[0].error is None and at[0].offset >= 0:
                     start = max(low, min(start, at[0].offset))
-            assigned.append(_Assignment(number, start, progress, high))
-        self._thread.call_and_wait(self._open(assigned, count))
-        self._owned.update(each.number for each in assigned)
-        client.incremental_assign([TopicPartition(topic, each.number, each.start) for each in assigned])
+            assigned.append(_Assignment(place, start, progress, high))
+        self._thread.call_and_wait(self._open(assigned, counts))
+        self._owned.update(each.place for each in assigned)
+        client.incremental_assign([TopicPartition(*each.place, each.start) for each in assigned])
 
     def _on_revoke(
         self, client: "Consumer", partitions: "list[TopicPartition]", kind: str = "revoked"
     ) -> None:
         """Give partitions away: not before what is in flight has arrived, and is committed."""
-        numbers = [each.partition for each in partitions]
-        commits = self._thread.call_and_wait(self._close(numbers, kind))
+        numbers = {each.partition for each in partitions}
+        last = self._span_partitions - 1
+        logs = [place for place in self._owned if place[0] == self.config.logs_topic]
+        following = [place for place in logs if min(place[1], last) in numbers]
+        self._unassign(client, [*((each.topic, each.partition) for each in partitions), *following], kind)
+
+    def _unassign(self, client: "Consumer", places: Sequence[Place], kind: str) -> None:
+        from confluent_kafka import TopicPartition
+
+        commits = self._thread.call_and_wait(self._close(places, kind))
         self._send_commits(client, commits)  # the client gives nothing away before it is answered
-        self._owned.difference_update(numbers)
-        client.incremental_unassign(partitions)
+        self._owned.difference_update(places)
+        client.incremental_unassign([TopicPartition(*place) for place in places])
 
     def _on_lost(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
         """Another member reads these partitions already."""
         self._on_revoke(client, partitions, "lost")
 
-    def _restart_partition(self, client: "Consumer", number: int) -> None:
+    def _restart_partition(self, client: "Consumer", place: Place) -> None:
         """Continue with the first record that is there."""
         from confluent_kafka import TopicPartition
 
-        place = TopicPartition(self.config.topic, number)
-        low, _ = client.get_watermark_offsets(place, _BROKER_SECONDS)
-        self._thread.call_soon(self._note_out_of_range, number)
-        client.seek(TopicPartition(self.config.topic, number, low))
+        low, _ = client.get_watermark_offsets(TopicPartition(*place), _BROKER_SECONDS)
+        self._thread.call_soon(self._note_out_of_range, place)
+        client.seek(TopicPartition(*place, low))
 
-    def _send_commits(self, client: "Consumer", commits: Sequence[tuple[int, Commit]]) -> None:
+    def _send_commits(self, client: "Consumer", commits: Sequence[tuple[Place, Commit]]) -> None:
         from confluent_kafka import KafkaException, TopicPartition
 
         offsets = [
-            TopicPartition(self.config.topic, number, commit.offset, commit.metadata)
-            for number, commit in commits
-            if number in self._owned
+            TopicPartition(*place, commit.offset, commit.metadata)
+            for place, commit in commits
+            if place in self._owned
         ]
         if not offsets:
             return
@@ -504,7 +621,7 @@ class KafkaReceiver:
             self._on_commit(failure.args[0], offsets)
 
     def _on_commit(self, error: "KafkaError | None", offsets: "Sequence[TopicPartition]") -> None:
-        committed = {each.partition: each.metadata for each in offsets}
+        committed = {(each.topic, each.partition): each.metadata for each in offsets}
         self._thread.call_soon(self._note_commit, error, committed)
 
     def _on_statistics(self, statistics: str) -> None:
@@ -515,10 +632,10 @@ class KafkaReceiver:
             for broker in known["brokers"].values()
             if broker["state"] == "UP" and 0 <= broker["rxidle"] < _SILENT_MICROSECONDS
         }
-        partitions = known["topics"].get(self.config.topic, {}).get("partitions", {})
         stats = {
-            int(number): (partition["hi_offset"], partition["leader"] in alive)
-            for number, partition in partitions.items()
+            (topic, int(number)): (partition["hi_offset"], partition["leader"] in alive)
+            for topic in self.config.topics.values()
+            for number, partition in known["topics"].get(topic, {}).get("partitions", {}).items()
             if number != "-1"
         }
         self._thread.call_soon(self._note_statistics, stats)
@@ -534,5 +651,17 @@ def _partition_of(partitioner: str) -> Callable[[bytes, int], int] | None:
     }.get(partitioner)
 
 
-def _pausing(is_paused: bool) -> "Callable[[Consumer], None]":
-    return lambda client: (client.pause if is_paused else client.resume)(client.assignment())
+def _pausing(is_paused: bool, places: Collection[Place] | None = None) -> "Callable[[Consumer], None]":
+    """Pauses or resumes these partitions, as far as they are assigned; without `places` all."""
+
+    def command(client: "Consumer") -> None:
+        assigned = client.assignment()
+        meant = [each for each in assigned if places is None or (each.topic, each.partition) in places]
+        if meant:
+            (client.pause if is_paused else client.resume)(meant)
+
+    return command
+
+
+def _listed(places: Iterable[Place]) -> dict[str, list[str]]:
+    return {"partitions": [f"{topic}/{number}" for topic, number in places]}

@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import fnv1a
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.otlp.codec import join_spans
 from collector.receivers.kafka.keys import TrustedKeys
 from collector.receivers.kafka.offsets import Commit, Progress, read_progress
 from collector.receivers.kafka.partition import ReadPartition
+from processors.spans import Envelope
 from tests.support.held_spans import SECOND, START_UNIX_NANO, raw_span, trace_id
 from tests.support.service_in_loop import ServiceInLoop
 
@@ -336,3 +339,130 @@ def test_the_collectors_partitioner_is_the_one_of_the_client() -> None:
 
     keys = [number.to_bytes(16).hex().encode() for number in range(300)]
     assert [of_sarama(key, 12) for key in keys] == [fnv1a(key, 12) for key in keys]
+
+
+def log_record(place: int, second: float, trace: int, *, key: bytes | None = b"key") -> Written:
+    """A record with an agent's log record of one trace."""
+    message = LogRecord(
+        trace_id=trace_id(trace),
+        time_unix_nano=START_UNIX_NANO + int(second * SECOND),
+        event_name="gen_ai.user.message",
+        body=AnyValue(string_value="{}"),
+    )
+    return Written(place, second, join_spans([(b"", message.SerializeToString(), Envelope(b"", b""))]), key)
+
+
+class ReadingBoth(Reading):
+    """As `Reading`, with the partition of the log records of the same traces."""
+
+    def __init__(self, service: ServiceInLoop) -> None:
+        super().__init__(service, Progress(0))
+        self.logs = ReadPartition(
+            number=0,
+            progress=Progress(0),
+            consumer=service.service.parts.intake,
+            partition_count=1,
+            keys=TrustedKeys(None, service.clock),
+            max_record_bytes=1 << 20,
+            metrics=service.service.parts.metrics,
+            clock=service.clock,
+            signal="logs",
+            joined=self.partition,
+        )
+
+    def retry(self) -> None:
+        """As the receiver does ten times a second; twice, since each may wait for the other."""
+        for partition in (self.logs, self.partition) * 2:
+            partition.retry()
+
+
+async def test_a_trace_waits_until_the_log_records_of_its_time_are_read(service: ServiceInLoop) -> None:
+    reading = ReadingBoth(service)
+
+    reading.logs.take(log_record(0, 10, 9))
+    reading.read(record(0, 10, 1, 1), record(1, 20, 2, 1))
+    reading.retry()
+    await service.pass_time(5)
+    behind = await service.metrics()
+    reading.logs.take(log_record(1, 10.5, 1))
+    reading.logs.take(log_record(2, 20, 2))
+    await service.pass_time(1)
+    metrics = await service.metrics()
+    await service.pass_time(1)
+
+    assert 0 == behind[FORWARDED]
+    assert 1 == metrics[FORWARDED]
+    assert 0 == metrics["tracegrade_late_log_records_total"]
+    assert 0 == reading.logs.commit().offset  # the first waits for a trace that may still come
+    assert (0, ((1, 2),)) == (
+        (progress := read_progress(0, reading.logs.commit().metadata)).offset,
+        progress.done,
+    )
+    assert 1 == reading.committed.offset
+
+
+async def test_neither_signal_is_read_far_ahead_of_the_other(service: ServiceInLoop) -> None:
+    reading = ReadingBoth(service)
+
+    reading.read(record(0, 10, 1, 1))  # waits: nothing is known of log records yet
+    reading.logs.take(log_record(0, 10, 1))
+    reading.retry()
+    for place, second in enumerate((39, 41, 42), 1):
+        reading.logs.take(log_record(place, second, place))
+    ahead = reading.logs.is_ahead, len(reading.logs.waiting)
+    reading.read(record(1, 41, 7, 2))
+    reading.retry()
+
+    assert (True, 2) == ahead
+    assert (False, 0) == (reading.logs.is_ahead, len(reading.logs.waiting))
+    reading.logs.take(None)  # at the end there is nothing to wait for
+    reading.read(record(2, 500, 8, 1))
+    assert not reading.partition.waiting
+
+
+async def test_both_signals_far_behind_each_other_do_not_wait_for_ever(service: ServiceInLoop) -> None:
+    reading = ReadingBoth(service)
+    reading.logs.take(log_record(0, 10, 1))
+    reading.read(record(0, 10, 1, 1))
+
+    reading.logs.take(log_record(1, 1000, 2))
+    reading.read(record(1, 1000, 2, 1))
+    reading.retry()
+
+    assert not reading.logs.waiting
+    assert not reading.partition.waiting
+
+
+async def test_log_records_that_never_find_their_trace_are_committed_when_given_up(
+    service: ServiceInLoop,
+) -> None:
+    reading = ReadingBoth(service)
+    reading.logs.take(log_record(0, 10, 1))
+    reading.logs.take(None)
+    await reading.quiet(3)
+    reading.retry()
+    waiting = reading.logs.commit().offset
+    service.clock.advance(100)
+    reading.read(record(0, 3590, 5, 1), record(1, 3620, 6, 1))
+    await service.pass_time(1)
+
+    assert 0 == waiting
+    assert 1 == reading.logs.commit().offset
+    assert 1 == (await service.metrics())['tracegrade_log_records_unmatched_total{reason="max_age"}']
+
+
+async def test_a_partition_that_is_given_away_leaves_nothing_held_of_either_signal(
+    service: ServiceInLoop,
+) -> None:
+    reading = ReadingBoth(service)
+    reading.logs.take(log_record(0, 10, 1))
+    reading.read(record(0, 10, 1, 2))
+    for partition in (reading.partition, reading.logs):
+        partition.close()
+        partition.forget()
+
+    metrics = await service.metrics()
+    assert 0 == metrics["tracegrade_held_bytes"] == metrics["tracegrade_log_records_awaiting_verdict"]
+    assert 0 == metrics['tracegrade_accounting_error_log_records{exporter="debug"}']
+    assert 0 == metrics[ACCOUNTING]
+    assert (0, 0) == (reading.committed.offset, reading.logs.commit().offset)
