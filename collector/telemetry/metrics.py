@@ -564,6 +564,10 @@ class Metrics:
             "tracegrade_agents_without_criteria{gen_ai_agent_name}",
             "1 for each agent, observed or named in criteria, to which no evaluation applies.",
         )
+        self.agents_without_content = Gauge(
+            "tracegrade_agents_without_content{gen_ai_agent_name,dialect}",
+            "1 for each agent in whose last run evaluations lacked content that was not captured.",
+        )
         self.score = Histogram(
             "gen_ai_evaluation_score{gen_ai_agent_name,gen_ai_evaluation_name}",
             "Scores of evaluations that passed or failed.",

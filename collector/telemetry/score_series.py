@@ -19,7 +19,7 @@ _OPEN_CLASSES = frozenset({"binary-classification"})
 CLASSIFIERS = _DECLARED_CLASSES | _OPEN_CLASSES
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
-_NO_CRITERIA = NotEvaluatedReason.NO_CRITERIA
+_NO_CRITERIA, _NO_CONTENT = NotEvaluatedReason.NO_CRITERIA, NotEvaluatedReason.CONTENT_NOT_CAPTURED
 _MAX_NAMES = 20
 _INTERVAL_SECONDS = 10.0
 
@@ -155,6 +155,7 @@ class ScoreSeries:
         if run.has_all_spans:  # else time and tokens may be missing
             series.observe_run(run, span_id, now)
         muted = self.metrics.muted_until.values
+        lacks_content = False
         for place, result in enumerate(graded.results):
             if result.muted_until_unix_nano or muted:
                 self._note_mute(agent.name, result)
@@ -164,6 +165,7 @@ class ScoreSeries:
                 if result.reason is _NO_CRITERIA:
                     continue
                 self.metrics.not_evaluated.add(1, result.reason.value)
+                lacks_content |= result.reason is _NO_CONTENT and result.counts
             outcome = series.evaluations.get((in_shadow, result.name)) or known.evaluation_series(
                 series, result.name, in_shadow=in_shadow
             )
@@ -175,8 +177,16 @@ class ScoreSeries:
                     self._count_classes(outcome, result)
                 elif result.evaluator in _OPEN_CLASSES:
                     self._count_classes(outcome, shown.results[place])
+        if lacks_content or self.metrics.agents_without_content.values:
+            self._note_content(agent.name, run.dialect, lacks_content)
         for (name, ended), count in run.call_counts.items():
             (agent.tools.get((name, ended)) or known.tool_series(agent, name, ended)).count(count)
+
+    def _note_content(self, agent: str, dialect: str, is_missing: bool) -> None:
+        if is_missing:
+            self.metrics.agents_without_content.set(1, agent, dialect)
+        else:
+            self.metrics.agents_without_content.remove(agent, dialect)
 
     def _count_failures(self, agent: AgentSeries, result: EvaluationResult) -> None:
         """Count failures in a row, except of agents without a slot, which share one series."""
@@ -203,6 +213,9 @@ class ScoreSeries:
         for name in list(self._evaluations_shown):
             if name not in agents:
                 self._show_evaluations(name, ())
+        for labels in list(self.metrics.agents_without_content.values):
+            if labels[0] not in agents:
+                self.metrics.agents_without_content.remove(*labels)
         in_force = {
             name: {evaluation.name for evaluation in self._criteria.evaluations_for(name)} for name in agents
         }

@@ -145,7 +145,7 @@ def _index(recipes: Sequence[Recipe]) -> str:
         document = read_criteria(recipe.criteria, f'the recipe "{recipe.intent}"', {})
         used = dict.fromkeys(item.evaluator.id for agent in document.agents for item in agent.evaluations)
         links = ", ".join(f"[`{name}`](#{name})" for name in used)
-        rows += f"| [{recipe.intent}](recipes.md#{recipe.anchor}) | {links} |\n"
+        rows += f"| [{recipe.intent}]({recipe.page}#{recipe.anchor}) | {links} |\n"
     return f"\n## By intent\n\n| What you want | Evaluator |\n|---|---|\n{rows}"
 
 

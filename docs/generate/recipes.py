@@ -1,10 +1,11 @@
-"""The page of recipes, read: what people want of agents, each with the criteria file that checks it."""
+"""The pages of recipes, read: what people want of agents, each with the criteria file that checks it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-_PAGE = Path(__file__).parents[1] / "recipes.md"
+_DOCS = Path(__file__).parents[1]
+_PAGES = ("recipes.md", "coding-agents.md")
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NO_ANCHOR = re.compile(r"[^\w\- ]")
 
@@ -15,6 +16,8 @@ class Recipe:
 
     intent: str
     criteria: str
+    page: str = ""
+    """The file in docs/ that it is in."""
 
     @property
     def anchor(self) -> str:
@@ -23,8 +26,12 @@ class Recipe:
 
 
 def read_recipes() -> list[Recipe]:
-    """The recipes of docs/recipes.md; raises ValueError as `recipes_in` does."""
-    return recipes_in(_PAGE.read_text(encoding="utf-8"))
+    """The recipes of all pages; raises ValueError as `recipes_in` does."""
+    return [
+        replace(recipe, page=page)
+        for page in _PAGES
+        for recipe in recipes_in((_DOCS / page).read_text(encoding="utf-8"))
+    ]
 
 
 def recipes_in(page: str) -> list[Recipe]:

@@ -12,6 +12,7 @@ from collector.cli import run_command
 from collector.otlp.codec import join_spans
 from collector.tools.doctor import Hop, Sender, State
 from processors.model.json_values import JsonObject
+from tests.support import both_signals
 from tests.support.agent_spans import agent
 from tests.support.alertmanager_server import AlertmanagerServer
 from tests.support.backend_server import PROJECT, free_port
@@ -201,6 +202,25 @@ async def test_agents_without_criteria_are_named(tmp_path: Path) -> None:
     assert [] == broken(before)
     assert ["agents"] == broken(after), after
     assert says(after["agents"], 'applies to "refund-agent"', "Name them in a criteria file")
+
+
+async def test_agents_without_content_are_named_with_the_setting_that_sends_it(tmp_path: Path) -> None:
+    """Claude Code, whose log records do not come here."""
+    setup = SetUp(tmp_path, {"processors": {"evaluation": {"criteria": ["builtin"]}}}, http={})
+    url = f"http://127.0.0.1:{setup.ports['http']}/v1/traces"
+    async with (
+        setup.running(),
+        aiohttp.ClientSession(headers={"content-type": "application/x-protobuf"}) as session,
+    ):
+        for body in both_signals.requests("claude_code", "traces"):
+            async with session.post(url, data=body) as response:
+                assert 200 == response.status
+        while "tracegrade_agent_runs_total" not in " ".join(await samples(setup)):
+            await asyncio.sleep(0.05)
+        hops = await setup.diagnose()
+
+    assert ["content (claude_code)"] == broken(hops)
+    assert says(hops["content (claude_code)"], '"claude-code"', "OTEL_LOGS_EXPORTER=otlp")
 
 
 async def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:

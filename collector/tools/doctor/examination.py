@@ -1,9 +1,11 @@
 """All hops of a configuration, in the order of a trace's way."""
 
 import asyncio
+from collections.abc import Iterator
 
 from collector.clock import Clock
 from collector.configuration import ServiceConfig
+from collector.framework_pages import content_settings
 from collector.tools.doctor.backends import exporter_hops, kafka_hop
 from collector.tools.doctor.hop import Hop
 from collector.tools.doctor.listeners import ListenerTrial, Sender
@@ -15,7 +17,7 @@ from collector.tools.running_service import RunningService, Samples
 
 _MOST_SKEW_SECONDS = 2.0
 _NEARLY = 0.95
-_MOST_NAMES = 10
+_MOST_NAMES, _MOST_SETTINGS = 10, 5
 
 
 async def examine(
@@ -28,7 +30,7 @@ async def examine(
     if (kafka := config.receivers.kafka) is not None:
         hops.append(await asyncio.to_thread(kafka_hop, "receivers.kafka", kafka))
     if samples is not None:
-        hops += [_agents_hop(samples), _limits_hop(samples)]
+        hops += [_agents_hop(samples), *_content_hops(samples), _limits_hop(samples)]
     hops += await asyncio.to_thread(lambda: list(place_hops(config)))
     hops += await exporter_hops(config, clock)
     if prometheus is not None:
@@ -82,6 +84,25 @@ def _agents_hop(samples: Samples) -> Hop:
         "Name them in a criteria file as they send their name, in its case, or add builtin to "
         "processors.evaluation.criteria; docs/agents-and-patterns.md says where the name is from.",
     )
+
+
+def _content_hops(samples: Samples) -> Iterator[Hop]:
+    """For each dialect in which agents send without content that evaluations need: how it is sent."""
+    by_dialect: dict[str, list[str]] = {}
+    for labels, value in samples.get("tracegrade_agents_without_content", ()):
+        if value:
+            by_dialect.setdefault(labels["dialect"], []).append(f'"{labels["gen_ai_agent_name"]}"')
+    for dialect, names in sorted(by_dialect.items()):
+        settings = content_settings().get(dialect, ())
+        advice = " ".join(f"{frameworks}: {setting}." for frameworks, setting in settings[:_MOST_SETTINGS])
+        if len(settings) > _MOST_SETTINGS or not settings:
+            advice = f"{advice} docs/frameworks.md has the setting of each framework.".lstrip()
+        yield Hop(
+            f"content ({dialect})",
+            f"evaluations of {', '.join(sorted(names)[:_MOST_NAMES])} lack content that was not captured",
+            "messages, arguments and results on spans or in log records that are sent here too",
+            advice,
+        )
 
 
 def _limits_hop(samples: Samples) -> Hop:
