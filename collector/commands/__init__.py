@@ -20,6 +20,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "replay": ("replay", "grade recorded traffic offline"),
     "import": ("import_criteria", "write a criteria file from a UiPath evaluation folder or a Letta suite"),
     "learn": ("learn", "propose criteria from good runs"),
+    "promote": ("criteria_edits", "make evaluations in shadow live, in the criteria files"),
+    "mute": ("criteria_edits", "keep known failures of evaluations from alerting, in the criteria files"),
     "baseline": ("baseline", "pin the scores of a release, for alerts to compare later scores with"),
     "rules": ("rules", "write Prometheus rules (recording and alerting) for your objectives"),
     "agents": ("stored_runs", "list the agents in a run store, with the outcomes of their runs"),

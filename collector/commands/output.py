@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from shutil import copymode
 from typing import IO, TypeVar
 
 from rich.console import Console
@@ -100,11 +101,13 @@ def write_new(path: Path, text: str) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Put `text` at `path`, in the place of what is there: whole or not at all.
 
-    Raises:
-        OSError: the file cannot be written.
+    A file that is there keeps its mode, and a link to it stays. Raises OSError: it cannot be written.
     """
+    path = path.resolve()
     new = path.with_name(path.name + ".new")
     new.write_text(text, encoding="utf-8")
+    if path.exists():
+        copymode(path, new)
     new.replace(path)
 
 

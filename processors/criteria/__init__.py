@@ -1,6 +1,7 @@
 """Criteria: files, selectors, templates, and which evaluations apply to an agent."""
 
 from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet, Evaluation
+from processors.criteria.criteria_edit import Change, edit_evaluations, evaluation_name
 from processors.criteria.criteria_file import (
     SCHEMA_KEY,
     SELF_CHECK_AGENT,
@@ -17,7 +18,8 @@ from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import is_sampled
 
 __all__ = [
-    "EVERY_AGENT", "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "CriteriaCase", "CriteriaDocument",
-    "CriteriaFile", "CriteriaSet", "Evaluation", "ExpectedResultEntry", "criteria_warnings", "evaluator_id",
-    "evaluator_types", "is_sampled", "is_schema", "read_criteria", "write_criteria", "write_criteria_file",
+    "EVERY_AGENT", "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "Change", "CriteriaCase",
+    "CriteriaDocument", "CriteriaFile", "CriteriaSet", "Evaluation", "ExpectedResultEntry",
+    "criteria_warnings", "edit_evaluations", "evaluation_name", "evaluator_id", "evaluator_types",
+    "is_sampled", "is_schema", "read_criteria", "write_criteria", "write_criteria_file",
 ]  # fmt: skip

@@ -39,14 +39,14 @@ Time: TypeAlias = Annotated[
     BeforeValidator(_read_time),
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}"}),
 ]
-"""A time with its offset, or a date, which stands for its beginning in UTC."""
+"""A time with its offset, or a date, which is 00:00 UTC at its start."""
 
 
 class MuteEntry(EvaluatorModel):
     """Failures are known for now: until a date they are recorded, but neither alert nor gate anything."""
 
     until: Time = Field(examples=["2026-01-31"])
-    """When the mute ends: a date (its beginning in UTC) or a time with its offset."""
+    """When the mute ends: a date (00:00 UTC at its start, so that day is not muted), or a time."""
     reason: Text
     """Why failures are muted."""
     by: Text = Field(examples=["jane@example.com"])

@@ -65,7 +65,7 @@ def _block(value: JsonObject | list[JsonValue], indent: int) -> Iterator[str]:
         return
     for key, member in value.items():
         head = f"{padding}{_scalar(key)}:"
-        line = f"{head} {_flow(member)}"
+        line = f"{head} {flow_text(member)}"
         if len(line) <= _MAX_WIDTH or not isinstance(member, dict | list) or not member:
             yield line
         else:
@@ -76,7 +76,7 @@ def _block(value: JsonObject | list[JsonValue], indent: int) -> Iterator[str]:
 def _item(value: JsonValue, indent: int) -> Iterator[str]:
     """The lines of one member of a list; an entry of a criteria file always takes a line for each key."""
     padding = " " * indent
-    line = f"{padding}- {_flow(value)}"
+    line = f"{padding}- {flow_text(value)}"
     is_entry = indent == _INDENT
     if not isinstance(value, dict | list) or not value or (len(line) <= _MAX_WIDTH and not is_entry):
         yield line
@@ -86,18 +86,22 @@ def _item(value: JsonValue, indent: int) -> Iterator[str]:
     yield from lines
 
 
-def _flow(value: JsonValue) -> str:
+def flow_text(value: JsonValue, is_quoted: bool = False) -> str:
+    """A value on one line, with `is_quoted` as JSON has it; raises ValueError as `write_criteria_file`."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_scalar(key)}: {_flow(member)}" for key, member in value.items()) + "}"
+        members = (
+            f"{_scalar(key, is_quoted)}: {flow_text(member, is_quoted)}" for key, member in value.items()
+        )
+        return "{" + ", ".join(members) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_flow, value)) + "]"
-    return _scalar(value)
+        return "[" + ", ".join([flow_text(member, is_quoted) for member in value]) + "]"
+    return _scalar(value, is_quoted)
 
 
-def _scalar(value: str | int | float | bool | None) -> str:
+def _scalar(value: str | int | float | bool | None, is_quoted: bool = False) -> str:
     if not isinstance(value, str):
         return json.dumps(value, allow_nan=False)
-    if _PLAIN.fullmatch(value) and plain_scalar(value) == value:
+    if not is_quoted and _PLAIN.fullmatch(value) and plain_scalar(value) == value:
         return value
     quoted = json.dumps(_BRACE.sub(_escaped, value), ensure_ascii=False)
     return "".join(character if character.isprintable() else _code(character) for character in quoted)
