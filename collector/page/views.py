@@ -255,6 +255,7 @@ class Views:
             title=title,
             path=request.url.path,
             newest_run=self._newest_or_0(request) if status == 200 else 0,
+            not_stored=self._not_stored(request) if status == 200 else {},
             has_session=request.scope.get(HAS_SESSION, False),
             **values,
         )
@@ -267,6 +268,12 @@ class Views:
             return self._queries(request).newest()
         except StoreUnusable:
             return 0
+
+    def _not_stored(self, request: Request) -> Mapping[str, int]:
+        """Runs that no count has, by agent."""
+        if VISITOR not in request.scope or self.queries is None:
+            return {}
+        return self._queries(request).not_stored(self._hours()[0])
 
 
 def _tenant(request: Request) -> str | None:

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 from collector.errors import TracegradeError
 from collector.store.run_rows import HourKey, RunRows
@@ -165,9 +166,15 @@ class RunDatabase:
         with self._lock:
             return _used_bytes(self._opened())
 
-    def write(self, runs: Sequence[RunRows], keep_from_milliseconds: int) -> int:
+    def write(
+        self,
+        runs: Sequence[RunRows],
+        keep_from_milliseconds: int,
+        not_stored: Mapping[HourKey, int] = MappingProxyType({}),
+    ) -> int:
         """Add runs, and remove those older than `keep_from_milliseconds` and what no longer fits.
 
+        `not_stored` counts runs that are not added.
         Returns the number of removed runs. All of `runs` are added or none. Together they must be small
         compared to the limit: room is made after they are written. Raises `sqlite3.Error`.
         """
@@ -175,6 +182,7 @@ class RunDatabase:
             connection = self._opened()
             with _transaction(connection):
                 _add(connection, runs, self.limit_bytes // _GENERATIONS)
+                _add_to_hours(connection, {key: (count, 0.0) for key, count in not_stored.items()})
                 removed = _remove_oldest(connection, keep_from_milliseconds)
             is_full = _used_bytes(connection) > _FULL * self.limit_bytes
             while is_full and _used_bytes(connection) > _ROOMY * self.limit_bytes:
@@ -298,6 +306,10 @@ def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_byt
         for key, amount in run.hours:
             count, total = sums.get(key, (0, 0.0))
             sums[key] = count + 1, total + amount
+    _add_to_hours(connection, sums)
+
+
+def _add_to_hours(connection: sqlite3.Connection, sums: Mapping[HourKey, tuple[int, float]]) -> None:
     _insert(
         connection,
         "hours (tenant, agent, kind, name, label, version, hour, count, total)",

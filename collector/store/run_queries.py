@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from collector.store.run_database import RunDatabase, word_indices
-from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, RUN, TOOL, search_words
+from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, NOT_STORED, RUN, TOOL, search_words
 from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_MATCHES = 1_000
@@ -254,6 +254,11 @@ class RunQueries:
         ):
             collected.setdefault((tenant, agent, name), Counts()).add(label, count, total)
         return collected
+
+    def not_stored(self, since_hour: int = 0) -> dict[str, int]:
+        """How many runs of each agent were not stored, because the store may not take more or cannot."""
+        kind, since = ("kind = ?", NOT_STORED), ("hour >= ?", since_hour)
+        return {agent: count for agent, count, _ in self._sums("agent", kind, since)}
 
     def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
         """Outcomes of the runs of each version of an agent, the most recent version first."""

@@ -16,13 +16,16 @@ _MAX_NAME_CHARACTERS = 300
 _HOUR_MILLISECONDS = 3_600_000
 _WORD = re.compile(r"[^\W_]+")
 
-RUN, EVALUATION, TOOL, MISSING = "run", "evaluation", "tool", "missing"
+RUN, EVALUATION, TOOL, MISSING, NOT_STORED = "run", "evaluation", "tool", "missing", "not_stored"
 """What an hour counts of an agent."""
 NO_CRITERIA, NO_CALLS, NO_CONTENT = "no_criteria", "no_calls", "content_not_captured"
 
 
 class HourKey(NamedTuple):
-    """What one count of an hour is of; `label` is an outcome, whether a call failed, or a dialect."""
+    """What one count of an hour is of.
+
+    `label` is an outcome, whether a call failed, a dialect, or why a run was not stored.
+    """
 
     tenant: str
     agent: str
@@ -102,6 +105,14 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
         tuple(tools),
         tuple(_hour_counts(graded, tenant, agent, version, milliseconds // _HOUR_MILLISECONDS)),
     )
+
+
+def not_stored_key(graded: GradedRun, reason: str, now_unix_nano: int) -> HourKey:
+    """What counts a run that is not stored."""
+    run = graded.run
+    hour = (graded.graded_unix_nano or now_unix_nano) // 1_000_000 // _HOUR_MILLISECONDS
+    agent, version, tenant = _name(run.agent.name), _name(run.agent.version or ""), _name(run.tenant)
+    return HourKey(tenant, agent, NOT_STORED, "", reason, version, hour)
 
 
 def search_words(text: str) -> list[str]:

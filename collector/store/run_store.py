@@ -4,40 +4,77 @@ import asyncio
 import logging
 import sqlite3
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple
 
 from collector.clock import Clock, ends_within
 from collector.store.run_database import RunDatabase, StoreUnusable
 from collector.store.run_queries import RunQueries
-from collector.store.run_rows import RunRows, rows_of
+from collector.store.run_rows import NOT_STORED, HourKey, RunRows, not_stored_key, rows_of
 from collector.store.store_config import StoreConfig
 from collector.store.stored_conversations import StoredConversations
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import GradedTrace
-from processors.model import GradedRun
+from processors.model import GradedRun, Outcome
 
 STORE = "store"
 """Its name among exporters, as in the journal and in metrics."""
 _MAX_PENDING = 500
-_MAX_PENDING_BYTES = 32 * 1024 * 1024
-_RUNS_PER_WRITE = 16
+_MAX_PENDING_BYTES = 16 * 1024 * 1024
+_RUNS_PER_WRITE = 32
 _FIRST_TURN_SECONDS, _TURN_SECONDS, _SECONDS_BETWEEN_TURNS = 0.02, 0.005, 0.1
 """How long the loop stops for a batch: at first, and then a twentieth of the time, if the disk is slow."""
 _LARGEST_SHARE = 32
 """Runs whose line takes more than this part of the limit are not stored."""
 _LARGE_RUN_STEPS, _LARGE_RUN_CHARACTERS = 200, 256 * 1024
 """Runs with more calls and messages, or more text in them, are read in the thread."""
-_REST_PER_WORK = 49
-"""Seconds of rest per second of CPU: the store takes a fiftieth of one core at most."""
 _LONGEST_REST_SECONDS = 2.0
 _RETRY_SECONDS = 10.0
 
-_Pending: TypeAlias = tuple[RunRows | GradedRun, Callable[[], None] | None]
-"""The rows of a run, or a large run itself, and what to call once its trace is written."""
+_MAX_NOT_STORED = 10_000
+"""Pairs of agent, version and hour whose runs that were not stored are counted until the next write."""
+_FAILED = (Outcome.FAIL, Outcome.ERROR)
+
+
+class _Trace(NamedTuple):
+    """The runs of a trace, the rows of each or a large run itself, and what to call once they are written."""
+
+    runs: Sequence[GradedRun]
+    rows: Sequence[RunRows | GradedRun]
+    done: Callable[[], None] | None
+
+
+class _Queue:
+    """Traces that wait to be written."""
+
+    def __init__(self) -> None:
+        self._traces: deque[_Trace] = deque()
+        self.runs = 0
+        self._bytes = 0
+
+    def has_room(self, runs: int) -> bool:
+        return self.runs + runs <= _MAX_PENDING and self._bytes <= _MAX_PENDING_BYTES
+
+    def add(self, trace: _Trace) -> None:
+        self._traces.append(trace)
+        self.runs += len(trace.runs)
+        self._bytes += sum(map(_size, trace.rows))
+
+    def take(self, most: int | None = None) -> list[_Trace]:
+        """Remove the oldest: all, or traces of `most` runs together, or one with more."""
+        taken: list[_Trace] = []
+        runs = 0
+        while self._traces and (most is None or runs < most):
+            trace = self._traces.popleft()
+            taken.append(trace)
+            runs += len(trace.runs)
+            self._bytes -= sum(map(_size, trace.rows))
+        self.runs -= runs
+        return taken
+
 
 _logger = logging.getLogger(__name__)
 
@@ -46,8 +83,8 @@ _logger = logging.getLogger(__name__)
 class RunStore:
     """An exporter of results that stores graded runs; if the disk fails, only stored runs are lost.
 
-    Runs that exceed the time which the store may take are dropped and counted. It uses `limit_bytes`, by
-    default those of `config`. `conversations` are restored from a file when it is opened.
+    Runs that exceed the time which the store may take are dropped and counted, failed ones last. It uses
+    `limit_bytes`, by default those of `config`. `conversations` are restored from a file when it is opened.
 
     Runs are read into rows when they arrive, in the loop: they are in the CPU's cache then, and rows are a
     quarter as large. Retained as objects, each run would cost the loop more than that, mostly in the garbage
@@ -69,10 +106,11 @@ class RunStore:
         self._database = RunDatabase(self.config.path, self.limit_bytes)
         self.queries = RunQueries(self._database)
         """Queries, from any thread."""
-        self._pending: deque[_Pending] = deque()
-        self._pending_bytes = 0
+        self._failed, self._others = _Queue(), _Queue()
+        """What waits to be written; failed runs have room of their own, and are written first."""
+        self._not_stored: Counter[HourKey] = Counter()
         self._reading_seconds = 0.0
-        self._writing: list[_Pending] = []
+        self._writing: list[_Trace] = []
         self._arrived = asyncio.Event()
         self._closing = asyncio.Event()
         self._is_broken = False
@@ -94,19 +132,16 @@ class RunStore:
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         """Queue the runs of a trace; without room they are dropped."""
         runs = trace.runs
-        is_full = len(self._pending) + len(runs) > _MAX_PENDING or self._pending_bytes > _MAX_PENDING_BYTES
-        if self._is_broken or is_full:
-            self._has_all = False
-            self.metrics.results_dropped.add(len(runs), "disk" if self._is_broken else "queue_full", STORE)
+        is_failed = any(run.verdict in _FAILED for run in runs)
+        queue = self._failed if is_failed else self._others
+        if self._is_broken or not queue.has_room(len(runs)):
+            self._drop(runs, "disk" if self._is_broken else "queue_full")
             if done is not None:
                 done()
             return
         started = time.thread_time()
         now = self.clock.unix_nano()
-        rows = [run if _is_large(run) else rows_of(run, now) for run in runs]
-        self._pending.extend((row, None) for row in rows[:-1])
-        self._pending.append((rows[-1], done))
-        self._pending_bytes += sum(map(_size, rows))
+        queue.add(_Trace(runs, [run if _is_large(run) else rows_of(run, now) for run in runs], done))
         self._reading_seconds += time.thread_time() - started
         self._arrived.set()
 
@@ -120,17 +155,15 @@ class RunStore:
             writer.cancel()
             await asyncio.gather(writer, return_exceptions=True)
         thread, self._thread = self._thread, None
-        lost = len(self._pending) + len(self._writing)
+        lost = [*self._writing, *self._failed.take(), *self._others.take()]
         if thread is not None:
             if self.conversations is not None and self._has_all and not lost:
                 thread.submit(self.conversations.leave, self._database)
             thread.submit(self._database.close)
             thread.shutdown(wait=False)
         if lost:
-            self._pending.clear()
-            self._pending_bytes = 0
             self._writing = []
-            self.metrics.results_dropped.add(lost, "shutdown", STORE)
+            self._drop([run for trace in lost for run in trace.runs], "shutdown")
 
     async def _open(self, thread: ThreadPoolExecutor) -> None:
         try:
@@ -162,14 +195,13 @@ class RunStore:
                 error=str(error),
             )
         self._is_broken = True
-        dropped, self._pending = self._pending, deque()
-        self._pending_bytes = 0
-        self._complete([*self._writing, *dropped], "disk")
+        self._complete([*self._writing, *self._failed.take(), *self._others.take()], "disk")
         self._writing = []
 
     async def _write_pending(self, thread: ThreadPoolExecutor) -> None:
+        rest_per_work = 1 / self.config.max_cpu - 1
         while True:
-            while not self._pending:
+            while not self._failed.runs and not self._others.runs:
                 if self._closing.is_set():
                     return
                 self._arrived.clear()
@@ -178,12 +210,14 @@ class RunStore:
                     await self._open(thread)
                 else:
                     await self._arrived.wait()
-            count = min(len(self._pending), _RUNS_PER_WRITE)
-            self._writing = [self._pending.popleft() for _ in range(count)]
-            rows = [row for row, _ in self._writing]
-            self._pending_bytes -= sum(map(_size, rows))
+            self._writing = self._failed.take(_RUNS_PER_WRITE)
+            self._writing += self._others.take(
+                _RUNS_PER_WRITE - sum(len(trace.runs) for trace in self._writing)
+            )
+            not_stored, self._not_stored = self._not_stored, Counter()
             try:
-                writing = thread.submit(self._write, rows)
+                rows = [row for trace in self._writing for row in trace.rows]
+                writing = thread.submit(self._write, rows, not_stored)
                 # The loop stops for the thread: a batch takes about four milliseconds then, but seconds, and
                 # ten times the CPU, if both compete for the interpreter over every statement.
                 turn = _FIRST_TURN_SECONDS
@@ -192,41 +226,64 @@ class RunStore:
                     turn = _TURN_SECONDS
                 written, removed, used, seconds = writing.result()
             except (sqlite3.Error, OSError, StoreUnusable) as error:
+                self._not_stored.update(not_stored)
                 self._fail(error)
                 continue
             self.metrics.store_runs.add(written, "written")
             self.metrics.store_runs.add(removed, "removed")
             self.metrics.store_bytes.set(used)
-            if written < count:
+            if written < len(rows):
                 self._has_all = False
-                self.metrics.results_dropped.add(count - written, "too_large", STORE)
+                self.metrics.results_dropped.add(len(rows) - written, "too_large", STORE)
             self._complete(self._writing)
             self._writing = []
             seconds += self._reading_seconds
             self._reading_seconds = 0.0
-            rest = min(_REST_PER_WORK * seconds, _LONGEST_REST_SECONDS)
+            rest = min(rest_per_work * seconds, _LONGEST_REST_SECONDS)
             await ends_within(rest, self._closing.wait(), self.clock)
 
-    def _complete(self, pending: list[_Pending], reason: str | None = None) -> None:
-        """Report runs as written, or as dropped for `reason`."""
-        if reason is not None and pending:
-            self._has_all = False
-            self.metrics.results_dropped.add(len(pending), reason, STORE)
-        for _, done in pending:
-            if done is not None:
-                done()
+    def _drop(self, runs: Sequence[GradedRun], reason: str) -> None:
+        """Count runs that are not stored, also in the store itself once it is written again."""
+        self._has_all = False
+        self.metrics.results_dropped.add(len(runs), reason, STORE)
+        now = self.clock.unix_nano()
+        for run in runs if len(self._not_stored) < _MAX_NOT_STORED else ():
+            self._not_stored[not_stored_key(run, reason, now)] += 1
+        if reason == "queue_full":
+            self._log.warning(
+                "full",
+                "Runs are not stored: more arrive than the store may take (store.max_cpu).",
+                runs=len(runs),
+            )
 
-    def _write(self, runs: Sequence[RunRows | GradedRun]) -> tuple[int, int, int, float]:
+    def _complete(self, traces: list[_Trace], reason: str | None = None) -> None:
+        """Report runs as written, or as dropped for `reason`."""
+        if reason is not None and traces:
+            self._drop([run for trace in traces for run in trace.runs], reason)
+        for trace in traces:
+            if trace.done is not None:
+                trace.done()
+
+    def _write(
+        self, runs: Sequence[RunRows | GradedRun], not_stored: Mapping[HourKey, int]
+    ) -> tuple[int, int, int, float]:
         """Runs written and removed, bytes used, and CPU seconds taken."""
         started = time.thread_time()
         now = self.clock.unix_nano()
         largest = self.limit_bytes // _LARGEST_SHARE
         plain = (run if isinstance(run, RunRows) else rows_of(run, now) for run in runs)
-        rows = [row for row in (row.packed() for row in plain) if len(row.line) <= largest]
+        rows = []
+        not_stored = Counter(not_stored)
+        for row in (row.packed() for row in plain):
+            if len(row.line) <= largest:
+                rows.append(row)
+            else:
+                not_stored[row.hours[0][0]._replace(kind=NOT_STORED, label="too_large")] += 1
         oldest = now // 1_000_000 - round(self.config.retention * 1000)
         removed = 0
-        for together in _portions(rows, largest):
-            removed += self._database.write(together, oldest)
+        for together in [*_portions(rows, largest)] or [()]:
+            removed += self._database.write(together, oldest, not_stored)
+            not_stored.clear()
         return len(rows), removed, self._database.used_bytes(), time.thread_time() - started
 
 

@@ -26,6 +26,10 @@ class StoreConfig(StrictModel):
     """Limit for runs and indices; the oldest runs are removed first. Default: 1024 with a path, 64 in memory.
     """
 
+    max_cpu: float = Field(default=0.1, gt=0, le=1, examples=[0.02])
+    """Share of one core that storing runs may take. If runs arrive faster, some are not stored; failed ones
+    are the last to be left out."""
+
     @property
     def limit_bytes(self) -> int:
         """Limit for runs and indices."""

@@ -30,7 +30,7 @@ async def examine(
     if (kafka := config.receivers.kafka) is not None:
         hops.append(await asyncio.to_thread(kafka_hop, "receivers.kafka", kafka))
     if samples is not None:
-        hops += [_agents_hop(samples), *_content_hops(samples), _limits_hop(samples)]
+        hops += [_agents_hop(samples), *_content_hops(samples), _limits_hop(samples), *_store_hops(samples)]
     hops += await asyncio.to_thread(lambda: list(place_hops(config)))
     hops += await exporter_hops(config, clock)
     if prometheus is not None:
@@ -103,6 +103,30 @@ def _content_hops(samples: Samples) -> Iterator[Hop]:
             "messages, arguments and results on spans or in log records that are sent here too",
             advice,
         )
+
+
+def _store_hops(samples: Samples) -> Iterator[Hop]:
+    """Whether the service, if it has a store, stored every run since its start."""
+    stored = sum(
+        value
+        for labels, value in samples.get("tracegrade_store_runs_total", ())
+        if labels["outcome"] == "written"
+    )
+    dropped = {
+        labels["reason"]: value
+        for labels, value in samples.get("tracegrade_results_dropped_total", ())
+        if labels["exporter"] == "store" and value
+    }
+    if not dropped:
+        return
+    reasons = ", ".join(f"{value:.0f} {reason}" for reason, value in sorted(dropped.items()))
+    yield Hop(
+        "store",
+        f"{stored:.0f} runs were stored since the start, {sum(dropped.values()):.0f} were not ({reasons})",
+        "every run in the store",
+        "queue_full: raise store.max_cpu. too_large: raise store.max_mib, or redact results. disk: see the "
+        "log.",
+    )
 
 
 def _limits_hop(samples: Samples) -> Hop:

@@ -17,7 +17,9 @@ from msgspec import structs
 from collector.clock import SystemClock
 from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer, Views, page_server
+from collector.store.run_database import RunDatabase
 from collector.store.run_queries import RunQueries
+from collector.store.run_rows import not_stored_key, rows_of
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import GradedRun, NotEvaluatedReason, Outcome, Severity, Stage
 from tests.support.graded_runs import result
@@ -274,6 +276,23 @@ async def test_a_run_shows_how_many_of_its_checks_gave_no_verdict() -> None:
 
     assert 1 == listed.count("2 of 3 not evaluated") == listed.count("not evaluated</small>")
     assert 1 == one.count("2 of 3 not evaluated")
+
+
+async def test_every_view_that_counts_states_how_many_runs_are_missing(tmp_path: Path) -> None:
+    run = _recent(graded_run(1))
+    now = SystemClock().unix_nano()
+    database = RunDatabase(tmp_path / "runs.db", 1 << 26)
+    database.open()
+    missing = {not_stored_key(run, reason, now): 1_200 for reason in ("queue_full", "too_large")}
+    database.write([rows_of(run, now).packed()], 0, missing)
+    async with _page(RunQueries(database)) as page:
+        views = [
+            _words((await _answer(page + path))[1])
+            for path in ("/", "/agent?name=weather_agent", "/find", "/criteria")
+        ]
+
+    assert all("2,400 runs of the last 14 days were graded but not stored" in view for view in views)
+    assert "2,400 runs not stored" in views[0]
 
 
 async def test_failures_that_alert_no_one_are_counted_and_marked() -> None:

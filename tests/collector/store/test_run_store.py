@@ -186,10 +186,13 @@ async def test_a_disk_that_is_well_again_is_used_again(tmp_path: Path) -> None:
     await store.shutdown(clock.monotonic() + 10)
 
 
-async def test_more_runs_than_there_is_time_for_are_dropped_and_counted() -> None:
+async def test_more_runs_than_there_is_time_for_are_dropped_and_counted_failed_ones_last(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     metrics = Metrics()
     clock = ManualClock()  # its rests never end
-    store = run_store(metrics, clock)
+    path = tmp_path / "runs.db"
+    store = run_store(metrics, clock, path=path, retention="9999999h")
     done: list[int] = []
     await store.start()
 
@@ -199,11 +202,16 @@ async def test_more_runs_than_there_is_time_for_are_dropped_and_counted() -> Non
             await asyncio.sleep(0.01)
 
     await store.shutdown(SystemClock().monotonic() + 10)
+    await eventually(lambda: not path.with_name("runs.db-wal").exists(), "it is closed")
 
+    queries = RunQueries(open_store_file(path))
     dropped = metrics.results_dropped.values[("queue_full", STORE)]
-    assert 4_000 < dropped <= 4_500
+    assert 3_900 < dropped <= 4_000
+    assert {"weather_agent": dropped} == queries.not_stored()
+    assert 500 == len(queries.find(RunFilter(outcome="fail"), 1000))
     assert 5_000 == len(done)
     assert 5_000 - dropped == metrics.store_runs.values[("written",)]
+    assert "Runs are not stored: more arrive than the store may take (store.max_cpu)." in caplog.messages
 
 
 async def test_a_run_that_would_push_out_the_others_is_not_kept() -> None:
