@@ -3,7 +3,7 @@
 import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import unified_diff
 from functools import partial
@@ -27,7 +27,7 @@ from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings, progress_bar, write_new, write_output
 from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
-from processors.annotation import run_from_json
+from processors.annotation import graded_run_from_json, run_from_json
 from processors.criteria import CriteriaSet, read_criteria, write_criteria
 from processors.documents import InvalidInput
 from processors.learning import (
@@ -42,7 +42,7 @@ from processors.learning import (
     updated_file,
     upper_bound,
 )
-from processors.model import AgentRun, Outcome
+from processors.model import AgentRun, GradedRun, Outcome
 
 _DESCRIPTION = """
 Propose criteria from good runs: which tools are called, how often and in which order, what their arguments
@@ -67,6 +67,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "paths", traffic_argument, "PATH", f"good runs: {RECORDED_TRAFFIC}", nargs="*")
     add_argument(parser, "--store", path_argument, "FILE", store, nargs="?", const=_OF_SERVICE)
     parser.add_argument("--outcome", choices=[str(outcome) for outcome in Outcome], help=outcome)
+    add_flag(
+        parser,
+        "--include-not-evaluated",
+        "with --outcome pass, also runs that passed while checks that may alert gave no verdict",
+    )
     add_argument(parser, "--agent", str, "NAME", only)
     add_argument(parser, "--tenant", str, "NAME", "only the runs of agents of this tenant")
     add_argument(
@@ -90,7 +95,10 @@ def _run(options: Namespace, context: CommandContext) -> int:
     if options.outcome and options.store is None:
         raise unusable("--outcome requires --store: recorded traffic is not graded yet")
     source = _recorded_runs if options.store is None else _stored_runs
-    runs = _matching(source(options, context), options, context.clock.unix_nano())
+    matching = _matching(source(options, context), options, context.clock.unix_nano())
+    if options.outcome == Outcome.PASS:
+        matching = _evaluated(matching, includes_all=options.include_not_evaluated)
+    runs = [graded.run for graded in matching]
     if not runs:
         raise unusable("no matching agent runs; nothing was written")
     tenants = sorted({run.tenant for run in runs})
@@ -109,16 +117,15 @@ def _run(options: Namespace, context: CommandContext) -> int:
     return EXIT_OK
 
 
-def _recorded_runs(options: Namespace, context: CommandContext) -> Iterator[AgentRun]:
+def _recorded_runs(options: Namespace, context: CommandContext) -> Iterator[GradedRun]:
     """The runs in the files that `PATH` names."""
     progress = progress_bar()
     stream = OfflineCriteria.from_file(options.config, context).read(options.paths, progress=progress)
     print_warnings(stream.warnings)
-    for graded in stream.grade(CriteriaSet(), progress):
-        yield graded.run
+    yield from stream.grade(CriteriaSet(), progress)
 
 
-def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentRun]:
+def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[GradedRun]:
     """The runs in a store, the newest first."""
     path: Path | None = options.store
     if path is _OF_SERVICE:
@@ -132,20 +139,41 @@ def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[AgentR
         queries = RunQueries(open_store_file(path))
         for summary, line in queries.each(matching):
             if line is not None:
-                yield run_from_json(line, f"{path}:{summary.id}")
+                yield graded_run_from_json(line, f"{path}:{summary.id}")
     except (StoreUnusable, sqlite3.Error) as error:
         raise unusable(str(error)) from error
 
 
-def _matching(runs: Iterable[AgentRun], options: Namespace, now: int) -> list[AgentRun]:
+def _matching(runs: Iterable[GradedRun], options: Namespace, now: int) -> Iterator[GradedRun]:
     earliest = 0 if options.since is None else now - round(options.since * 1e9)
-    return [
-        run
-        for run in runs
-        if run.start_unix_nano >= earliest
-        and options.agent in (None, run.agent.name)
-        and options.tenant in (None, run.tenant)
-    ]
+    for graded in runs:
+        run = graded.run
+        is_chosen = options.agent in (None, run.agent.name) and options.tenant in (None, run.tenant)
+        if is_chosen and run.start_unix_nano >= earliest:
+            yield graded
+
+
+def _evaluated(runs: Iterable[GradedRun], *, includes_all: bool) -> Iterator[GradedRun]:
+    """The runs of which every check that may alert gave a verdict; standard error reports the others.
+
+    With `includes_all` the others are reported and included.
+    """
+    checks: Counter[str] = Counter()
+    incomplete = 0
+    for graded in runs:
+        missing = {
+            result.name
+            for result in graded.results
+            if result.outcome is Outcome.NOT_EVALUATED and result.counts
+        }
+        checks.update(missing)
+        incomplete += bool(missing)
+        if includes_all or not missing:
+            yield graded
+    if incomplete:
+        names = ", ".join(f"{name} in {count}" for name, count in checks.most_common())
+        what = "included" if includes_all else "left out (--include-not-evaluated includes them)"
+        print(f"{what}: {incomplete} runs that passed without a verdict of {names}", file=sys.stderr)
 
 
 def _learn(runs: Sequence[AgentRun], options: Namespace) -> list[Learned]:

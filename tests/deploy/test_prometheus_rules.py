@@ -31,6 +31,7 @@ ALERTS = {
     "AgentEvaluationsSilent",
     "AgentEvaluationErrors",
     "AgentEvaluationsNotEvaluated",
+    "AgentEvaluationNeverDecides",
     "AgentEvaluationFailingInARow",
     "AgentFleetRegression",
     "TracegradeSpansDropped",

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from collector.cli import run_command
 from processors.annotation import run_from_json
 from processors.criteria import read_criteria
-from processors.model import GradedRun, Outcome
+from processors.model import GradedRun, Outcome, Severity
 from tests.support.agent_population import Line, deploy_agent, population, refund_agent
 from tests.support.graded_runs import result
 from tests.support.stored_runs import NOW, filled
@@ -186,3 +187,35 @@ def test_the_runs_of_a_store_are_learned_from(tmp_path: Path, capsys: pytest.Cap
         assert "expected either PATH or --store" in capsys.readouterr().err
     assert 2 == run_command(["learn", "x.runs.jsonl", "--outcome", "pass"])
     assert "--outcome requires --store" in capsys.readouterr().err
+
+
+def test_runs_that_passed_without_a_check_that_alerts_are_not_taken_as_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.db"
+    undecided = result("refunds", Outcome.NOT_EVALUATED)
+    advisory = replace(undecided, name="tone", severity=Severity.ADVISORY)
+    graded = [
+        GradedRun(
+            run=run_from_json(line, "good"),
+            results=[result("check", Outcome.PASS), undecided if number < 20 else advisory],
+            graded_unix_nano=NOW + number,
+        )
+        for number, line in enumerate(population(refund_agent, 60))
+    ]
+    filled(graded, path)
+
+    def reported(*arguments: str) -> str:
+        assert 0 == run_command(["learn", "--store", str(path), *arguments])
+        return capsys.readouterr().err
+
+    report = reported("--outcome", "pass")
+    assert (
+        "left out (--include-not-evaluated includes them): 20 runs that passed without a verdict of refunds "
+        "in 20" in report
+    )
+    assert "from 30 runs" in report
+    report = reported("--outcome", "pass", "--include-not-evaluated")
+    assert "included: 20 runs that passed without a verdict of refunds in 20" in report
+    assert "from 45 runs" in report
+    assert "without a verdict" not in reported()
