@@ -70,6 +70,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_argument(parser, "--time-scale", fraction, "FRACTION", scale, default=TimeScale())
     add_argument(parser, "--runbook-base", _url, "URL", default, default=RUNBOOK_BASE)
     add_argument(parser, "--dashboard-base", _url, "URL", default, default=DASHBOARD_BASE)
+    page = "the page, for links from alerts to their runs (default: page.public_url of --config)"
+    add_argument(parser, "--page-base", _url, "URL", page)
     add_output(parser)
 
 
@@ -111,6 +113,7 @@ def _inputs(options: argparse.Namespace, context: CommandContext) -> RuleInputs:
         now = context.clock.unix_nano() / 1e9
         measured = volume_on_server(PrometheusApi(options.prometheus), now)
     unconditional, quiet = criteria_coverage(criteria) if criteria is not None else ([], {})
+    page = context.service_file(options.config).page if options.config else None
     return RuleInputs(
         objectives=objectives[0] if objectives else ObjectivesFile(),
         baselines=baselines[0] if baselines else None,
@@ -120,6 +123,7 @@ def _inputs(options: argparse.Namespace, context: CommandContext) -> RuleInputs:
         scale=options.time_scale,
         runbook_base=options.runbook_base,
         dashboard_base=options.dashboard_base,
+        page_base=options.page_base or (page and page.public_url) or "",
     )
 
 

@@ -37,7 +37,7 @@ class PageAccess:
     def __init__(self, config: PageConfig, clock: Clock) -> None:
         host, _ = parse_endpoint(config.endpoint)
         own = () if host in _ANY_ADDRESS else (host,)
-        self._hosts = {name.lower() for name in (*_LOOPBACK, *own, *config.allowed_hosts)}
+        self._hosts = {name.lower() for name in (*_LOOPBACK, *own, *config.public_hosts)}
         self._clock = clock
         self._tokens = [
             (Visitor(tenant), BearerAuth(auth, clock))

@@ -5,13 +5,22 @@ from ipaddress import ip_address
 from typing import Annotated, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from collector.config_fields import Endpoint, parse_endpoint
 from collector.receivers import ServerAuthConfig, ServerTlsConfig
 from processors.documents import StrictModel
 
 TenantName: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+def _checked_url(text: str) -> str:
+    """`text` without a slash at its end."""
+    url = urlsplit(text)
+    is_plain = not url.query and not url.fragment and "{{" not in text
+    if url.scheme not in ("http", "https") or not url.hostname or not is_plain:
+        raise ValueError("expected an address of http or https, such as https://tracegrade.example.com")
+    return text.rstrip("/")
 
 
 class PageConfig(StrictModel):
@@ -34,6 +43,11 @@ class PageConfig(StrictModel):
     allowed_hosts: tuple[str, ...] = Field(default=(), examples=[["tracegrade.example.com"]])
     """Host names, without a port, by which browsers reach the page, in addition to those of the loopback and
     the host of `endpoint`. Requests for other hosts are refused."""
+    public_url: Annotated[str, AfterValidator(_checked_url)] | None = Field(
+        default=None, examples=["https://tracegrade.example.com"]
+    )
+    """The address at which people reach the page, used in links to it, such as those of alerts. Its host is
+    allowed, as in `allowed_hosts`."""
     trace_link: str | None = Field(
         default=None, examples=["https://grafana.example.com/explore?trace={trace_id}"]
     )
@@ -58,6 +72,12 @@ class PageConfig(StrictModel):
                     "endpoint: reachable from other machines: expected tls, behind_proxy or 127.0.0.1"
                 )
         return self
+
+    @property
+    def public_hosts(self) -> tuple[str, ...]:
+        """The names by which browsers reach the page, besides those of the loopback and `endpoint`."""
+        host = urlsplit(self.public_url or "").hostname
+        return (*self.allowed_hosts, host) if host else self.allowed_hosts
 
     @property
     def is_local(self) -> bool:

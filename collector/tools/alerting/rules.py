@@ -4,7 +4,7 @@ Everything that does not depend on the arguments is there. Here is what depends 
 these must not meet what is filled in there.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -76,7 +76,7 @@ class RuleInputs:
 
     `volume` is in results an hour. `unconditional` are the evaluations that give a result for every run of
     their agent, as far as criteria show; `quiet` those that never alert, with the reason. The bases are the
-    URLs of runbooks and dashboards.
+    URLs of runbooks, dashboards and the page; without the last, alerts have no link to it.
     """
 
     objectives: ObjectivesFile = field(default_factory=ObjectivesFile)
@@ -87,6 +87,7 @@ class RuleInputs:
     scale: TimeScale = field(default_factory=TimeScale)
     runbook_base: str = RUNBOOK_BASE
     dashboard_base: str = DASHBOARD_BASE
+    page_base: str = ""
 
 
 def rules_text(inputs: RuleInputs) -> str:
@@ -187,10 +188,7 @@ class _RuleTemplate:
         scale = TimeScale() if row["about"] in _OF_THE_SERVICE else self._inputs.scale
         fill = partial(self._filled, variables=own, scale=scale)
         dashboard = self._content["dashboards"][row["about"]]
-        query = "&".join(
-            f"var-{name}={{{{ $labels.{label} | urlquery }}}}"
-            for name, label in dashboard["variables"].items()
-        )
+        query = _query_of({f"var-{name}": label for name, label in dashboard["variables"].items()})
         base = self._inputs.dashboard_base.rstrip("/")
         return {
             "alert": row["alert"],
@@ -202,8 +200,23 @@ class _RuleTemplate:
                 "description": fill(row["description"]),
                 "runbook_url": f"{self._inputs.runbook_base}#{row['alert'].lower()}",
                 "dashboard_url": f"{base}/d/tracegrade-{dashboard['uid']}?{query}",
+                **self._page_link(row, fill),
             },
         }
+
+    def _page_link(self, row: Mapping[str, Any], fill: Callable[[str], str]) -> dict[str, str]:
+        """The page's view of exactly the runs that an alert is about, if it is about runs."""
+        labels = self._content["pages"].get(row["about"])
+        if labels is None or not self._inputs.page_base:
+            return {}
+        # A duration would count from the click, hours after the alert perhaps: the moment is looked up.
+        seconds = fill(f"<{fill(row.get('since', '1h'))}:seconds>")
+        since = (
+            f'{{{{ (query "time() - {seconds}" | first | value | toTime).Format "2006-01-02T15:04:05Z" }}}}'
+        )
+        outcome = row.get("outcome", "fail")
+        parts = [_query_of(labels), f"outcome={outcome}" if outcome else "", f"since={since}"]
+        return {"page_url": f"{self._inputs.page_base}/find?{'&'.join(filter(None, parts))}"}
 
     def _condition(self, row: Mapping[str, Any], variables: Mapping[str, str]) -> str:
         """The first of the row's terms where all others hold too, for the evaluations that it is about."""
@@ -227,6 +240,11 @@ class _RuleTemplate:
     def _filled(self, text: str, variables: Mapping[str, str], scale: TimeScale | None = None) -> str:
         filled = _promql(Template(text).safe_substitute({**self._content["names"], **variables}))
         return (scale or self._inputs.scale).fill(filled, self._inputs.objectives.thresholds)
+
+
+def _query_of(labels: Mapping[str, str]) -> str:
+    """A query whose parameters an alert fills in from its labels."""
+    return "&".join(f"{name}={{{{ $labels.{label} | urlquery }}}}" for name, label in labels.items())
 
 
 def _promql(text: str) -> str:

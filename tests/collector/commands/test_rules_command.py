@@ -62,6 +62,19 @@ def test_everything_that_can_be_given_is_used(tmp_path: Path, capsys: pytest.Cap
     assert "over 1h and 5m can hardly fire for weather_agent: forecast-order" in told.err
 
 
+def test_links_to_the_page_are_those_of_the_service_file_unless_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write(tmp_path, "tracegrade.yaml", "page: {public_url: 'https://page.test/'}\n")
+
+    assert 0 == run_command(["rules"])
+    assert "page_url" not in capsys.readouterr().out
+    assert 0 == run_command(["rules", "--config", config])
+    assert '"https://page.test/find?agent=' in capsys.readouterr().out
+    assert 0 == run_command(["rules", "--config", config, "--page-base", "https://other.test"])
+    assert "https://page.test" not in capsys.readouterr().out
+
+
 def test_the_example_says_the_defaults() -> None:
     written = yaml.safe_load(OBJECTIVES.read_text())["thresholds"]
 

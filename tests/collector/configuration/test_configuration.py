@@ -292,6 +292,10 @@ def test_relative_paths_are_relative_to_the_file(tmp_path: Path) -> None:
             "tracegrade.yaml:1: page.endpoint: reachable from other machines: expected tls, "
             "behind_proxy or 127.0.0.1",
         ]),
+        ("page: {public_url: 'javascript:alert(1)'}", [
+            "tracegrade.yaml:1: page.public_url: expected an address of http or https, such as "
+            "https://tracegrade.example.com",
+        ]),
         ("page: {trace_link: 'javascript:alert({trace_id})'}", [
             "tracegrade.yaml:1: page.trace_link: expected an address of http or https with {trace_id} in it",
         ]),

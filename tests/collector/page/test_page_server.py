@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -334,6 +335,18 @@ def _words(html: str) -> str:
     """The words of a page, each row of a table in a line of its own."""
     main = html.partition("<main")[2].replace("\n", " ").replace("</tr>", "\n")
     return re.sub(r" *\n *", "\n", re.sub(r"[ \t]+", " ", re.sub(r"<[^>]*>", " ", main)))
+
+
+async def test_a_link_of_an_alert_shows_its_failures_under_the_public_address() -> None:
+    runs = [graded_run(number, agent="a&b c") for number in range(1, 12)]
+    since = datetime.now(UTC) - timedelta(hours=1)
+    link = f"/find?agent=a%26b+c&evaluation=args&outcome=fail&since={since:%Y-%m-%dT%H:%M:%SZ}"
+
+    async with _page(runs, public_url="https://tracegrade.example.com") as page:
+        status, html = await _answer(page + link, host="tracegrade.example.com")
+
+    assert 200 == status
+    assert [f"{10:032x}"] == re.findall(r"/run/(\w+)#", html)
 
 
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:

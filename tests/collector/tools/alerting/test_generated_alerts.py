@@ -143,3 +143,33 @@ def test_an_evaluation_that_applies_to_every_run_must_not_be_silent(tmp_path: Pa
 
     assert {("agent", "", "page")} == firing(tmp_path, inputs, series, "3h", SILENT, "10m")
     assert set() == firing(tmp_path, RuleInputs(), series, "3h", SILENT, "10m")
+
+
+def test_an_alert_links_to_exactly_its_runs_on_the_page(tmp_path: Path) -> None:
+    inputs = RuleInputs(page_base="https://tracegrade.test")
+    (tmp_path / "rules.yaml").write_text(rules_text(inputs))
+    alert = "AgentEvaluationFailingInARow"
+    of_agent = labels("a&b c")
+    test = {
+        "rule_files": ["rules.yaml"],
+        "evaluation_interval": "30m",
+        "tests": [
+            {
+                "interval": "30m",
+                "input_series": [
+                    {"series": f"{name}{{{of_agent}}}", "values": "5x400"}
+                    for name in ("tracegrade_consecutive_failures", "gen_ai_evaluation_results_total")
+                ],
+                "alert_rule_test": [{"eval_time": "170h", "alertname": alert, "exp_alerts": []}],
+            }
+        ],
+    }
+    (tmp_path / "test.yaml").write_text(json.dumps(test))
+    command = ["promtool", "test", "rules", str(tmp_path / "test.yaml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    # A week before the alert was evaluated, whenever the link is opened.
+    assert (
+        'page_url="https://tracegrade.test/find?agent=a%26b+c&evaluation=order&outcome=fail'
+        '&since=1970-01-01T02:00:00Z"' in done.stdout + done.stderr
+    )
