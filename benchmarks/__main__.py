@@ -14,6 +14,7 @@ from benchmarks.hostile_traces import HOSTILE_KINDS
 from benchmarks.journal import journal_lines
 from benchmarks.kafka_records import kafka_lines
 from benchmarks.load import MAX_SECONDS, Order
+from benchmarks.log_flood import log_flood_lines
 from benchmarks.measure import CONNECTIONS
 from benchmarks.micro import micro_lines
 from benchmarks.page import REFUSED, write_figures
@@ -122,6 +123,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_page(kafka)
     kafka.add_argument("--brokers", metavar="HOST:PORT", help="not a cluster in memory, but these")
+
+    logs = parts.add_parser("logs", help="a flood of log lines: CPU a record on the loop, what is held")
+    logs.set_defaults(part=lambda arguments: log_flood_lines(), figures=lambda arguments: "logs")
+    _add_page(logs)
 
     hostile = parts.add_parser("hostile", help="traces made to be costly, 1,000 to 100,000 spans")
     hostile.set_defaults(part=_hostile)

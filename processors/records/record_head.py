@@ -14,9 +14,10 @@ from processors.spans import Envelope, LogRecord
 
 _NO_TRACE_ID, _NO_SPAN_ID = bytes(16), bytes(8)
 
-_IN_ATTRIBUTES, _IN_FIELD = b"event", b"gen_ai."
-"""One of these is in every content record: in the key of the attribute that has its name, or in the name if
-that is in the field event_name alone. A look for one costs a quarter of a microsecond."""
+_IN_ATTRIBUTES, _IN_FIELD = b"\n\nevent", b"gen_ai."
+"""One of these is in every content record: in the key of the attribute that has its name, with the tag and
+length of either key, or in the name if that is in the field event_name alone. The word `event` by itself is
+in many a log line; a look for either costs an eighth of a microsecond a record."""
 
 
 class RecordHead(NamedTuple):
