@@ -270,10 +270,7 @@ class Journal:
 
         Streamed ones are stored until they are graded: a copy of them waits for its verdict.
         """
-        kind = BatchKind.STREAMED if streamed else BatchKind.LATE
-        segment, first = self._write_down(batches, kind, None)
-        entered = self._enter(batches, kind, segment, first)
-        leaving = [(held, segment, index) for index, held in enumerate(entered, first)]
+        leaving = self._add_leaving(batches, BatchKind.STREAMED if streamed else BatchKind.LATE)
         if not streamed:
             for batch in batches:
                 self._finish(trace_key(batch.trace_id, batch.tenant), batch.spans)
@@ -285,23 +282,37 @@ class Journal:
         """Store log records of one request, which leave at once, until the returned receipt is settled.
 
         Those in `of_traces` are stored until their trace (or run) is graded, or `discard_records`: copies of
-        them wait for it. `body` is the request, if it has these records and no others.
+        them wait for it. `body` is the request, if it has these records and no others. A record of both a
+        trace and a run is stored for each, and leaves once.
         """
         others = records
         if of_traces:
             of_a_trace = {id(record) for batch in of_traces for record in batch.spans}
             others, body = [record for record in records if id(record) not in of_a_trace], None
-        leaving: list[_Leaving] = []
-        for batches, kind in (
-            ([SpanBatch(b"", others)] if others else [], BatchKind.RECORDS),
-            ([batch for batch in of_traces if not batch.is_run], BatchKind.TRACE_RECORDS),
-            *[([batch], BatchKind.RUN_RECORDS) for batch in of_traces if batch.is_run],
-        ):
-            if batches:
-                segment, first = self._write_down(batches, kind, body)
-                entered = self._enter(batches, kind, segment, first)
-                leaving += [(held, segment, index) for index, held in enumerate(entered, first)]
+        batches = [batch for batch in of_traces if not batch.is_run]
+        leaving = self._add_leaving([SpanBatch(b"", others)] if others else [], BatchKind.RECORDS, body)
+        leaving += self._add_leaving(batches, BatchKind.TRACE_RECORDS)
+        leave = {id(record) for batch in batches for record in batch.spans}
+        for run in of_traces:
+            if run.is_run:
+                fresh = [record for record in run.spans if id(record) not in leave]
+                again = [record for record in run.spans if id(record) in leave]
+                leaving += self._add_leaving(
+                    [run._replace(spans=fresh)] if fresh else [], BatchKind.RUN_RECORDS
+                )
+                self._left(
+                    self._add_leaving([run._replace(spans=again)] if again else [], BatchKind.RUN_RECORDS)
+                )
         return CountedReceipt(partial(self._left, leaving))
+
+    def _add_leaving(
+        self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None = None
+    ) -> list[_Leaving]:
+        if not batches:
+            return []
+        segment, first = self._write_down(batches, kind, body)
+        entered = self._enter(batches, kind, segment, first)
+        return [(held, segment, index) for index, held in enumerate(entered, first)]
 
     def discard_records(self, key: bytes) -> None:
         """The trace of log records never came: no copies of them wait any more."""

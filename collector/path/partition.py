@@ -142,7 +142,7 @@ class RecordsPartition:
     def admit(self, body: bytes, record: int, key: bytes | None = None) -> Collection[bytes]:
         """Forward the log records of a record; raises as `Partition.admit`.
 
-        Those that make a run without naming a trace are all here only where their record has a key.
+        All of those that make a run by themselves are here only where the key is of more than a trace.
         """
         request = _protobuf(body, logs_json_to_request)
         if self.joined is None:
@@ -150,7 +150,9 @@ class RecordsPartition:
         else:
             received = read_records(request, self.envelopes)
         records, rejected = received.request.records, received.request.rejected
-        content = [batch for batch in received.content if key or not batch.is_run]
+        trace_ids = {batch.trace_id.hex().encode() for batch in received.content if not batch.is_run}
+        has_runs = bool(key) and key not in trace_ids
+        content = [batch for batch in received.content if has_runs or not batch.is_run]
         try:
             admitted = self.buffer.admit_records(records, content, (self.source, record))
         except RequestTooLarge as refusal:

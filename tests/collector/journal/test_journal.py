@@ -553,6 +553,30 @@ async def test_log_records_stay_until_they_left_and_no_copy_of_them_waits(tmp_pa
     assert [record[1] for record in records[:2]] == [record[1] for record in waiting.batch.spans]
 
 
+async def test_a_record_of_a_trace_and_of_a_run_leaves_once(tmp_path: Path) -> None:
+    records = split_records(logs_request(3)).records
+    trace, run = (bytes([number]) * 16 for number in (1, 2))
+    async with OpenJournal(tmp_path) as one:
+        batches = [SpanBatch(trace, records[:2]), SpanBatch(run, records[1:], is_run=True)]
+        one.journal.add_records(records, None, batches)
+        await one.stored()
+    async with OpenJournal(tmp_path) as two:
+        recovered = two.recovered
+        for key in (trace, run):
+            two.journal.discard_records(key)
+        for place in recovered.batches.keys() - recovered.left:
+            two.journal.leaving_receipt(place).seal()
+        await two.stored()
+        assert 0 == two.journal.bytes_held
+
+    held = {each.batch.trace_id: 0 for each in recovered.batches.values()}
+    for each in recovered.batches.values():
+        held[each.batch.trace_id] += len(each.batch.spans)
+    assert {trace: 2, run: 2} == held
+    leaving = recovered.batches.keys() - recovered.left
+    assert 3 == sum(len(recovered.batches[place].batch.spans) for place in leaving)
+
+
 async def test_what_is_salvaged_of_both_signals_is_graded_by_replay(tmp_path: Path) -> None:
     async with OpenJournal(tmp_path / "journal") as journal:
         for name in ("genai_openai", "claude_code_logs_alone"):
