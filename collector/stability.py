@@ -88,7 +88,7 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
         **dict.fromkeys(("run", "validate", "print-config", "schema", "replay", "health", "demo"), _STABLE),
         **dict.fromkeys(("baseline", "rules", "doctor"), _STABLE),
         **dict.fromkeys(("agents", "runs", "show", "import", "learn", "redrive", "journal"), _BETA),
-        **dict.fromkeys(("promote", "mute"), _BETA),
+        **dict.fromkeys(("promote", "mute", "regrade"), _BETA),
     },
 }
 

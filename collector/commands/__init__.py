@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "agents": ("stored_runs", "list the agents in a run store, with the outcomes of their runs"),
     "runs": ("stored_runs", "search a run store"),
     "show": ("stored_runs", "print the runs of a trace from a run store"),
+    "regrade": ("regrade", "grade the runs in a store by other criteria, and print which verdicts change"),
     "redrive": ("redrive", "resend what backends rejected permanently (service.dead_letters)"),
     "demo": ("demo", "start the service, send it traffic of scripted agents, show the verdicts"),
     "health": ("health", "check whether a running service is ready; exit code 0 or 1"),

@@ -4,28 +4,34 @@ The traffic is read and rebuilt once; both sets see the same runs. It answers wh
 have done to yesterday's traces.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
-from collector.commands.output import OutputConsole, print_while_read
+from collector.commands.output import OutputConsole, print_table, print_while_read, shortened
 from collector.recordings import Progress, RecordedStream, no_progress
 from processors.criteria import CriteriaSet
-from processors.model import AgentRun, EvaluationResult, JsonObject, encode_json
+from processors.model import AgentRun, EvaluationResult, JsonObject, Outcome, encode_json
 
+_VARYING = re.compile(r"""\b[0-9a-f-]{8,}\b|\d+(?:[.,:]\d+)*|"[^"]*"|'[^']*'""")
+"""Numbers, ids and quotations in an explanation."""
+_MAX_GROUPS, _MAX_ROWS, _MAX_CAUSE = 10_000, 50, 80
 _SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Change:
+class Change:
     """The results of one evaluation of a run; `old` or `new` is None where only one set gave one."""
 
-    run: AgentRun
+    trace_id: str
+    span_id: str | None
+    agent: str
     old: EvaluationResult | None
     new: EvaluationResult | None
 
@@ -46,6 +52,24 @@ class _Change:
         result = self.old or self.new
         assert result is not None
         return result
+
+    def to_json(self) -> JsonObject:
+        """As `--format json` prints it."""
+        return {
+            "change": self.kind,
+            "trace_id": self.trace_id,
+            "span_id": self.span_id,
+            "agent": self.agent,
+            "evaluation": self.any_result.name,
+            "old": _result_to_json(self.old),
+            "new": _result_to_json(self.new),
+        }
+
+    @property
+    def cause(self) -> str:
+        """What the explanation of the verdict that is no pass has in common with others."""
+        shown = self.old if self.new is None or self.new.outcome is Outcome.PASS else self.new
+        return "" if shown is None else _VARYING.sub("…", shown.reason or shown.explanation)
 
     @property
     def is_decisive(self) -> bool:
@@ -71,48 +95,52 @@ def compare(
     """
     counts: Counter[str] = Counter()
 
-    def differences() -> Iterator[_Change]:
+    def pairs() -> Iterator[Change]:
         for graded in stream.grade(old, progress):
             counts["runs"] += 1
-            for change in _pairs(graded.run, graded.results, stream.evaluate(graded.run, new)):
-                counts[change.kind] += 1
-                counts["decisive"] += change.is_decisive
-                if change.kind:
-                    yield change
+            yield from changes(graded.run, graded.results, stream.evaluate(graded.run, new))
 
-    def write(changes: Iterator[_Change]) -> None:
-        if not prints_json:
-            _print_table(changes, counts, OutputConsole(file=output))
-            return
-        for change in changes:
-            output.write(encode_json(_to_json(change)).decode() + "\n")
+    return print_changes(pairs(), counts, print_json if prints_json else print_each, output)
+
+
+def print_changes(
+    pairs: Iterator[Change],
+    counts: Counter[str],
+    print_them: Callable[[Iterator[Change], Console], object],
+    output: TextIO,
+) -> int:
+    """Print what differs, and add to the `counts` of changes by their kind; the number of decisive ones."""
+
+    def differences() -> Iterator[Change]:
+        for change in pairs:
+            counts[change.kind] += 1
+            counts["decisive"] += change.is_decisive
+            if change.kind == "flip" and change.old is not None and change.new is not None:
+                counts[f"{change.old.outcome} → {change.new.outcome}"] += 1
+            if change.kind:
+                yield change
+
+    def write(differing: Iterator[Change]) -> None:
+        console = OutputConsole(file=output)
+        print_them(differing, console)
+        if print_them is not print_json:
+            console.print(_totals(counts), style="bold", highlight=False)
 
     print_while_read(differences(), write)
     return counts["decisive"]
 
 
-def _pairs(
+def changes(
     run: AgentRun, old: Sequence[EvaluationResult], new: Sequence[EvaluationResult]
-) -> Iterator[_Change]:
+) -> Iterator[Change]:
+    """The results of a run in pairs, those that are the same included."""
     before, after = (
         {(result.name, result.tool_span_id, result.tool_call_id): result for result in results}
         for results in (old, new)
     )
+    span_id = None if run.span_id is None else run.span_id.hex()
     for key in {**before, **after}:
-        yield _Change(run, before.get(key), after.get(key))
-
-
-def _to_json(change: _Change) -> JsonObject:
-    run = change.run
-    return {
-        "change": change.kind,
-        "trace_id": run.trace_id.hex(),
-        "span_id": None if run.span_id is None else run.span_id.hex(),
-        "agent": run.agent.name,
-        "evaluation": change.any_result.name,
-        "old": _result_to_json(change.old),
-        "new": _result_to_json(change.new),
-    }
+        yield Change(run.trace_id.hex(), span_id, run.agent.name, before.get(key), after.get(key))
 
 
 def _result_to_json(result: EvaluationResult | None) -> JsonObject | None:
@@ -127,28 +155,60 @@ def _result_to_json(result: EvaluationResult | None) -> JsonObject | None:
     }
 
 
-def _print_table(changes: Iterator[_Change], counts: Counter[str], console: Console) -> None:
-    flips: Counter[str] = Counter()
+def print_json(differing: Iterator[Change], console: Console) -> None:
+    """Print each change as an object on a line."""
+    for change in differing:
+        console.file.write(encode_json(change.to_json()).decode() + "\n")
+
+
+def print_each(differing: Iterator[Change], console: Console) -> None:
+    """Print each flip and each different score, and how often results were added and removed."""
     one_sided: Counter[tuple[str, str]] = Counter()
-    for change in changes:
+    for change in differing:
         result = change.any_result
         if change.old is None or change.new is None:
             one_sided[f"{change.kind}: {result.name}", result.outcome] += 1
             continue
-        if change.kind == "flip":
-            flips[f"{change.old.outcome} → {change.new.outcome}"] += 1
-        line = Text(f"trace {change.run.trace_id.hex()}  {change.run.agent.name}  {result.name}  ")
+        line = Text(f"trace {change.trace_id}  {change.agent}  {result.name}  ")
         line.append_text(_shown(change.old)).append(" → ").append_text(_shown(change.new))
         console.print(line)
     for (evaluation, outcome), count in one_sided.items():
         console.print(Text(f"{evaluation}  {count} {outcome}", style="dim"))
-    directions = ", ".join(f"{count} {direction}" for direction, count in flips.items())
+
+
+def print_by_cause(differing: Iterator[Change], console: Console) -> None:
+    """Print how often a verdict of an evaluation of an agent changes for the same cause, with a trace.
+
+    Results that only the old criteria gave, and scores that differ without another outcome, are not listed.
+    """
+    groups: dict[tuple[str, ...], tuple[int, str]] = {}
+    for change in differing:
+        if change.new is not None and change.kind != "score":
+            old = "no result" if change.old is None else change.old.outcome.value
+            key = (change.agent, change.new.name, f"{old} → {change.new.outcome}", change.cause)
+            if key in groups or len(groups) < _MAX_GROUPS:
+                count, trace_id = groups.get(key, (0, change.trace_id))
+                groups[key] = count + 1, trace_id
+    largest = sorted(groups.items(), key=lambda item: (-item[1][0], item[0]))
+    rows = [
+        (str(count), *(shortened(text, _MAX_CAUSE) for text in key), trace_id)
+        for key, (count, trace_id) in largest[:_MAX_ROWS]
+    ]
+    if rows:
+        heading = ("runs", "agent", "evaluation", "change", "cause", "such as trace")
+        print_table(heading, rows, file=console.file)
+    if len(largest) > _MAX_ROWS:
+        console.print(f"and {len(largest) - _MAX_ROWS} rarer changes", highlight=False)
+
+
+def _totals(counts: Counter[str]) -> str:
+    directions = ", ".join(f"{count} {kind}" for kind, count in counts.items() if " → " in kind)
     parts = [f"{counts['flip']} flips" + (f" ({directions})" if directions else "")]
     if undecisive := counts["flip"] - counts["decisive"]:
         parts.append(f"{undecisive} of them advisory, muted or in shadow")
     parts += [f"{counts['score']} with a different score", f"{counts['added']} added"]
     parts += [f"{counts['removed']} removed", f"{counts['']} the same"]
-    console.print(f"{counts['runs']} agent runs: {', '.join(parts)}", style="bold", highlight=False)
+    return f"{counts['runs']} agent runs: {', '.join(parts)}"
 
 
 def _shown(result: EvaluationResult) -> Text:

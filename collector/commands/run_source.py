@@ -57,11 +57,8 @@ class _StoreFile:
 
     def runs(self, filters: Filters, needs_line: NeedsLine) -> Iterator[StoredRun]:
         """All runs that match, newest first, read in pages; each with its line if needed and still there."""
-        now = self._clock.unix_nano() // 1_000_000
-        fields: dict[str, Any] = {
-            name: parse_moment(value, now) if name in _MOMENTS else value for name, value in filters.items()
-        }
-        for run, line in self._queries.each(RunFilter(**fields), lambda run: needs_line(asdict(run))):
+        run_filter = run_filter_of(filters, self._clock)
+        for run, line in self._queries.each(run_filter, lambda run: needs_line(asdict(run))):
             yield asdict(run), line
 
     def lines(self, trace_id: str) -> list[JsonObject]:
@@ -147,6 +144,23 @@ def filters_of(options: Namespace) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
+def run_filter_of(filters: Filters, clock: Clock) -> RunFilter:
+    """The filter of a store that these are; `clock` is for moments that depend on the present."""
+    now = clock.unix_nano() // 1_000_000
+    fields: dict[str, Any] = {
+        name: parse_moment(value, now) if name in _MOMENTS else value for name, value in filters.items()
+    }
+    return RunFilter(**fields)
+
+
+def store_path(options: Namespace, context: CommandContext) -> Path:
+    """The file of the store that the arguments name; raises InvalidInput where they name none."""
+    path: Path | None = options.store or context.service_file(options.config).store.path
+    if path is None:
+        raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
+    return path
+
+
 def check_names(filters: Filters, source: RunSource) -> None:
     """Raise InvalidInput if a filter, which nothing matched, names what the store does not know."""
     known = source.names()
@@ -175,7 +189,4 @@ def _source(options: Namespace, context: CommandContext) -> RunSource:
     if options.endpoint is not None:
         token = options.token_file.read_text().split("\n")[0].strip() if options.token_file else ""
         return _StoreOfService(reachable_address(options.endpoint), token)
-    path = options.store or context.service_file(options.config).store.path
-    if path is None:
-        raise unusable("no store to read: expected --store, --endpoint, or --config with store.path")
-    return _StoreFile(path, context.clock)
+    return _StoreFile(store_path(options, context), context.clock)

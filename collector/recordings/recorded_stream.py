@@ -56,6 +56,8 @@ class RecordedStream:
     """What models cost; where they do not cover a run, the cost that the run itself reports counts."""
     workers: OfflineWorkers | None = None
     """What runs custom evaluators."""
+    conversations: Conversations = field(default_factory=Conversations)
+    """What is known of conversations; by default all of what is read."""
     spans: int = field(default=0, init=False)
     runs: int = field(default=0, init=False)
     records: int = field(default=0, init=False)
@@ -73,7 +75,6 @@ class RecordedStream:
             metrics=self._metrics,
             clock=self._clock,
         )
-        self._conversations = Conversations()
         self._runs: dict[bytes, list[AgentRun]] = {}
         self._records: dict[bytes, list[RawRecord]] = {}
         self._order: dict[bytes, None] = {}
@@ -108,11 +109,16 @@ class RecordedStream:
     def add_run(self, run: AgentRun) -> None:
         """Add a run."""
         self.runs += 1
-        if self.prices is not None:
-            cost = self.prices.cost(run.model_calls, run.usage, run.models)
-            run = run if cost is None else replace(run, cost=cost)
+        run = self.priced(run)
         self._order.setdefault(run.trace_id)
         self._runs.setdefault(run.trace_id, []).append(run)
+
+    def priced(self, run: AgentRun) -> AgentRun:
+        """`run` with its cost by `prices`, where they cover it."""
+        cost = None
+        if self.prices is not None:
+            cost = self.prices.cost(run.model_calls, run.usage, run.models)
+        return run if cost is None else replace(run, cost=cost)
 
     def grade(
         self,
@@ -138,7 +144,7 @@ class RecordedStream:
             metrics=self._metrics,
             clock=self._clock,
             workers=pool,
-            conversations=self._conversations,
+            conversations=self.conversations,
         )
         for trace_id in progress(list(self._order), "Grading"):
             trace = finished.pop(trace_id, None)
@@ -159,12 +165,14 @@ class RecordedStream:
             for run in self._runs.get(trace_id, ()):
                 yield GradedRun(run=run, results=self.evaluate(run, criteria))
 
-    def evaluate(self, run: AgentRun, criteria: CriteriaSet) -> Sequence[EvaluationResult]:
-        """The results of a run that was read or rebuilt."""
+    def evaluate(
+        self, run: AgentRun, criteria: CriteriaSet, graded_unix_nano: int = 0
+    ) -> Sequence[EvaluationResult]:
+        """The results of a run that was read or rebuilt; `graded_unix_nano` is when that was, 0: now."""
         evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
         now = self._clock.unix_nano()
         if criteria.looks_at_conversations:
-            (run,) = self._conversations.look_up([run], now)
+            (run,) = self.conversations.look_up([run], graded_unix_nano or now)
         if self.workers is None:
             return evaluate_run(run, evaluations, unix_nano=now)
         return self.workers.evaluate(run, evaluations, now)

@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -291,9 +291,10 @@ class RunQueries:
                 collected[key] = [name for (name,) in rows]
         return collected
 
-    def find(self, run_filter: RunFilter, limit: int = 50) -> list[RunSummary]:
-        """The runs that match, newest first; at most `limit` and `MAX_MATCHES`."""
+    def find(self, run_filter: RunFilter, limit: int = 50, *, oldest_first: bool = False) -> list[RunSummary]:
+        """The runs that match, newest first unless `oldest_first`; at most `limit` and `MAX_MATCHES`."""
         limit = min(limit, MAX_MATCHES)
+        order = "ASC" if oldest_first else "DESC"
         conditions = list(_conditions(run_filter))
         words = " ".join(f'"{word}"*' for word in search_words(run_filter.text))
         if run_filter.text.strip() and not words:
@@ -301,13 +302,13 @@ class RunQueries:
         with self._database.reading() as connection:
             rows: list[tuple[Any, ...]] = []
             if not words:
-                tail = f"ORDER BY id DESC LIMIT {limit}"
+                tail = f"ORDER BY id {order} LIMIT {limit}"
                 rows = self._select(connection, _COLUMNS, "runs", *conditions, tail=tail).fetchall()
-            for index in reversed(word_indices(connection)) if words else ():
-                # The index itself returns the newest first, so that few of many rows are read.
+            for index in word_indices(connection)[:: 1 if oldest_first else -1] if words else ():
+                # The index itself returns them in order, so that few of many rows are read.
                 source = f"{index} CROSS JOIN runs ON id = {index}.rowid"
                 matches = (f"{index} MATCH ?", words)
-                tail = f"ORDER BY {index}.rowid DESC LIMIT {limit - len(rows)}"
+                tail = f"ORDER BY {index}.rowid {order} LIMIT {limit - len(rows)}"
                 try:
                     rows += self._select(connection, _COLUMNS, source, matches, *conditions, tail=tail)
                 except sqlite3.OperationalError as error:
@@ -326,10 +327,20 @@ class RunQueries:
         Each with its line, or None where that is not needed or was removed meanwhile.
         """
         while page := self.find(run_filter, _RUNS_AT_A_TIME):
-            with self._database.reading() as connection:
-                lines = {run.id: _line(connection, run.id) for run in page if needs_line(run)}
+            lines = self.lines([run.id for run in page if needs_line(run)])
             yield from [(run, lines.get(run.id)) for run in page]
             run_filter = replace(run_filter, before=page[-1].id)
+
+    def pages(self, run_filter: RunFilter) -> Iterator[list[RunSummary]]:
+        """All runs that match, oldest first, some at a time."""
+        while page := self.find(run_filter, _RUNS_AT_A_TIME, oldest_first=True):
+            yield page
+            run_filter = replace(run_filter, after=page[-1].id)
+
+    def lines(self, runs: Sequence[int]) -> dict[int, JsonObject | None]:
+        """The lines of some runs by their ids; None for one that was removed."""
+        with self._database.reading() as connection:
+            return {run: _line(connection, run) for run in runs}
 
     def line(self, run: int) -> JsonObject | None:
         """The line of a run by its id; None if there is no such run any more."""

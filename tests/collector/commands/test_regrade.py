@@ -1,0 +1,154 @@
+"""Stored runs graded by other criteria: which verdicts change, whatever the number of runs and processes."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collector.cli import run_command
+from collector.criteria import load_criteria
+from collector.recordings.recorded_stream import RecordedStream
+from processors.model import AgentIdentity, GradedRun
+from tests.support.stored_runs import MINUTE, NOW, filled
+
+CORPUS = Path(__file__).parents[2] / "data" / "corpus" / "uipath_style"
+
+
+def count(tool: str, number: int, name: str = "", **entry: Any) -> dict[str, Any]:
+    criteria = {"tool_calls_count": {tool: ["=", number]}}
+    return {"evaluator": "tool-call-count", "name": name or tool, "criteria": criteria, **entry}
+
+
+def criteria_file(path: Path, *evaluations: dict[str, Any], agent: str = "weather_agent") -> str:
+    path.write_text(json.dumps({"agents": {agent: {"evaluations": evaluations}}}))
+    return str(path)
+
+
+def recorded(criteria: str, *paths: Path) -> list[GradedRun]:
+    """Recorded runs as a service graded them, a minute apart."""
+    stream = RecordedStream()
+    assert [] == stream.read(paths)
+    graded = stream.grade(load_criteria([criteria], environment={}))
+    return [replace(run, graded_unix_nano=NOW + number * MINUTE) for number, run in enumerate(graded)]
+
+
+def regraded(
+    capsys: pytest.CaptureFixture[str], store: Path, criteria: str, *arguments: str, code: int
+) -> str:
+    options = ["--store", str(store), "--criteria", criteria, *arguments]
+    assert code == run_command(["regrade", *options])
+    return capsys.readouterr().out
+
+
+def many(runs: Sequence[GradedRun], copies: int) -> list[GradedRun]:
+    """Copies of runs with trace ids of their own."""
+    return [
+        replace(run, run=replace(run.run, trace_id=bytes([copy // 256, copy % 256, *run.run.trace_id[2:]])))
+        for copy in range(copies)
+        for run in runs
+    ]
+
+
+def test_the_same_criteria_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    criteria = criteria_file(tmp_path / "old.json", count("get_humidity", 1), count("get_forecast", 0))
+    runs = recorded(criteria, CORPUS)
+    filled(runs, tmp_path / "runs.db")
+
+    printed = regraded(capsys, tmp_path / "runs.db", criteria, code=0)
+
+    assert f"{len(runs)} agent runs: 0 flips, 0 with a different score, 0 added, 0 removed" in printed
+
+
+def test_the_changes_are_those_of_a_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = criteria_file(tmp_path / "old.json", count("get_humidity", 1), count("get_forecast", 0))
+    new = criteria_file(tmp_path / "new.json", count("get_humidity", 2), count("get_temperature", 1))
+    filled(recorded(old, CORPUS), tmp_path / "runs.db")
+    assert 1 == run_command(["replay", "--compare", old, new, str(CORPUS), "--format", "json"])
+    expected = capsys.readouterr().out
+
+    assert "flip" in expected
+    assert expected == regraded(capsys, tmp_path / "runs.db", new, "--format", "json", code=1)
+
+
+def test_many_runs_are_graded_in_processes_in_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = criteria_file(tmp_path / "old.json", count("get_humidity", 1))
+    new = criteria_file(tmp_path / "new.json", count("get_humidity", 2), count("get_forecast", 0))
+    runs = many(recorded(old, CORPUS), 300)
+    filled(runs, tmp_path / "runs.db")
+
+    one, two = (
+        regraded(capsys, tmp_path / "runs.db", new, "--format", "json", "--processes", processes, code=1)
+        for processes in ("1", "2")
+    )
+
+    assert one == two
+    traces = [json.loads(line)["trace_id"] for line in one.splitlines()]
+    assert [run.run.trace_id.hex() for run in runs] == list(dict.fromkeys(traces))
+
+
+def test_changes_are_grouped_by_agent_and_cause(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = criteria_file(tmp_path / "old.json", count("get_humidity", 1))
+    new = criteria_file(tmp_path / "new.json", count("get_humidity", 2), count("refund", 0, "new"))
+    runs = recorded(old, CORPUS)
+    filled(many(runs, 10), tmp_path / "runs.db")
+
+    heading, *rows, totals = regraded(capsys, tmp_path / "runs.db", new, code=1).splitlines()
+
+    assert ["runs", "agent", "evaluation", "change", "cause"] == heading.split()[:5]
+    assert [str(10 * len(runs)), "weather_agent", "new", "no", "result", "→", "pass"] == rows[0].split()[:7]
+    changed = {tuple(row.split()[:6]) for row in rows[1:]}
+    assert ("30", "weather_agent", "get_humidity", "pass", "→", "fail") in changed
+    assert f"{10 * len(runs)} agent runs: " in totals
+    assert "0 agent runs" in regraded(capsys, tmp_path / "runs.db", new, "--since", "1h", code=2)
+
+
+VERIFIED_FIRST = {
+    "evaluator": "tool-precedence",
+    "name": "verified",
+    "scope": "conversation",
+    "criteria": {"before": [["verify", "refund"]]},
+}
+
+
+def test_conversations_are_seen_as_the_service_saw_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    criteria = criteria_file(tmp_path / "criteria.json", VERIFIED_FIRST, agent="*")
+    lines = [
+        {"agent": {"name": "desk"}, "session": "c", "tool_calls": [{"name": "verify"}]},
+        {"agent": {"name": "billing"}, "session": "c", "tool_calls": [{"name": "refund"}]},
+        {"agent": {"name": "billing"}, "session": "d", "tool_calls": [{"name": "refund"}]},
+    ]
+    path = tmp_path / "a.runs.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    runs = [
+        replace(run, results=[], graded_unix_nano=NOW + 120 * number * MINUTE)
+        for number, run in enumerate(recorded(criteria, path))
+    ]
+    begin = replace(runs[0], run=replace(runs[0].run, session=None, agent=AgentIdentity(name="other")))
+    begin = replace(
+        begin, run=replace(begin.run, trace_id=bytes(15) + b"\1"), graded_unix_nano=NOW - 120 * MINUTE
+    )
+    filled([begin, *runs], tmp_path / "runs.db")
+
+    printed = regraded(capsys, tmp_path / "runs.db", criteria, "--format", "json", code=0)
+    outcomes = {
+        (change["agent"], change["trace_id"]): change["new"]["outcome"]
+        for change in map(json.loads, printed.splitlines())
+    }
+    assert ["pass", "fail"] == [outcomes["billing", run.run.trace_id.hex()] for run in runs[1:]]
+    some = regraded(capsys, tmp_path / "runs.db", criteria, "--agent", "billing", "--format", "json", code=0)
+    assert {"not_evaluated"} == {json.loads(line)["new"]["outcome"] for line in some.splitlines()}
+
+
+def test_what_cannot_be_graded_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert 2 == run_command(["regrade", "--store", str(tmp_path / "runs.db")])
+    assert "expected --criteria, or --config with criteria" in capsys.readouterr().err
+    criteria = criteria_file(tmp_path / "criteria.json", count("a", 1))
+    assert 2 == run_command(["regrade", "--store", str(tmp_path / "runs.db"), "--criteria", criteria])
+    assert "no such file" in capsys.readouterr().err
