@@ -54,7 +54,8 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
             hidden.append((position, failure))
     for position, failure in hidden[:_MOST_SHOWN]:
         rule = "RH6" if failure.error_class is ErrorClass.ARGUMENT else "RH4"
-        yield Finding(rule, shown(response.output), f"not admitted: {failure.summary}", "", position)
+        what = f"not admitted: {calls[position].name}: {failure.summary}"
+        yield Finding(rule, shown(response.output), what, "", position)
     if hidden and response.kinds & {"done", "yes"}:
         position, failure = hidden[-1]
         what = f"{calls[position].name} failed: {failure.summary}"

@@ -24,7 +24,8 @@ class ErrorClass(StrEnum):
 _CODE_KEYS = ("code", "error_code", "errorCode", "type", "status_code", "statusCode", "http_status", "status")
 _SEPARATORS = re.compile(r"[\W_]|(?<=[a-z])(?=[A-Z])")
 _SHOWN_CODE = re.compile(r"[A-Za-z0-9 _.-]{1,40}")
-_MAX_TEXT = 4096
+_MAX_TEXT, _MAX_MESSAGE = 4096, 120
+_MESSAGE_KEYS = ("message", "error_message", "errorMessage", "detail", "reason")
 _FAILED_STATUS = ("error", "failed", "failure")
 
 
@@ -33,7 +34,8 @@ class ToolFailure:
     """How a call failed: the class, and the telemetry's words for it.
 
     `is_absence` marks an error that only says that a thing does not exist, which often is what the
-    user wanted to know. `summary` names the error without its text, which can hold anything.
+    user wanted to know. `summary` is the message of the tool in one line and cut, or else the code of the
+    error, with the class.
     """
 
     error_class: ErrorClass
@@ -62,7 +64,8 @@ class ErrorClassifier:
         is_validation = patterns.VALIDATION.search(" ".join(texts)[:_MAX_TEXT]) is not None
         error_class = ErrorClass.ARGUMENT if is_validation else self._class_of(code) or self._class_of(text)
         is_absence = patterns.ABSENCE.search(text) is not None
-        shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
+        code_shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
+        shown = _message_of(call) or code_shown
         return ToolFailure(
             error_class or ErrorClass.UNKNOWN,
             " ".join((*codes, *texts))[:_MAX_TEXT],
@@ -111,13 +114,30 @@ def _spaced(text: str) -> str:
     return " ".join(" ".join(_SEPARATORS.split(text[:_MAX_TEXT])).split()).casefold()
 
 
-def _texts_of(call: ToolCall) -> tuple[list[str], list[str]]:
-    """The codes and the other texts of a failed call."""
-    codes: list[str] = []
-    texts: list[str] = []
-    if call.error is not None:
-        codes.append(call.error.type)
-        texts.append(call.error.message)
+def _message_of(call: ToolCall) -> str:
+    """What the tool reports of a failed call, in one line and cut; empty if it is in no usual place."""
+    error = call.error.message if call.error is not None else ""
+    if not error.strip() and call.error is not None and " " in call.error.type:  # no class or code
+        error = call.error.type
+    if not error.strip():
+        error = _written_message(_result_of(call))
+    lines = [line.strip() for line in error[:_MAX_TEXT].splitlines() if line.strip()]
+    if not lines:
+        return ""
+    text = " ".join((lines[-1] if lines[0].startswith("Traceback") else " ".join(lines)).split())
+    return text if len(text) <= _MAX_MESSAGE else f"{text[: _MAX_MESSAGE - 1]}…"
+
+
+def _written_message(result: JsonValue) -> str:
+    if isinstance(result, dict):
+        owners = (result.get("error"), result)
+        messages = [owner.get(key) for owner in owners if isinstance(owner, dict) for key in _MESSAGE_KEYS]
+        result = next((text for text in (*messages, owners[0]) if isinstance(text, str) and text.strip()), "")
+    return result if isinstance(result, str) else ""
+
+
+def _result_of(call: ToolCall) -> JsonValue:
+    """The result of a call, as a value where a text is one; None without any."""
     result: JsonValue = None
     if call.result_state is ValueState.PRESENT:
         result = call.result
@@ -125,6 +145,17 @@ def _texts_of(call: ToolCall) -> tuple[list[str], list[str]]:
         result = call.result_text
     if isinstance(result, str) and result.lstrip()[:1] == "{":
         result = value_written_in(result)
+    return result
+
+
+def _texts_of(call: ToolCall) -> tuple[list[str], list[str]]:
+    """The codes and the other texts of a failed call."""
+    codes: list[str] = []
+    texts: list[str] = []
+    if call.error is not None:
+        codes.append(call.error.type)
+        texts.append(call.error.message)
+    result = _result_of(call)
     if isinstance(result, dict):
         for owner in (result, result.get("error")):
             if isinstance(owner, dict):

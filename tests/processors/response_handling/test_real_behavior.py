@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from processors.model.agent_run import AgentRun, CallCategory, Message, ToolCall
+from processors.model.agent_run import AgentRun, CallCategory, Message, ToolCall, ToolError
 from processors.response_handling import ErrorClass, ErrorClassifier, ObservedCall, Response
-from tests.processors.response_handling.test_rules import parts_of
+from tests.processors.response_handling.test_rules import evidence, parts_of
 from tests.support.agent_responses import answered, call
 
 NOT_FOUND = call("Error: user not found", name="find_user_id_by_email", email="kim@example.com")
@@ -185,3 +185,43 @@ def test_numbers_that_the_evidence_has_word_for_word_need_no_reading_of_it(
     response = _response(output, answered("", call({"price": 1234.5, "lead": "24 hours"})))
 
     assert is_repeated is all(response.repeats(token) for token in response.tokens)
+
+
+def _failed(error_type: str, message: str) -> ToolCall:
+    return structs.replace(call(None, error="x"), error=ToolError(type=error_type, message=message))
+
+
+@pytest.mark.parametrize(
+    ("failed", "expected"),
+    [
+        (
+            _failed("pydantic_ai.exceptions.ToolRetryError", "upstream timeout (503)\n\nTry again."),
+            "upstream timeout (503) Try again. (retryable)",
+        ),
+        (_failed("ToolRetryError", ""), "ToolRetryError (unknown)"),
+        (
+            call({"status": "error", "error": {"code": 503, "message": "upstream timeout"}}),
+            "upstream timeout (retryable)",
+        ),
+        (call({"error": "upstream timeout"}), "upstream timeout (retryable)"),
+        (call("Error: the price is 305, paid 255"), "Error: the price is 305, paid 255 (unknown)"),
+        (
+            _failed("X", 'Traceback (most recent call last):\n  File "a.py"\nValueError: sold out\n'),
+            "ValueError: sold out (unknown)",
+        ),
+        (_failed("X", "a" * 500), f"{'a' * 119}… (unknown)"),
+    ],
+)
+def test_a_failure_is_summarised_by_the_message_of_the_tool(failed: ToolCall, expected: str) -> None:
+    failure = ErrorClassifier().failure_of(failed)
+
+    assert failure is not None
+    assert expected == failure.summary
+
+
+def test_an_error_that_is_not_admitted_is_reported_with_its_tool_and_message() -> None:
+    failed = call(None, name="refund_payment", error="upstream timeout (503)")
+
+    reported = evidence(answered("Anything else?", failed))
+
+    assert "not admitted: refund_payment: upstream timeout (503) (retryable)" in reported
