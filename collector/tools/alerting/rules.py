@@ -4,7 +4,7 @@ Everything that does not depend on the arguments is there. Here is what depends 
 these must not meet what is filled in there.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ _SERVICE_HEADING = """\
 """
 _SAFE_IN_YAML = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:()[]<>=.,+-*/ ")
 
+_MAX_SHOWN = 12
 _BURN = "AgentEvaluationObjectiveBurn"
 _EVALUATION = "job, gen_ai_agent_name, gen_ai_evaluation_name"
 """The labels that name one evaluation of one agent, for `on` and `by`."""
@@ -119,14 +120,11 @@ def rules_text(inputs: RuleInputs) -> str:
 
 
 def never_firing(inputs: RuleInputs) -> list[str]:
-    """What no rule of the file can alert on, a line for people each."""
+    """What no rule of the file can alert on, in lines for people."""
     minimum = inputs.objectives.thresholds.min_results
     objectives = inputs.objectives.placed()
     lines = [line for placed in objectives for line in unreachable(placed)]
-    for (agent, evaluation), reason in sorted(inputs.quiet.items()):
-        lines.append(
-            f"no alert but on a change of its rate can fire for {agent}: {evaluation}: it is {reason}"
-        )
+    lines += _quiet(inputs.quiet)
     for (agent, evaluation), an_hour in sorted(inputs.volume.items()):
         objective = next((one.objective for one in objectives if one.matches(agent, evaluation)), None)
         for pair in PAIRS if objective else ():
@@ -142,6 +140,21 @@ def never_firing(inputs: RuleInputs) -> list[str]:
                 f"{an_hour * hours(WINDOWS[-1]):.3g} results in {WINDOWS[-1]}, and {minimum} are needed"
             )
     return lines
+
+
+def _quiet(quiet: Mapping[Pair, str]) -> Iterator[str]:
+    """A line for each reason for which only a change of the rate of evaluations can alert, with some."""
+    by_reason: dict[str, dict[str, list[str]]] = {}
+    for (agent, evaluation), reason in sorted(quiet.items()):
+        by_reason.setdefault(reason, {}).setdefault(evaluation, []).append(agent)
+    for reason, evaluations in by_reason.items():
+        shown = [
+            f"{evaluation} ({agents[0] if len(agents) == 1 else f'{len(agents)} agents'})"
+            for evaluation, agents in list(evaluations.items())[:_MAX_SHOWN]
+        ]
+        if len(evaluations) > _MAX_SHOWN:
+            shown.append(f"{len(evaluations) - _MAX_SHOWN} more")
+        yield f"only a change of the rate can alert on evaluations that are {reason}: {', '.join(shown)}"
 
 
 def unreachable(placed: PlacedObjective) -> list[str]:

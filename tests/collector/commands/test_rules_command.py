@@ -58,7 +58,7 @@ def test_everything_that_can_be_given_is_used(tmp_path: Path, capsys: pytest.Cap
     ):
         assert part in text, part
     assert "can never fire for weather_agent: one-look-each" in told.err
-    assert "weather_agent: humidity-is-plausible: it is in shadow" in told.err
+    assert "in shadow: humidity-is-plausible (weather_agent)" in told.err
     assert "over 1h and 5m can hardly fire for weather_agent: forecast-order" in told.err
 
 

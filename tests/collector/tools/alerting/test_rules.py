@@ -222,3 +222,14 @@ def test_any_name_can_stand_in_objectives_baselines_and_volume(pairs: list[tuple
         if rule.get("record") == "agent:gen_ai_evaluation_score:baseline"
     }
     assert set(dict(pairs).items()) == pinned
+
+
+def test_what_is_advisory_or_in_shadow_is_a_line_for_each_of_both() -> None:
+    quiet = {(f"agent-{agent}", f"check-{name}"): "advisory" for agent in range(20) for name in range(14)}
+    lines = never_firing(RuleInputs(quiet={**quiet, ("agent-1", "trial"): "in shadow"}))
+
+    assert [
+        "only a change of the rate can alert on evaluations that are advisory: check-0 (20 agents), ",
+        "only a change of the rate can alert on evaluations that are in shadow: trial (agent-1)",
+    ] == [lines[0][:91], lines[1]]
+    assert lines[0].endswith("2 more")
