@@ -36,6 +36,7 @@ ALERTS = {
     "AgentFleetRegression",
     "TracegradeSpansDropped",
     "TracegradeLogRecordsDropped",
+    "TracegradeRunsNotStored",
     "TracegradeBufferNearLimit",
     "TracegradeTracesInterrupted",
     "TracegradeJournalUnhealthy",
