@@ -23,6 +23,7 @@ from collector.otlp import logs_json_to_request, split_records, split_request
 from collector.recordings import RecordedStream
 from processors.annotation import format_run
 from processors.spans import LogRecord, read_span_head
+from tests.support import both_signals
 from tests.support.backends import ACCEPT, Answer, GrpcBackend
 from tests.support.both_signals import BOTH_SIGNALS, expected_runs, requests
 from tests.support.otlp_senders import GrpcSender, HttpSender
@@ -142,7 +143,14 @@ def _pieces(step: Step) -> list[Step]:
     return pieces
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in NAMES else pytest.mark.slow)
+        for name in both_signals.NAMES
+        if requests(name, "traces")
+    ],
+)
 async def test_verdicts_do_not_depend_on_the_order_of_the_signals(name: str, tmp_path: Path) -> None:
     begin = _begin(requests(name, "traces")) - 1_000_000_000
     alone, _ = await _graded(
@@ -159,7 +167,7 @@ async def test_verdicts_do_not_depend_on_the_order_of_the_signals(name: str, tmp
     first = graded["logs first"]
     assert first
     assert all(first == each for each in graded.values())
-    assert alone != first
+    assert alone != first or name not in NAMES  # of some, records repeat what spans have
 
 
 @pytest.mark.parametrize("mode", ["stream", "verdicts_only"])
