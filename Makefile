@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install screenshots demo run test test-slow test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install screenshots demo run test test-slow test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install emitters-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -54,6 +54,8 @@ lock:
 	$(LOCK_GROUP):release --constraint requirements-dev.lock --output-file requirements-release.lock
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
 	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
+	$(LOCK_GROUP):emitters --upgrade --output-file requirements-emitters.lock
+	$(LOCK_GROUP):emitters-beside --upgrade --output-file requirements-emitters-beside.lock
 	$(LOCK_GROUP):bench --upgrade --output-file requirements-bench.lock
 	$(LOCK_GROUP):fuzz --constraint requirements-dev.lock --upgrade --output-file requirements-fuzz.lock
 
@@ -150,8 +152,18 @@ $(BACKENDS)/.installed: requirements-backends.lock
 	$(BACKENDS)/bin/uv pip install --quiet --python $(BACKENDS)/bin/python --no-deps --require-hashes -r requirements-backends.lock
 	@touch $@
 
+# Agents under real instrumentations, in two environments of their own: their versions do not go together.
+EMITTERS := .venv-emitters .venv-emitters-beside
+
+emitters-install: $(addsuffix /.installed,$(EMITTERS))
+
+$(addsuffix /.installed,$(EMITTERS)): .venv-%/.installed: requirements-%.lock $(BACKENDS)/.installed
+	$(PYTHON) -m venv --clear $(@D)
+	$(BACKENDS)/bin/uv pip install --quiet --python $(@D)/bin/python --no-deps --require-hashes -r $<
+	@touch $@
+
 # Apart from the other tests: each of these servers takes a minute or more to start, and is started once.
-test-backends: install backends-install
+test-backends: install backends-install emitters-install
 	$(BIN)/python -m pytest -n 2 --dist loadfile tests/backends
 
 # kill -9 at 50 moments under load, with the journal on; ten of them are among the tests.
