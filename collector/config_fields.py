@@ -16,34 +16,20 @@ from pydantic import (
     WithJsonSchema,
 )
 
+from processors.documents import DURATION_PATTERN, seconds_of
+from processors.documents import Duration as Duration
+from processors.documents import PositiveDuration as PositiveDuration
+from processors.documents import format_duration as format_duration
+from processors.documents import parse_duration as parse_duration
+
 AnyT = TypeVar("AnyT")
 
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d|w)")
-_PATTERN = r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h|d|w))+)$"
-_DAY = _MILLISECONDS["d"]
+_DAY = 86_400_000
 _EXPECTED_MOMENT = (
     "expected a duration such as 24h or 7d, a date such as 2026-01-31 (00:00 UTC), a time such as "
     "2026-01-31T08:00, yesterday, today or now"
 )
-_EXPECTED = "expected a duration such as 200ms, 5s, 1m or 1h30m"
-
-
-def parse_duration(text: str) -> float:
-    """The seconds that `text` stands for.
-
-    A duration is one or more numbers with a unit (`ms`, `s`, `m`, `h`, `d`, `w`), in any order, added up;
-    `0` needs no unit.
-
-    Raises:
-        ValueError: `text` is something else; the message says what was expected.
-    """
-    stripped = text.strip()
-    if not re.fullmatch(_PATTERN, stripped):
-        hint = " (the unit is missing)" if stripped.replace(".", "", 1).isdigit() else ""
-        raise ValueError(f"{_EXPECTED}, got {text!r}{hint}")
-    return sum(float(number) * _MILLISECONDS[unit] for number, unit in _PART.findall(stripped)) / 1000
 
 
 def parse_moment(text: str, now: int) -> int:
@@ -56,7 +42,7 @@ def parse_moment(text: str, now: int) -> int:
         ValueError: `text` is something else, or before 1970; the message says what was expected.
     """
     stripped = text.strip()
-    if re.fullmatch(_PATTERN, stripped):
+    if re.fullmatch(DURATION_PATTERN, stripped):
         return max(now - round(parse_duration(stripped) * 1000), 1)
     days_ago = {"today": 0, "yesterday": 1}.get(stripped)
     try:
@@ -73,53 +59,25 @@ def parse_moment(text: str, now: int) -> int:
     return round(moment * 1000)
 
 
-def format_duration(seconds: float) -> str:
-    """The shortest text that `parse_duration` reads as `seconds`, to the millisecond: `90.0` is `1m30s`."""
-    milliseconds = round(seconds * 1000)
-    parts = []
-    for unit in ("h", "m", "s", "ms"):
-        count, milliseconds = divmod(milliseconds, _MILLISECONDS[unit])
-        if count:
-            parts.append(f"{count}{unit}")
-    return "".join(parts) or "0s"
-
-
-def _seconds(value: object) -> float:
-    if isinstance(value, str):
-        return parse_duration(value)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(_EXPECTED)
-    if value != 0:
-        raise ValueError(f"{_EXPECTED}, got {value!r} (the unit is missing)")
-    return 0.0
-
-
-Duration: TypeAlias = Annotated[
-    float,
-    BeforeValidator(_seconds),
-    PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["200ms", "5s", "1h30m"]}),
-]
-"""Written as a text like `200ms` or `1h30m`, held as seconds (not negative), printed as a text again."""
-
 AUTO: Literal["auto"] = "auto"
 EVIDENCE: Literal["evidence"] = "evidence"
 
 
 DurationOrWord: TypeAlias = Annotated[
     float | Literal["auto", "evidence"],
-    BeforeValidator(lambda value: value if value in (AUTO, EVIDENCE) else _seconds(value)),
+    BeforeValidator(lambda value: value if value in (AUTO, EVIDENCE) else seconds_of(value)),
     PlainSerializer(
         lambda value: value if isinstance(value, str) else format_duration(value), return_type=str
     ),
     WithJsonSchema(
-        {"type": "string", "pattern": f"{_PATTERN}|^(auto|evidence)$", "examples": ["2s", AUTO, EVIDENCE]}
+        {
+            "type": "string",
+            "pattern": f"{DURATION_PATTERN}|^(auto|evidence)$",
+            "examples": ["2s", AUTO, EVIDENCE],
+        }
     ),
 ]
 """A `Duration`, or `auto` for one that is learned, or `evidence` for one that the trace itself decides."""
-
-PositiveDuration: TypeAlias = Annotated[Duration, Field(gt=0)]
-"""A `Duration` that may not be 0."""
 
 
 def parse_endpoint(text: str) -> tuple[str, int]:

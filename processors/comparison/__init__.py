@@ -49,6 +49,7 @@ from processors.comparison.event_target import (
     TargetEntry,
     target_of,
 )
+from processors.comparison.event_values import parse_comparison
 from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
@@ -183,7 +184,7 @@ __all__ = [
     "output_detail",
     "output_line",
     "parallel_segments",
-    "parse_json_path",
+    "parse_comparison", "parse_json_path",
     "place_text",
     "python_text",
     "readable_arguments",

@@ -6,20 +6,22 @@ Process Specifications", 2022). Where a call is of both kinds that a template re
 be another call. Calls that ran side by side stand at one place of the sequence.
 """
 
-from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from processors.comparison.alignment import parallel_segments
 from processors.comparison.captured_value import readable_arguments, unknown_arguments
 from processors.comparison.event_target import Target, message_places, messages_are_known, returned_nothing
+from processors.comparison.event_values import NONE, UNKNOWN, Comparison, EventValue, Read, ValueIndex
 from processors.comparison.json_paths import JsonPath
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.tool_selection import ToolPatterns
 from processors.comparison.value_equality import equality_key
+from processors.documents import format_duration
 from processors.model import (
     EVALUATED_CATEGORIES,
     MAX_ASSIGNMENT_ATTEMPTS,
@@ -38,9 +40,13 @@ from processors.model import (
     may_be_masked,
 )
 
-_Reach: TypeAlias = Literal["any", "later", "next", "alternate"]
+_Reach: TypeAlias = Literal["any", "later", "next", "alternate", "beside"]
 _MAX_EVENTS: Final = 10_000
 """Calls, once for each kind they are of, that one evaluation looks at. Each costs about two microseconds."""
+_MAX_PAIRS: Final = 30_000
+"""Pairs of events that one evaluation compares by their values. Each costs about a microsecond."""
+_INDEXED: Final = 8
+"""Events from which on values are looked up."""
 
 
 class _Relation(NamedTuple):
@@ -74,6 +80,7 @@ RELATIONS: Mapping[str, _Relation] = MappingProxyType({
     "not_co_existence": _Relation("any", _FIRST, _BOTH, negative=True),
     "not_response": _Relation("later", _FIRST, _FIRST, negative=True),
     "not_chain_response": _Relation("next", _FIRST, _FIRST, negative=True),
+    "not_parallel": _Relation("beside", _FIRST, _FIRST, negative=True),
 })  # fmt: skip
 """The templates that relate each call of one kind to calls of the other."""
 
@@ -91,8 +98,11 @@ class CallConstraint:
 
     `times` counts for `existence`, `absence` and `exactly`. `same` are paths into the arguments of the two
     calls of a relation, by which they belong together. `with_calls`: it applies only to runs with calls.
+    Two events of a relation count only where all of `where` hold for them, and they are at most `within`
+    seconds apart. `nearest`: only the last one before an event, or the next one after it, counts, whatever it
+    returned and was decided about it.
 
-    Raises ValueError where the template takes no messages, or `same` no such events.
+    Raises ValueError where the template takes no messages, or events do not have what the rest requires.
     """
 
     template: str
@@ -100,16 +110,38 @@ class CallConstraint:
     times: int = 1
     same: tuple[tuple[JsonPath, JsonPath], ...] = ()
     with_calls: bool = False
+    where: tuple[Comparison, ...] = ()
+    within: float | None = None
+    nearest: bool = False
+    identities: tuple[Target, ...] = field(init=False, default=())
+    """With `nearest`: the kinds, whatever their events returned or say."""
     roles: frozenset[str] = field(init=False, default=frozenset())
-    """Whose messages it is about, `answer` for the output; they stand in the sequence with the calls."""
+    """Whose messages stand in the sequence with the calls, and `answer` for the output; mostly none."""
 
     def __post_init__(self) -> None:
-        roles = frozenset(kind.role or kind.kind for kind in self.kinds if kind.kind != "call")
+        roles: set[str] = {str(kind.kind) for kind in self.kinds if kind.kind != "call"}
+        if "message" in roles:
+            roles = (roles - {"message"}) | {"user", "assistant"}
         if roles and self.template in (*ENDS, *CHOICES):
             raise ValueError(f"{self.template}: expected calls; messages and the answer cannot stand here")
         if roles and self.same:
             raise ValueError("same: it compares arguments, which messages and the answer do not have")
-        object.__setattr__(self, "roles", roles)
+        relation = RELATIONS.get(self.template)
+        if relation is None:
+            for name, given in (("where", self.where), ("within", self.within), ("nearest", self.nearest)):
+                if given:
+                    raise ValueError(f"{name}: {self.template} relates no event to another one")
+        elif self.nearest and (relation.negative or relation.reach != "later"):
+            raise ValueError("nearest: expected response, precedence or succession")
+        if roles and self.within is not None:
+            raise ValueError("within: it compares times, which messages and the answer do not have")
+        if roles and relation is not None and relation.reach == "beside":
+            raise ValueError(f"{self.template}: expected calls; nothing runs in parallel to a message")
+        if relation is not None and relation.reach != "any" and self.kinds[0].kind == "answer":
+            raise ValueError("answer: nothing follows it: expected it as the second of the two")
+        object.__setattr__(self, "roles", frozenset(roles))
+        if self.nearest:
+            object.__setattr__(self, "identities", tuple(kind.identity for kind in self.kinds))
 
     @property
     def label(self) -> str:
@@ -118,6 +150,11 @@ class CallConstraint:
         if self.template in COUNTS and self.times != 1:
             shown.insert(0, str(self.times))
         return f"{self.template}({', '.join(shown)})"
+
+    @property
+    def compares(self) -> bool:
+        """Whether single events are compared with each other."""
+        return bool(self.where) or self.within is not None or self.nearest
 
 
 @dataclass(slots=True)
@@ -138,15 +175,6 @@ class Finding:
     can_hold: bool = True
     can_fail: bool = True
     can_lapse: bool = False
-
-
-class _Key(Enum):
-    UNKNOWN = 0
-    NONE = 1
-
-
-_UNKNOWN, _NONE = _Key.UNKNOWN, _Key.NONE
-"""In place of values: arguments that are not known, and arguments that lack one."""
 
 
 class _Event(NamedTuple):
@@ -222,12 +250,14 @@ class CallConstraints:
                     continue
                 if constraint.same and readable_arguments(call) is None:
                     return unknown_arguments(call)
-                missing = kind.missing_fact(call, run.agent.name)
+                missing = kind.missing_fact(call, run.agent.name) or _missing_value(constraint, kind, call)
                 if missing is not None:
                     return missing
                 if masked is None and may_be_masked(call.arguments_text):
                     masked = call
-        for role in sorted(constraint.roles):
+        is_chain = constraint.template in RELATIONS and RELATIONS[constraint.template].reach == "next"
+        roles = [kind.role or "answer" for kind in constraint.kinds if kind.kind != "call"]
+        for role in [*roles, *(sorted(constraint.roles) if is_chain else ())]:
             if role == "answer" and run.output_state is not ValueState.PRESENT:
                 return NotEvaluated.not_captured(f"answer: {run.output_state}")
             if role != "answer" and not messages_are_known(run, role):
@@ -236,7 +266,24 @@ class CallConstraints:
                 )
         if masked is not None:
             return unknown_arguments(masked)
+        if constraint.where:
+            written = " and ".join(f'"{comparison.written}"' for comparison in constraint.where)
+            return NotEvaluated.not_captured(
+                f"{written}: values that do not compare, such as a text and a list"
+            )
         return NotEvaluated.not_captured(f"{constraint.label}: redacted in part")
+
+
+def _missing_value(constraint: CallConstraint, kind: Target, call: ToolCall) -> NotEvaluated | None:
+    """What is not known of `call`, of a kind of `constraint`, that is compared; None: nothing."""
+    side = constraint.kinds.index(kind)
+    for comparison in constraint.where:
+        value = comparison.value_of(side)
+        if value.of_call(call, "") is UNKNOWN:
+            return value.unknown_of(call)
+    if constraint.within is not None and not call.end_unix_nano:
+        return NotEvaluated.not_captured(f"times of {call.name}: absent")
+    return None
 
 
 def event_name(run: AgentRun, at: int) -> str:
@@ -290,6 +337,42 @@ class _Sequence:
         self._events_left = _MAX_EVENTS
         self._events: dict[tuple[int, tuple[JsonPath, ...]], list[_Event]] = {}
         self._mixed: dict[frozenset[str], _Steps] = {}
+        self._pairs_left = _MAX_PAIRS
+        self._values: dict[tuple[int, int], Read] = {}
+
+    def value(self, value: EventValue, at: int) -> Read:
+        """What the event at a place has there."""
+        key = id(value), at
+        if key not in self._values:
+            run = self._run
+            if at < len(run.calls):
+                call = run.calls[at]
+                text = call.arguments_text if value.part == "args" else call.result_text
+                self._spend(len(text or "") + 1 if value.part in ("args", "result") else 1)
+                read = value.of_call(call, run.agent.name, may_change=self._may_change)
+            else:
+                at -= len(run.calls)
+                read = value.of_text(run.messages[at].content if at < len(run.messages) else run.output)
+            self._values[key] = read
+        return self._values[key]
+
+    def are_near(self, first: int, second: int, seconds: float) -> bool | None:
+        """Whether no more than `seconds` are between two calls; None where their times are not known."""
+        one, other = self._run.calls[first], self._run.calls[second]
+        starts, ends = (one.start_unix_nano, other.start_unix_nano), (one.end_unix_nano, other.end_unix_nano)
+        if self._may_change or not all((*starts, *ends)):
+            return None
+        return max(starts) - min(ends) <= seconds * 1e9
+
+    def count_pairs(self, number: int) -> None:
+        """Note that pairs of events are compared."""
+        self._pairs_left -= number
+        if self._pairs_left < 0:
+            raise _OverLimitError
+
+    def name(self, at: int) -> str:
+        """The event at a place, as explanations name it."""
+        return event_name(self._run, at)
 
     @late
     def _steps(self) -> list[tuple[int, bool]]:
@@ -333,6 +416,10 @@ class _Sequence:
         if kind.role is None:
             return self._run.output_state is not ValueState.PRESENT
         return not messages_are_known(self._run, kind.role)
+
+    def lacks_messages(self, roles: frozenset[str]) -> bool:
+        """Whether there may be messages of `roles` that telemetry does not show, or not where they stand."""
+        return any(not messages_are_known(self._run, role) for role in roles - {"answer"})
 
     @late
     def _names(self) -> frozenset[str]:
@@ -396,7 +483,7 @@ class _Sequence:
     def _add_texts(self, kind: Target, events: list[_Event], roles: frozenset[str]) -> list[_Event]:
         """Add the messages of a kind, or the answer."""
         run = self._run
-        steps = self._steps_with(roles or frozenset({kind.role or kind.kind})).of_messages
+        steps = self._steps_with(roles or frozenset(("user", "assistant"))).of_messages
         texts: list[tuple[int, JsonValue, bool]] = []
         if kind.kind == "message":
             texts = [
@@ -449,7 +536,7 @@ class _Partners:
         self._own: set[tuple[Any, int]] = set()
         for event in events if direction > 0 else reversed(events):
             key, step = event.key, event.step * direction
-            if key is _NONE:
+            if key is NONE:
                 continue
             self._steps.setdefault(key, []).append(step)
             self._count[key] = self._count.get(key, 0) + 1
@@ -567,29 +654,42 @@ def _relation(constraint: CallConstraint, sequence: _Sequence) -> Finding:
     if finding.can_lapse:
         finding.applies = None if any(kinds[side] for side in relation.applies_by) else False
     is_possible = False
+    compares = constraint.compares or relation.reach == "beside"
     for side in relation.sides:
         activations, targets = kinds[side], kinds[1 - side]
-        broken, may_break = _broken(relation, side, activations, targets, sequence.beside)
+        if compares:
+            pairs = _Pairs(constraint, side, activations, targets, sequence)
+            broken, may_break = pairs.broken(activations)
+        else:
+            broken, may_break = _broken(relation, side, activations, targets, sequence.beside)
         if side and relation.reach != "any" and any(event.held_back for event in targets):
             # What waits or was refused guards nothing that was done, only what waits as well.
             executed = [event for event in activations if not event.held_back]
             done = [event for event in targets if not event.held_back]
-            unguarded, may_lack = _broken(relation, side, executed, done, sequence.beside)
+            if compares:
+                unguarded, may_lack = _Pairs(constraint, side, executed, done, sequence).broken(executed)
+            else:
+                unguarded, may_lack = _broken(relation, side, executed, done, sequence.beside)
             broken = sorted({*broken, *unguarded}, key=lambda event: event.at)
             may_break = may_break or may_lack
         if broken and not finding.unmet:
             finding.text = _relation_text(constraint, side, broken[0])
+            if compares:
+                finding.text += pairs.example(broken[0])
         finding.unmet += [event.at for event in broken]
         is_possible = is_possible or may_break
         if relation.negative:
-            finding.can_hold = finding.can_hold and not (broken and relation.reach != "next")
-        elif any(event.sure and event.key is _NONE for event in activations):
+            finding.can_hold = finding.can_hold and not (broken and relation.reach not in ("next", "beside"))
+        elif any(event.sure and event.key is NONE for event in activations):
             finding.can_hold = False  # nothing can belong to a call without a value
     finding.unmet = sorted(set(finding.unmet))
     finding.holds = False if finding.unmet else None if is_possible else True
     if constraint.roles:
-        _allow_for_unknown(finding, relation, [sequence.lacks(kind) for kind in constraint.kinds])
-    if relation.reach == "any" and not (relation.negative or constraint.same):
+        lacks = [sequence.lacks(kind) for kind in constraint.kinds]
+        if relation.reach == "next" and sequence.lacks_messages(constraint.roles):
+            lacks[1 - relation.sides[0]] = True
+        _allow_for_unknown(finding, relation, lacks)
+    if relation.reach == "any" and not (relation.negative or constraint.same or compares):
         finding.can_fail = is_possible or not all(known[1 - side] for side in relation.sides)
     return finding
 
@@ -603,7 +703,9 @@ def _allow_for_unknown(finding: Finding, relation: _Relation, lacks: Sequence[bo
     if finding.holds is False:
         stands = not finding.can_hold
     else:
-        is_met_for_good = not relation.negative and relation.reach in ("any", "later")
+        is_met_for_good = relation.reach in ("any", "later") and not (
+            relation.negative or finding.constraint.nearest
+        )
         stands = is_met_for_good and not any(lacks[side] for side in relation.sides)
     if not stands:
         finding.holds = None
@@ -614,10 +716,10 @@ def _broken(
 ) -> tuple[list[_Event], bool]:
     """The activations, calls of one side, that surely break the relation, and whether any may."""
     direction = -1 if side else 1
-    known = [event for event in activations if event.key is not _UNKNOWN]
+    known = [event for event in activations if event.key is not UNKNOWN]
     sure = [event for event in known if event.sure]
-    unread = [event._replace(key=()) for event in targets if event.key is _UNKNOWN]
-    read = [event for event in targets if event.key is not _UNKNOWN]
+    unread = [event._replace(key=()) for event in targets if event.key is UNKNOWN]
+    read = [event for event in targets if event.key is not UNKNOWN]
     possible = certain = _Partners(read, direction)
     if unread or not all(event.sure for event in targets):
         certain = _Partners([event for event in read if event.sure], direction)
@@ -640,12 +742,234 @@ def _broken(
         broken = [
             event
             for event in broken
-            if event.key is _NONE or not anyone.meets(relation, event._replace(key=()), beside, no_blockers)
+            if event.key is NONE or not anyone.meets(relation, event._replace(key=()), beside, no_blockers)
         ]
     may_break = len(known) < len(activations) or not all(
         certain.meets(relation, event, beside, blockers) for event in known
     )
     return broken, may_break
+
+
+class _Pairs:
+    """The events of the other side, one by one, for constraints that compare two events.
+
+    `side` is that of the activations, events that need or must not have a partner.
+    """
+
+    def __init__(
+        self,
+        constraint: CallConstraint,
+        side: int,
+        activations: Sequence[_Event],
+        targets: Sequence[_Event],
+        sequence: _Sequence,
+    ) -> None:
+        self._constraint, self._side, self._sequence = constraint, side, sequence
+        self._relation = RELATIONS[constraint.template]
+        self._direction = -1 if side else 1
+        self._read: tuple[dict[int, tuple[Read, ...]], dict[int, tuple[Read, ...]]] = ({}, {})
+        self._indexes: dict[Any, ValueIndex] = {}
+        self._by_key = self._grouped(targets)
+        self._all = self._ordered(targets)
+        self._by_place = {event.at: event for event in targets} if constraint.nearest else {}
+        self._activations = self._grouped(activations) if self._relation.reach == "alternate" else {}
+        self._nearest: dict[Any, tuple[list[int], list[_Event]]] = {}
+        self._can_look_up = (
+            len(constraint.where) == 1
+            and constraint.within is None
+            and not constraint.nearest
+            and self._relation.reach == "later"
+            and UNKNOWN not in self._by_key
+            and all(event.sure for event in targets)
+        )
+        if constraint.nearest:
+            kind = constraint.identities[1 - side]
+            paths = tuple(pair[1 - side] for pair in constraint.same)
+            self._nearest = self._grouped(sequence.events(kind, paths, constraint.roles))
+
+    def broken(self, activations: Sequence[_Event]) -> tuple[list[_Event], bool]:
+        """The activations that surely break the relation, and whether any may."""
+        broken: list[_Event] = []
+        may_break = False
+        for event in activations:
+            has_partner = self._has_partner(event)
+            if has_partner is self._relation.negative and event.sure:
+                broken.append(event)
+            may_break = may_break or has_partner is not (not self._relation.negative)
+        return broken, may_break
+
+    def example(self, event: _Event) -> str:
+        """The partner by which `event` breaks the relation, or the nearest that is none, with its values."""
+        shown = None
+        for other, _ in self._within_reach(event):
+            if not self._relation.negative or self._fits(event, other):
+                shown = other
+                break
+        if shown is None:
+            return ""
+        values = [
+            comparison.shown(*((one, two) if self._side == 0 else (two, one)))
+            for comparison, one, two in zip(
+                self._constraint.where,
+                self._values_of(event, self._side),
+                self._values_of(shown, 1 - self._side),
+                strict=True,
+            )
+        ]
+        return f" ({'; '.join([self._sequence.name(shown.at), *values])})"
+
+    def _values_of(self, event: _Event, side: int) -> tuple[Read, ...]:
+        """What `event`, of a side, is compared by."""
+        values = self._read[side].get(event.at)
+        if values is None:
+            values = self._read[side][event.at] = tuple(
+                self._sequence.value(comparison.value_of(side), event.at)
+                for comparison in self._constraint.where
+            )
+        return values
+
+    def _ordered(self, events: Iterable[_Event]) -> tuple[list[int], list[_Event]]:
+        """Steps and events from the one that is first in the direction of the relation."""
+        inorder = list(events)[:: self._direction]
+        return [event.step * self._direction for event in inorder], inorder
+
+    def _grouped(self, events: Sequence[_Event]) -> dict[Any, tuple[list[int], list[_Event]]]:
+        groups: dict[Any, list[_Event]] = {}
+        for event in events:
+            groups.setdefault(event.key, []).append(event)
+        return {key: self._ordered(group) for key, group in groups.items()}
+
+    def _has_partner(self, event: _Event) -> bool | None:
+        if event.key is NONE:
+            return False
+        if NONE in self._values_of(event, self._side):
+            return False
+        found = self._look_up(event)
+        if found is not None:
+            return found
+        verdict: bool | None = False
+        for other, is_sure in self._within_reach(event):
+            fits = self._fits(event, other)
+            if fits and is_sure:
+                return True
+            if fits is not False:
+                verdict = None
+        return verdict
+
+    def _look_up(self, event: _Event) -> bool | None:
+        """`_has_partner` without trying each; None where that does not decide."""
+        if not self._can_look_up or event.key is UNKNOWN:
+            return None
+        steps, events = self._by_key.get(event.key, ((), ()))
+        if len(events) < _INDEXED:
+            return None
+        index = self._indexes.get(event.key)
+        if index is None:
+            (comparison,) = self._constraint.where
+            other = 1 - self._side
+            values = [self._values_of(each, other)[0] for each in events]
+            index = self._indexes[event.key] = ValueIndex(comparison, other, values)
+        step = event.step * self._direction
+        begin, _ = self._bounds(steps, step)
+        if any(each.at == event.at for each in events[begin : bisect_right(steps, step)]):
+            return None  # it is no partner of itself
+        return index.has_partner(self._values_of(event, self._side)[0], begin)
+
+    def _fits(self, event: _Event, other: _Event) -> bool | None:
+        """Whether the two compare as required."""
+        constraint, side = self._constraint, self._side
+        verdict: bool | None = True
+        own, others = self._values_of(event, side), self._values_of(other, 1 - side)
+        for comparison, one, two in zip(constraint.where, own, others, strict=True):
+            held = comparison.holds(one, two) if side == 0 else comparison.holds(two, one)
+            if held is False:
+                return False
+            verdict = verdict and held
+        if constraint.within is not None:
+            near = self._sequence.are_near(event.at, other.at, constraint.within)
+            return False if near is False else verdict and near
+        return verdict
+
+    def _within_reach(self, event: _Event) -> Iterator[tuple[_Event, bool]]:
+        """The events that may be partners of `event`, nearest first, and whether they surely are."""
+        key = event.key
+        if self._constraint.nearest:
+            yield from self._next_ones(event)
+            return
+        if key is UNKNOWN:
+            groups = [(self._all, False)]
+        else:
+            groups = [(self._by_key[key], True)] if key in self._by_key else []
+            if UNKNOWN in self._by_key:
+                groups.append((self._by_key[UNKNOWN], False))
+        step = event.step * self._direction
+        last_for_sure, last = self._limits(event, step)
+        for (steps, events), is_sure in groups:
+            begin, end = self._bounds(steps, step)
+            for place in range(begin, end):
+                other = events[place]
+                if steps[place] > last or other.at == event.at or other.key is NONE:
+                    continue
+                self._sequence.count_pairs(1)
+                is_in_place = self._is_in_place(event, other, steps[place] - step)
+                if is_in_place is not False:
+                    yield other, is_sure and other.sure and steps[place] <= last_for_sure
+
+    def _bounds(self, steps: Sequence[int], step: int) -> tuple[int, int]:
+        reach = self._relation.reach
+        if reach == "any":
+            return 0, len(steps)
+        with_own = reach == "beside" or (self._sequence.beside and not self._relation.negative)
+        begin = bisect_left(steps, step) if with_own else bisect_right(steps, step)
+        if reach == "beside":
+            return begin, bisect_right(steps, step)
+        return begin, bisect_right(steps, step + 1) if reach == "next" else len(steps)
+
+    def _is_in_place(self, event: _Event, other: _Event, distance: int) -> bool:
+        """Whether `other` is the neighbour for certain where it must not be: alone, as is `event`."""
+        relation = self._relation
+        if relation.reach != "next" or not relation.negative or not self._sequence.beside:
+            return True
+        return event.alone and other.alone and distance == 1
+
+    def _limits(self, event: _Event, step: int) -> tuple[float, float]:
+        """Up to which steps partners count for certain, and at all: where the next activation stands."""
+        if event.key not in self._activations:
+            return math.inf, math.inf
+        steps, events = self._activations[event.key]
+        begin = bisect_right(steps, step)
+        last_for_sure = steps[begin] if begin < len(steps) else math.inf
+        last = next((steps[at] for at in range(begin, len(steps)) if events[at].sure), math.inf)
+        return last_for_sure, last
+
+    def _next_ones(self, event: _Event) -> Iterator[tuple[_Event, bool]]:
+        """The partners of `event` at the nearest step at which there is any of their kind."""
+        if event.key is UNKNOWN:
+            yield from ((other, False) for other in self._all[1] if other.at != event.at)
+            return
+        step = event.step * self._direction
+        nearest: list[_Event] = []
+        is_sure = True
+        for key in (event.key, UNKNOWN):
+            steps, events = self._nearest.get(key, ((), ()))
+            begin = bisect_left(steps, step) if self._sequence.beside else bisect_right(steps, step)
+            at_step: int | None = None
+            for place in range(begin, len(steps)):
+                other = events[place]
+                if other.at == event.at:
+                    continue
+                if at_step is not None and steps[place] != at_step:
+                    break
+                if steps[place] > step and other.sure and key is not UNKNOWN:
+                    at_step = steps[place]
+                elif not other.sure or key is UNKNOWN:
+                    is_sure = False
+                nearest.append(other)
+        self._sequence.count_pairs(len(nearest))
+        for other in nearest:
+            partner = self._by_place.get(other.at)
+            if partner is not None:
+                yield partner, is_sure and partner.sure
 
 
 _CHECKS: Mapping[str, Callable[[CallConstraint, _Sequence], Finding]] = {
@@ -669,29 +993,36 @@ def _relation_text(constraint: CallConstraint, side: int, event: _Event) -> str:
     target, other = constraint.kinds[1 - side].label, constraint.kinds[side].label
     where = "before" if side else "after"
     paths = [pair[side].text for pair in constraint.same]
-    if event.key is _NONE:
+    if event.key is NONE:
         return f"it has no {' and '.join(paths)}"
     place = {
         "any": "in the run",
         "next": f"right {where} it",
         "later": f"{where} it",
         "alternate": f"{where} it, up to the {'last' if side else 'next'} {other}",
+        "beside": "in parallel to it",
     }[relation.reach]
+    if constraint.nearest:
+        target = f"{'last' if side else 'next'} {target}"
     shared = f" with the same {' and '.join(paths)}" if paths else ""
+    if constraint.within is not None:
+        shared += f" within {format_duration(constraint.within)}"
+    if constraint.where:
+        shared += f" where {' and '.join(comparison.written for comparison in constraint.where)}"
     return f"{target} {place}{shared}" if relation.negative else f"no {target} {place}{shared}"
 
 
 def _key(arguments: JsonObject | None, paths: tuple[JsonPath, ...]) -> Any:
-    """The values at `paths`, in a form that compares; `_NONE`: one is missing; `_UNKNOWN`: not known."""
+    """The values at `paths`, in a form that compares; `NONE`: one is missing; `UNKNOWN`: not known."""
     if arguments is None:
-        return _UNKNOWN if paths else ()
+        return UNKNOWN if paths else ()
     keys = []
     for path in paths:
         values = path.values(arguments)
         if not values:
-            return _UNKNOWN if has_masked_key(arguments) else _NONE
+            return UNKNOWN if has_masked_key(arguments) else NONE
         if any(map(contains_mask, values)):
-            return _UNKNOWN
+            return UNKNOWN
         keys.append(equality_key(values))
     return tuple(keys)
 

@@ -5,6 +5,7 @@ None where that depends on what is not known. docs/constraints.md has the tables
 """
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -209,11 +210,14 @@ class Target:
         return " ".join(parts)
 
     @property
-    def is_plain(self) -> bool:
-        """Whether all calls of the tools are meant."""
-        return not (self.cost or self.result_cost or self._facts) and (
-            self.kind == "call" and self._status == "any" and self._decision is None
-        )
+    def identity(self) -> "Target":
+        """The kind of events that these are of, whatever they returned or say, and was decided about them."""
+        other = copy(self)
+        other._decision = None
+        other._result, other.result_cost = _ANYTHING, 0
+        other._facts = {name: value for name, value in self._facts.items() if name != "duration"}
+        other._text = _ANYTHING
+        return other
 
     def facts_fit(self, call: ToolCall, agent: str, *, may_change: bool) -> bool | None:
         """Whether all but tool, arguments and result of `call` is as required.

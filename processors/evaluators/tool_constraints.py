@@ -3,7 +3,13 @@
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from processors.comparison import (
@@ -18,11 +24,12 @@ from processors.comparison import (
     TargetEntry,
     ToolSelectionConfig,
     event_name,
+    parse_comparison,
     parse_json_path,
     share_of,
     target_of,
 )
-from processors.documents import EvaluatorModel
+from processors.documents import Duration, EvaluatorModel
 from processors.model import (
     AgentRun,
     Evaluator,
@@ -56,6 +63,7 @@ Counted: TypeAlias = str | CountedEntry
 TwoKinds: TypeAlias = tuple[OneTarget, OneTarget]
 
 _TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS)
+_LATER_KEYS = frozenset({"where", "within", "nearest", "not_parallel", "notParallel"})
 _REMOVED = {
     "end": "last",
     "not_responded_existence": "not_co_existence",
@@ -79,7 +87,7 @@ def _template(example: JsonValue) -> Any:
 
 
 class ToolConstraint(EvaluatorModel):
-    """One template with its tools: exactly one of the keys from `existence` to `not_chain_response`."""
+    """One template with its tools: exactly one of the keys from `existence` to `not_parallel`."""
 
     model_config = ConfigDict(json_schema_extra=_one_template)
 
@@ -125,11 +133,29 @@ class ToolConstraint(EvaluatorModel):
     """No call of the first is followed by one of the second."""
     not_chain_response: TwoKinds | None = _template(["search", "search"])
     """The call right after one of the first is none of the second."""
+    not_parallel: TwoKinds | None = _template(["update_*", "update_*"])
+    """No call of the first runs in parallel to another one, of the second."""
     same: str | list[str] | dict[str, str] | None = Field(
         default=None, examples=["order_id", ["order_id", "customer.id"], {"order_id": "order.id"}]
     )
     """Paths of arguments by which two calls belong together: one, several, or an object of the path in the
     first to that in the second. Calls belong together where all values are equal."""
+    where: str | list[str] | None = Field(
+        default=None,
+        examples=[
+            "refund.args.amount <= get_order.result.total",
+            ["answer contains book.result.code", "book.args.day in search.result.days"],
+        ],
+    )
+    """Comparisons between the two events, all of which have to hold for them to belong together: a value of
+    each with `==`, `!=`, `<`, `<=`, `>`, `>=`, `in` or `contains` between them. A value is `args` or `result`
+    with a path, `agent` or `duration` of a call, `text` of a message, or `answer`; before it stands the name
+    of the tool, `message`, or `first` or `second`."""
+    within: Duration | None = Field(default=None, examples=["5m"])
+    """How far apart the two calls are at most, from the end of the earlier one to the start of the later."""
+    nearest: bool = False
+    """Of `response`, `precedence` and `succession`: only the next, or the last, event of the other kind
+    counts, whatever it returned or says, and it has to be as required."""
     runs: Literal["all", "with_calls"] = "all"
     """Which runs it applies to: all, or those in which some tool was called."""
 
@@ -141,6 +167,15 @@ class ToolConstraint(EvaluatorModel):
                 raise ValueError(f"{name} was removed: write {other}, which states the same")
         return written
 
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out keys that earlier versions did not have: the hash of criteria stays."""
+        written = handler(self).items()
+        return {key: value for key, value in written if key not in _LATER_KEYS or key in self._given()}
+
+    def _given(self) -> set[str]:
+        return {spelling for key in self.model_fields_set for spelling in (key, to_camel(key))}
+
     @model_validator(mode="after")
     def _is_one_template(self) -> "ToolConstraint":
         given = [name for name in _TEMPLATES if getattr(self, name) is not None]
@@ -150,6 +185,8 @@ class ToolConstraint(EvaluatorModel):
         template = given[0]
         if self.same is not None and template not in RELATIONS:
             raise ValueError(f"same: {template} relates no call to another one")
+        if self.where is not None and template not in RELATIONS:
+            raise ValueError(f"where: {template} relates no event to another one")
         if template in RELATIONS and not template.startswith("not_"):
             first, second = getattr(self, template)
             if _tool_alone(first) is not None and _tool_alone(first) == _tool_alone(second):
@@ -159,16 +196,21 @@ class ToolConstraint(EvaluatorModel):
     def compiled(self) -> CallConstraint:
         """The constraint as it is checked on runs; raises ValueError for a path or matcher that is none."""
         template = next(name for name in _TEMPLATES if getattr(self, name) is not None)
+        where = [self.where] if isinstance(self.where, str) else self.where or ()
         written: Any = getattr(self, template)
         kinds = written if isinstance(written, tuple) else (written,)
         same = [self.same] if isinstance(self.same, str) else self.same or ()
         paths = same if isinstance(same, dict) else {path: path for path in same}
+        targets = tuple(map(target_of, kinds))
         return CallConstraint(
             template=template,
-            kinds=tuple(map(target_of, kinds)),
+            kinds=targets,
             times=written.times if isinstance(written, CountedEntry) else 1,
             same=tuple((parse_json_path(first), parse_json_path(second)) for first, second in paths.items()),
             with_calls=self.runs == "with_calls",
+            where=tuple(parse_comparison(text, targets) for text in where),
+            within=self.within,
+            nearest=self.nearest,
         )
 
 
@@ -207,6 +249,8 @@ class ToolConstraints(Evaluator):
     With `same` each call needs, or must not have, another one with equal values: after refund(order_id=7)
     an e-mail about order 7. A call that lacks the value belongs to no other. `alternate` templates look at
     the calls with that value only, `chain` templates at the neighbour in the run. No call answers itself.
+    `where` compares any values of the two, `within` their times; with `nearest` it has to be the last one
+    before, or the next one after. `not_parallel` is no template of DECLARE.
     Calls that ran side by side are as `strict` sets it, and never forbidden followers of each other.
 
     Failed calls, and those that were only requested, are calls; `status: succeeded` leaves out those that did

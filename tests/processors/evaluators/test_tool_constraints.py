@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from processors.comparison.call_constraints import RELATIONS
 from processors.criteria.agent_criteria import Evaluation
@@ -17,7 +18,7 @@ from processors.evaluators.tool_constraints import (
     ToolConstraintsConfig,
     ToolConstraintsCriteria,
 )
-from processors.model.agent_run import AgentRun, ToolCall, ToolError, ValueState
+from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import RunFacts
 from processors.model.json_values import JsonObject
@@ -118,6 +119,8 @@ _ALL: dict[str, tuple[dict[str, Any], _Formula]] = {
     **{name: ({name: ["a", "b"]}, formula) for name, formula in _FORMULAS.items()},
     **{name: ({name.partition("(")[0]: kind}, formula) for name, (kind, formula) in _UNARY.items()},
 }
+_PUBLISHED = [name for name in RELATIONS if name in _FORMULAS]
+"""Templates of DECLARE; the others look at more than the order."""
 _ACTIVE = {name: {"ab"[side] for side in template.applies_by} for name, template in RELATIONS.items()}
 
 
@@ -183,7 +186,7 @@ def test_a_template_says_of_every_short_run_what_its_formula_says(name: str) -> 
             assert int(_applies(name, trace)) == answer.details["applicable"], trace
 
 
-@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.parametrize("name", _PUBLISHED)
 def test_calls_belong_together_by_the_value_of_an_argument(name: str) -> None:
     evaluator = _evaluator({name: ["a", "b"], "same": "id"})
     for length in range(5):
@@ -225,7 +228,7 @@ def test_an_incomplete_run_is_settled_exactly_where_no_extension_says_otherwise(
             assert (float(min(verdicts)), float(max(verdicts))) == (lowest, highest), trace
 
 
-@pytest.mark.parametrize("name", RELATIONS)
+@pytest.mark.parametrize("name", _PUBLISHED)
 def test_what_belongs_together_is_settled_exactly_where_no_extension_says_otherwise(name: str) -> None:
     evaluator = _evaluator({name: ["a", "b"], "same": "id"})
     letters = ("a1", "b1", "a2", "b2", "a-", "b-")
@@ -267,7 +270,7 @@ def _orders(calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
         yield [call for part in choice for call in part]
 
 
-@pytest.mark.parametrize("name", [name for name, template in RELATIONS.items() if len(template.sides) == 1])
+@pytest.mark.parametrize("name", [name for name in _PUBLISHED if len(RELATIONS[name].sides) == 1])
 @settings(max_examples=60, deadline=None)
 @given(calls=_grouped())
 def test_calls_side_by_side_hold_where_each_does_in_some_order(name: str, calls: list[ToolCall]) -> None:
@@ -406,6 +409,159 @@ def test_arguments_that_are_not_known_matter_only_where_they_decide(
         assert decided == answer.value
 
 
+def _returning(name: str, result: Any, **fields: Any) -> ToolCall:
+    return ToolCall(
+        name=name,
+        arguments_state=ValueState.PRESENT,
+        **{"arguments": {}, "result": result, "result_state": ValueState.PRESENT, **fields},
+    )
+
+
+def _at(call: ToolCall, start: float, end: float) -> ToolCall:
+    return structs.replace(call, start_unix_nano=int(start * 1e9), end_unix_nano=int(end * 1e9))
+
+
+_REFUND = _tool("refund", order="A1", amount=250)
+_ORDERS = [_returning("get_order", {"id": "A1", "total": 200}), _returning("get_order", {"total": "300"})]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "calls", "reason"),
+    [
+        (
+            {"precedence": ["get_order", "refund"], "where": "refund.args.amount <= get_order.result.total"},
+            [_ORDERS[0], _REFUND],
+            "no get_order before it where refund.args.amount <= get_order.result.total "
+            "(call 1, get_order; 250 <= 200)",
+        ),
+        (
+            {"precedence": ["get_order", "refund"], "where": "refund.args.amount <= get_order.result.total"},
+            [*_ORDERS, _REFUND],
+            "",
+        ),
+        (
+            {
+                "precedence": ["get_order", "refund"],
+                "nearest": True,
+                "where": [
+                    "get_order.result.total >= refund.args.amount",
+                    "refund.args.order == first.result.id",
+                ],
+            },
+            [_ORDERS[1], _ORDERS[0], _REFUND],
+            "no last get_order before it where get_order.result.total >= refund.args.amount and "
+            'refund.args.order == first.result.id (call 2, get_order; 200 >= 250; "A1" == "A1")',
+        ),
+        (
+            {"not_response": ["read", "send"], "where": "send.args.body contains read.result"},
+            [_returning("read", "s3cret"), _tool("send", body="It is s3cret.")],
+            "send after it where send.args.body contains read.result "
+            '(call 2, send; "It is s3cret." contains "s3cret")',
+        ),
+        (
+            {"not_response": ["pay", "pay"], "within": "1m"},
+            [_at(_tool("pay"), 1, 2), _at(_tool("pay"), 61.5, 62)],
+            "pay after it within 1m (call 2, pay)",
+        ),
+        (
+            {"not_response": ["pay", "pay"], "within": "1m"},
+            [_at(_tool("pay"), 1, 2), _at(_tool("pay"), 62.5, 63)],
+            "",
+        ),
+        (
+            {"not_parallel": ["write_*", "write_*"]},
+            [_tool("write_a"), _call("b", parallel_group=0), _call("c", parallel_group=0)],
+            "",
+        ),
+        (
+            {"not_parallel": ["*", "*"]},
+            [_tool("write_a"), _call("b", parallel_group=0), _call("c", parallel_group=0)],
+            "* in parallel to it (call 3, c)",
+        ),
+    ],
+)
+def test_two_events_belong_together_by_what_they_hold_and_when_they_were(
+    constraint: dict[str, Any], calls: list[ToolCall], reason: str
+) -> None:
+    answer = _score(_evaluator(constraint), run_with(calls))
+
+    violated = answer.details["violated"]
+    assert isinstance(violated, list)
+    assert ([reason] if reason else []) == [each["reason"] for each in violated if isinstance(each, dict)]
+
+
+_DATES = "first.args.day < second.args.day"
+
+
+@pytest.mark.parametrize(
+    ("where", "left", "right", "held"),
+    [
+        (_DATES, "2026-03-01", "2026-10-01T08:00:00Z", 1.0),
+        (_DATES, "2026-03-01T01:00:00+02:00", "2026-03-01", 1.0),
+        (_DATES, 9, "10", 1.0),
+        (_DATES, "9", "10", 1.0),
+        (_DATES, "b", "a", 0.0),
+        (_DATES, "a", 1, None),
+        (_DATES, True, 2, None),
+        (_DATES, None, 2, None),
+        ("first.args.day == second.args.day", "12.50", 12.5, 1.0),
+        ("first.args.day != second.args.day", "a", "[REDACTED]", None),
+        ("first.args.day in second.args.day", "2", [1, 2], 1.0),
+        ("first.args.day in second.args.day[*].id", 2, [{"id": 1}, {"id": 2}], 1.0),
+        ("first.args.day in second.args.day[*].id", 3, [{"id": 1}, {"id": 2}], 0.0),
+        ("first.args.day contains second.args.day", "costs 12.5 EUR", 12.5, 1.0),
+        ("first.args.day contains second.args.day", "costs 112.5 EUR", 12.5, None),
+        ("first.args.other == second.args.day", 1, 1, 0.0),
+    ],
+)
+def test_values_compare_as_numbers_dates_texts_or_lists(
+    where: str, left: Any, right: Any, held: float | None
+) -> None:
+    run = run_with([_tool("a", day=left), _tool("b", day=right)])
+
+    answer = _evaluator({"response": ["a", "b"], "where": where}).evaluate(run, RunFacts())
+
+    assert held == (answer.value if isinstance(answer, Score) else None)
+    assert isinstance(answer, Score) or answer.text
+
+
+def _said(role: Any, content: str, after: int) -> Message:
+    return Message(role=role, content=content, after=after)
+
+
+def test_messages_and_the_answer_stand_among_the_calls() -> None:
+    yes = {"message": {"role": "user", "text": {"$regex": r"(?i)\byes\b"}}}
+    asked = {"message": {"role": "assistant"}}
+    calls = [_tool("get"), _tool("cancel", order="A1")]
+    messages = [
+        _said("user", "Cancel A1", 0),
+        _said("assistant", "Cancel A1, shall I?", 1),
+        _said("user", "Yes.", 1),
+    ]
+    run = run_with(calls, messages=messages, output="A1 is cancelled", output_state=ValueState.PRESENT)
+    named = {"response": ["cancel", {"answer": {"$any": True}}], "where": "answer contains cancel.args.order"}
+    confirmed = {"precedence": [asked, "cancel"], "where": "message.text contains cancel.args.order"}
+
+    for constraint, held in (
+        ({"chain_precedence": [yes, "cancel"]}, 1.0),
+        ({"precedence": [yes, "get"]}, 0.0),
+        ({"precedence": [yes, "cancel"], "nearest": True}, 1.0),
+        (confirmed, 1.0),
+        ({"not_chain_response": [asked, "*"]}, 1.0),
+        ({"response": ["cancel", "x"]}, 0.0),
+        ({"response": ["cancel", {"answer": {"$regex": "cancelled"}}]}, 1.0),
+        (named, 1.0),
+        ({"absence": {"message": {"role": "assistant", "text": {"$regex": "guarantee"}}}}, 1.0),
+    ):
+        assert held == _score(_evaluator(constraint), run).value, constraint
+
+    beside = replace(run, messages=[*messages, _said("assistant", "On it.", 1)])
+    answer = _score(_evaluator({"not_chain_response": [asked, "*"]}), beside)
+    assert (
+        "not_chain_response(assistant message, *): message 4, assistant: * right after it",
+    ) == answer.lines
+
+
 def _outcome(run: AgentRun, *constraints: dict[str, Any]) -> Outcome:
     (result,) = evaluate_run(run, [Evaluation(name="check", evaluator=_evaluator(*constraints))])
     return result.outcome
@@ -431,6 +587,17 @@ def test_an_incomplete_run_fails_once_a_forbidden_call_was_made_and_waits_for_an
         ({"init": {"tool": "a", "times": 2}}, "times"),
         ({"response": ["a", "b"], "same": "x[["}, "path"),
         ({"absence": {"tool": "a", "args": {"id": {"$regex": "("}}}}, "regex|missing"),
+        ({"absence": "a", "where": "first.args.x == second.args.x"}, "where: absence relates no"),
+        ({"response": ["a", "b"], "where": "a.args.x is b.args.x"}, "is no comparison"),
+        ({"response": ["get", "book"], "where": "get.args.x == bok.args.x"}, 'did you mean "book"'),
+        ({"not_response": ["a", "a"], "where": "a.args.x == a.args.y"}, "is both events"),
+        ({"response": ["a", "b"], "where": "a.args.x == a.args.y"}, "compares an event with itself"),
+        ({"response": ["a", "b"], "where": "a.args.x[*] < b.args.y"}, "picks a list"),
+        ({"response": ["a", {"answer": "x"}], "where": "second.args.x == a.args.x"}, "expected answer"),
+        ({"response": [{"answer": "x"}, "a"]}, "nothing follows it"),
+        ({"response": ["a", {"answer": "x"}], "within": "5s"}, "within: it compares times"),
+        ({"init": {"answer": "x"}}, "expected calls"),
+        ({"not_response": ["a", "b"], "nearest": True}, "nearest: expected response"),
     ],
 )
 def test_constraints_that_make_no_sense_are_refused(constraint: dict[str, Any], message: str) -> None:
