@@ -4,25 +4,30 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, field_validator
 from typing_extensions import TypeAliasType
 
 from processors.comparison import (
     Expected,
     Matcher,
+    OneTarget,
     SchemaTooComplexError,
+    Target,
     all_fit,
     compile_expected,
     expected_value_problems,
     fits,
     fits_members,
+    occurs,
+    target_of,
 )
 from processors.criteria.criteria_template import has_references, input_object, unknown_input
 from processors.documents import EvaluatorModel, Path
-from processors.model import AgentRun, JsonObject, NotEvaluated
+from processors.model import AgentRun, JsonObject, NotEvaluated, NotEvaluatedReason
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True, reads_masks=True)
 """A condition that was left out."""
+_NO_REFERENCE = "$input cannot stand in `when`: it is what runs are selected by"
 _MASKED = NotEvaluated.not_captured("`when`: redaction masked what it is compared with")
 
 
@@ -33,30 +38,49 @@ class Selector:
     `input`: of an object those members are looked at that the condition names; a text that writes an object
     counts as one. Any other condition is compared with the input as a whole. `session` is compared with
     the session, of which there may be none. Of attributes (of the resource, and of the span that carries the
-    run's results) those are looked at that are named.
+    run's results) those are looked at that are named. Of each kind in `called` an event has to be in the run.
     """
 
     input: Expected = NO_CONDITION
     session: Expected = NO_CONDITION
     resource_attributes: Mapping[str, Expected] = field(default_factory=dict)
     span_attributes: Mapping[str, Expected] = field(default_factory=dict)
+    called: tuple[Target, ...] = ()
 
     def selects(self, run: AgentRun) -> bool | NotEvaluated:
         """Whether the evaluation applies to `run`, or why that is not known.
 
-        It is not where every other condition holds and the input, or what one is compared with, is not known.
+        It is not where every other condition holds and what one depends on is not known; nor, of a run that
+        is not complete, where a call that is looked for may still come.
         """
+        unknown: NotEvaluated | None = None
         try:
-            held = all_fit(self._held(run))
-            if held is False or self.input is NO_CONDITION:
-                return _MASKED if held is None else held
-            unknown = unknown_input(run, "`when`")
-            if unknown is not None:
-                return unknown
-            held = all_fit((held, _fits_input(self.input, run.input)))
-            return _MASKED if held is None else held
+            for answer in self._answers(run):
+                if answer is False:
+                    return False
+                if isinstance(answer, NotEvaluated):
+                    unknown = unknown or answer
+            return True if unknown is None else unknown
         except SchemaTooComplexError:
             return NotEvaluated.over_limit("`when`: a $schema takes too long to check")
+
+    def _answers(self, run: AgentRun) -> Iterator[bool | NotEvaluated]:
+        """Whether each condition holds, or why that is not known; those that cost least first."""
+        held = all_fit(self._held(run))
+        yield _MASKED if held is None else held
+        if self.input is not NO_CONDITION:
+            unknown = unknown_input(run, "`when`")
+            held = None if unknown is not None else _fits_input(self.input, run.input)
+            yield (unknown or _MASKED) if held is None else held
+        for target in self.called:
+            occurred = occurs(target, run)
+            if isinstance(occurred, NotEvaluated):
+                yield NotEvaluated(occurred.reason, f"`when`: {occurred.text}")
+            elif occurred or run.complete:
+                yield occurred
+            else:
+                reason = NotEvaluatedReason(run.incomplete_reason)
+                yield NotEvaluated(reason, f"`when`: {target.label} may be among what is missing of this run")
 
     def _held(self, run: AgentRun) -> Iterator[bool | None]:
         """Whether each condition but that on the input holds."""
@@ -89,6 +113,20 @@ class WhenEntry(EvaluatorModel):
     """Resource attributes that have to be there, by name."""
     span_attributes: dict[str, Condition] = Field(default_factory=dict, examples=[{"user.tier": "gold"}])
     """Attributes of the agent's own span that have to be there, by name."""
+    called: OneTarget | list[OneTarget] = Field(
+        default_factory=list, examples=["refund", {"tool": "refund", "status": "succeeded"}]
+    )
+    """What has to have happened in the run: a target as in `tool-constraints`, or several, all of which have
+    to be there. A call may be required to have failed, or to have returned something."""
+
+    @field_validator("called")
+    @classmethod
+    def _check_targets(cls, called: OneTarget | list[OneTarget]) -> OneTarget | list[OneTarget]:
+        for target in _listed(called):
+            target_of(target)
+            if not isinstance(target, str) and has_references(target.model_dump(mode="json")):
+                raise ValueError(_NO_REFERENCE)
+        return called
 
 
 def when_problems(written: JsonObject) -> Iterator[tuple[Path, str]]:
@@ -97,12 +135,14 @@ def when_problems(written: JsonObject) -> Iterator[tuple[Path, str]]:
         yield (), f"expected at least one condition: {', '.join(WhenEntry.model_fields)}"
     for key, value in written.items():
         conditions: dict[Path, JsonValue] = {(key,): value}
+        if key == "called":
+            continue
         if key not in ("input", "session") and isinstance(value, dict):
             conditions = {(key, name): member for name, member in value.items()}
         for path, condition in conditions.items():
             yield from expected_value_problems(condition, path)
             if has_references(condition):
-                yield path, "$input cannot stand in `when`: it is what runs are selected by"
+                yield path, _NO_REFERENCE
 
 
 def selector_of(entry: WhenEntry) -> Selector:
@@ -113,7 +153,12 @@ def selector_of(entry: WhenEntry) -> Selector:
         session=compile_expected(entry.session) if "session" in written else NO_CONDITION,
         resource_attributes={key: compile_expected(one) for key, one in entry.resource_attributes.items()},
         span_attributes={key: compile_expected(one) for key, one in entry.span_attributes.items()},
+        called=tuple(map(target_of, _listed(entry.called))),
     )
+
+
+def _listed(called: OneTarget | list[OneTarget]) -> list[OneTarget]:
+    return called if isinstance(called, list) else [called]
 
 
 def is_sampled(trace_id: bytes, rate: float) -> bool:

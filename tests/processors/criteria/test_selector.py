@@ -1,10 +1,11 @@
 """Which runs `when` selects."""
 
 import pytest
+from msgspec.structs import replace
 
 from processors.comparison.expected_value import Expected, compile_expected
-from processors.criteria.selector import Selector
-from processors.model.agent_run import ValueState
+from processors.criteria.selector import Selector, WhenEntry, selector_of
+from processors.model import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.json_values import JsonValue
 from tests.strategies import run_with
@@ -99,6 +100,48 @@ def test_the_input_of_an_incomplete_run_may_still_come() -> None:
 
     assert isinstance(answer, NotEvaluated)
     assert NotEvaluatedReason.OVER_LIMIT is answer.reason
+
+
+_REFUND = ToolCall(
+    name="refund",
+    arguments={"amount": 5},
+    arguments_state=ValueState.PRESENT,
+    result={"status": "done"},
+    result_state=ValueState.PRESENT,
+)
+_FAILED = replace(_REFUND, error=ToolError(type="TimeoutError", message=""))
+_UNREAD = replace(_REFUND, result=None, result_state=ValueState.ABSENT)
+
+
+@pytest.mark.parametrize(
+    ("called", "calls", "selected"),
+    [
+        ("refund", [_REFUND], True),
+        ("refund", [], False),
+        ("re*", [_REFUND], True),
+        (["refund", "cancel"], [_REFUND], False),
+        ({"tool": "refund", "status": "failed"}, [_FAILED], True),
+        ({"tool": "*", "status": "failed"}, [_REFUND], False),
+        ({"tool": "refund", "args": {"amount": {"$range": [10, None]}}}, [_REFUND], False),
+        ({"tool": "refund", "result": {"status": "done"}}, [_REFUND], True),
+        (
+            {"tool": "refund", "result": {"status": "done"}},
+            [_UNREAD],
+            NotEvaluatedReason.CONTENT_NOT_CAPTURED,
+        ),
+        (["cancel", {"tool": "refund", "result": "x"}], [_UNREAD], False),
+    ],
+)
+def test_what_happened_in_the_run_selects_it(
+    called: JsonValue, calls: list[ToolCall], selected: bool | NotEvaluatedReason
+) -> None:
+    selector = selector_of(WhenEntry.model_validate({"called": called}))
+
+    answer = selector.selects(run_with(calls))
+    of_incomplete = selector.selects(run_with(calls, complete=False))
+
+    assert selected == (answer.reason if isinstance(answer, NotEvaluated) else answer)
+    assert of_incomplete is True if selected is True else isinstance(of_incomplete, NotEvaluated)
 
 
 def test_a_schema_that_takes_too_long_is_over_the_limit() -> None:
