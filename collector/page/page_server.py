@@ -83,6 +83,7 @@ class PageServer:
                 Route("/", self._rendered(self.views.agents)),
                 Route("/agent", self._rendered(self.views.agent)),
                 Route("/run/{trace_id}", self._rendered(self.views.run)),
+                Route("/failures", self._rendered(self.views.failures)),
                 Route("/find", self._rendered(self.views.find)),
                 Route("/criteria", self._rendered(self.views.criteria)),
                 Route("/login", self._login, methods=["GET", "POST"]),

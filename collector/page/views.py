@@ -19,19 +19,20 @@ from collector.framework_pages import content_settings
 from collector.page.charts import run_bars, score_line
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
 from collector.page.run_view import shown_run
-from collector.store import AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
+from collector.store import HOUR_MILLISECONDS, AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
 from processors.criteria import CriteriaSet, Evaluation
 
 _PAGE_OF_RUNS = 50
 _MAX_RUNS = 1_000
-_HOUR_MILLISECONDS = 3_600_000
+_MAX_CAUSES = 200
+_CAUSES_OF_AGENT = 10
 _DAY_HOURS = 24
 _LONGEST_HOURS = 14 * _DAY_HOURS
 _MAX_SNIPPET_LINES = 40
 _MAX_RUNS_OF_TRACE = 100
 
 _FILTER_FIELDS = (
-    "agent", "evaluation", "outcome", "tool", "text", "conversation", "tenant", "version", "dialect",
+    "agent", "evaluation", "outcome", "cause", "tool", "text", "conversation", "tenant", "version", "dialect",
     "trace",
 )  # fmt: skip
 """Fields of the search form that are fields of a `RunFilter`."""
@@ -122,7 +123,7 @@ class Views:
                 for criterion in queries.evaluations(name, first)
             ],
             tools=queries.tools(name, first),
-            failed=queries.find(RunFilter(agent=name, outcome="fail"), 15),
+            causes=queries.causes(name, first)[:_CAUSES_OF_AGENT],
             newest=queries.find(RunFilter(agent=name), 15),
         )
 
@@ -144,6 +145,13 @@ class Views:
         return self._page(
             request, "run.html", f"Run of {result[0][0].agent}", runs=runs, trace_id=trace_id, link=link
         )
+
+    def failures(self, request: Request) -> Response:
+        """Failures by their cause: how many, since when and since which release."""
+        first, _ = self._hours()
+        causes = self._queries(request).causes(request.query_params.get("agent", ""), first)
+        more = max(len(causes) - _MAX_CAUSES, 0)
+        return self._page(request, "failures.html", "Failures", causes=causes[:_MAX_CAUSES], more=more)
 
     def find(self, request: Request) -> Response:
         """The runs that match the query."""
@@ -245,7 +253,7 @@ class Views:
 
     def _hours(self) -> tuple[int, int]:
         """The first and the last hour of charts and counts."""
-        last = self.clock.unix_nano() // 1_000_000 // _HOUR_MILLISECONDS
+        last = self.clock.unix_nano() // 1_000_000 // HOUR_MILLISECONDS
         return last - _LONGEST_HOURS + 1, last
 
     def _page(
@@ -329,8 +337,9 @@ def _query(values: Mapping[str, object]) -> str:
     return urlencode({key: value for key, value in values.items() if value not in ("", None)})
 
 
-def _moment(milliseconds: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(milliseconds / 1000))
+def _moment(milliseconds: int, characters: int = 19) -> str:
+    """A time in UTC; of its 19 characters, 16 are to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(milliseconds / 1000))[:characters]
 
 
 def _percent(share: float | None) -> str:

@@ -2,11 +2,12 @@
 
 from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
 from collector.store.run_queries import MAX_MATCHES, AgentSummary, Counts, RunFilter, RunQueries
+from collector.store.run_rows import HOUR_MILLISECONDS
 from collector.store.run_store import RunStore
 from collector.store.store_config import StoreConfig, StoreSection
 from collector.store.stored_conversations import StoredConversations
 
 __all__ = [
-    "MAX_MATCHES", "AgentSummary", "Counts", "RunDatabase", "RunFilter", "RunQueries", "RunStore",
-    "StoreConfig", "StoreSection", "StoreUnusable", "StoredConversations", "open_store_file",
+    "HOUR_MILLISECONDS", "MAX_MATCHES", "AgentSummary", "Counts", "RunDatabase", "RunFilter", "RunQueries",
+    "RunStore", "StoreConfig", "StoreSection", "StoreUnusable", "StoredConversations", "open_store_file",
 ]  # fmt: skip

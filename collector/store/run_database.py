@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from collector.errors import TracegradeError
-from collector.store.run_rows import HourKey, RunRows
+from collector.store.run_rows import HOUR_MILLISECONDS, HourKey, RunRows
 
 _VERSION = 3
 _APPLICATION = 0x74677264
@@ -29,7 +29,6 @@ _GENERATIONS = 24
 _ROWS_PER_STATEMENT = 500
 """Of at most 15 columns: SQLite accepts 32,766 values per statement."""
 _BUSY_SECONDS = 2.0
-_HOUR_MILLISECONDS = 3_600_000
 
 _SCHEMA = """
 CREATE TABLE runs (
@@ -46,7 +45,7 @@ CREATE INDEX runs_by_trace ON runs (trace);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, line BLOB NOT NULL);
 CREATE TABLE results (
   evaluation TEXT NOT NULL, outcome TEXT NOT NULL, run INTEGER NOT NULL, exemption TEXT NOT NULL DEFAULT '',
-  PRIMARY KEY (evaluation, outcome, run)
+  cause TEXT NOT NULL DEFAULT '', PRIMARY KEY (evaluation, outcome, run)
 ) WITHOUT ROWID;
 CREATE INDEX results_by_run ON results (run);
 CREATE TABLE tools (tool TEXT NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (tool, run)) WITHOUT ROWID;
@@ -71,10 +70,13 @@ DROP INDEX hours_by_hour;
 INSERT INTO hours SELECT '', agent, kind, name, label, version, hour, count, total FROM old_hours;
 DROP TABLE old_hours;
 """,
-    2: "ALTER TABLE results ADD COLUMN exemption TEXT NOT NULL DEFAULT '';",
+    2: """
+ALTER TABLE results ADD COLUMN exemption TEXT NOT NULL DEFAULT '';
+ALTER TABLE results ADD COLUMN cause TEXT NOT NULL DEFAULT '';
+""",
 }
-"""Upgrades each older version to the next one. Runs of version 1 had no tenant; in results of version 2 a
-failure that alerts no one is not marked."""
+"""Upgrades each older version to the next one. Runs of version 1 had no tenant; results of version 2
+have no cause, and do not mark a failure that alerts no one."""
 
 _MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
 """Added later without a new version: older releases ignore it."""
@@ -295,7 +297,7 @@ def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_byt
     _insert(
         connection,
         "results",
-        [(name, outcome, at, exempt) for at, run in numbered for name, outcome, exempt in run.results],
+        [(name, outcome, at, *rest) for at, run in numbered for name, outcome, *rest in run.results],
     )
     _insert(connection, "tools", [(tool, at) for at, run in numbered for tool in run.tools])
     size = sum(run.size for run in runs)
@@ -376,6 +378,6 @@ def _remove_oldest(connection: sqlite3.Connection, before_milliseconds: int | No
             connection.execute(f"DROP TABLE words_{first}")
             connection.execute("DELETE FROM generations WHERE first_run = ?", (first,))
     oldest = connection.execute("SELECT min(time) FROM runs").fetchone()[0]
-    first_hour = 2**62 if oldest is None else oldest // _HOUR_MILLISECONDS
+    first_hour = 2**62 if oldest is None else oldest // HOUR_MILLISECONDS
     connection.execute("DELETE FROM hours WHERE hour < ?", (first_hour,))
     return removed

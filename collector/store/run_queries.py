@@ -2,12 +2,23 @@
 
 import sqlite3
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from collector.store.run_database import RunDatabase, word_indices
-from collector.store.run_rows import EVALUATION, MISSING, NO_CONTENT, NOT_STORED, RUN, TOOL, search_words
+from collector.store.run_rows import (
+    CAUSE,
+    EVALUATION,
+    HOUR_MILLISECONDS,
+    MISSING,
+    NO_CONTENT,
+    NOT_STORED,
+    RUN,
+    TOOL,
+    search_words,
+)
 from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_MATCHES = 1_000
@@ -27,13 +38,15 @@ class RunFilter:
     """Which runs to find; empty fields match every run.
 
     `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
-    that of the run. `text` finds runs with all its words, or words that start with them. `trace` is a
-    trace id or its beginning. `before` and `after` are ids of runs: only older or newer ones.
+    that of the run; with both, `cause` is one that `RunQueries.causes` gives. `text` finds runs with all its
+    words, or words that start with them. `trace` is a trace id or its beginning. `before` and `after` are
+    ids of runs: only older or newer ones.
     """
 
     agent: str = ""
     evaluation: str = ""
     outcome: str = ""
+    cause: str = ""
     tool: str = ""
     text: str = ""
     conversation: str = ""
@@ -67,13 +80,15 @@ class RunSummary:
     seconds: float | None
     dialect: str
     failed: tuple[str, ...] = ()
-    """The evaluations that failed or errored."""
+    """The evaluations that failed or errored, those that alert first."""
     exemptions: Mapping[str, str] = field(default_factory=dict)
     """Those of `failed` that alert no one: `advisory`, `shadow` or `muted`."""
     not_evaluated: int = 0
     """How many evaluations gave no verdict."""
     evaluations: int = 0
     """How many evaluations applied."""
+    causes: Mapping[str, str] = field(default_factory=dict)
+    """The cause of each of `failed`."""
 
 
 @dataclass(slots=True)
@@ -159,6 +174,30 @@ class CriterionCounts:
     counts: Counts = field(default_factory=Counts)
     hours: dict[int, Counts] = field(default_factory=dict)
     versions: dict[str, Counts] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class FailureCause:
+    """Failures of one evaluation of one agent with one cause: the explanation without what varies in it.
+
+    `exemption` is why they alert no one, if so. `versions` has the number of each; `began` is the one that
+    failed so first. Hours are since 1970.
+    """
+
+    agent: str
+    evaluation: str
+    outcome: str
+    cause: str
+    exemption: str
+    first_hour: int
+    last_hour: int = 0
+    began: str = ""
+    versions: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many runs failed so."""
+        return sum(self.versions.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,14 +299,51 @@ class RunQueries:
         kind, since = ("kind = ?", NOT_STORED), ("hour >= ?", since_hour)
         return {agent: count for agent, count, _ in self._sums("agent", kind, since)}
 
+    def causes(self, agent: str = "", since_hour: int = 0) -> list[FailureCause]:
+        """Why runs failed: failures that alert first, then the most frequent."""
+        collected: dict[tuple[str, str, str], FailureCause] = {}
+        of_agent: list[_Condition] = [("agent = ?", agent)] if agent else []
+        for agent_name, name, label, version, hour, count, _ in self._sums(
+            "agent, name, label, version, hour", ("kind = ?", CAUSE), *of_agent, ("hour >= ?", since_hour)
+        ):
+            words, _, text = label.partition(": ")
+            outcome, _, exemption = words.partition(" ")
+            cause = collected.setdefault(
+                (agent_name, name, label),
+                FailureCause(agent_name, name, outcome, text, exemption, hour, hour, version),
+            )
+            if hour < cause.first_hour:
+                cause.first_hour, cause.began = hour, version
+            cause.last_hour = max(cause.last_hour, hour)
+            cause.versions[version] = cause.versions.get(version, 0) + count
+        return sorted(collected.values(), key=lambda of: (of.exemption != "", -of.count, -of.last_hour))
+
     def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
-        """Outcomes of the runs of each version of an agent, the most recent version first."""
+        """Outcomes of the runs of each version of an agent, the one that began last first."""
         collected: dict[str, Counts] = {}
-        last: dict[str, int] = {}
+        began: dict[str, tuple[int, int]] = {}
         for _, label, version, hour, count, total in self._hours(RUN, agent, since_hour):
             collected.setdefault(version, Counts()).add(label, count, total)
-            last[version] = max(last.get(version, 0), hour)
-        return {version: collected[version] for version in sorted(collected, key=lambda of: -last[of])}
+            began[version] = min(began.get(version, (hour, 0)), (hour, 0))
+        for hour in [hour for hour, count in Counter(began.values()).items() if count > 1]:
+            order = self._order_within(agent, hour[0])
+            began |= {version: order[version] for version in order if began.get(version) == hour}
+        return {version: collected[version] for version in sorted(collected, key=lambda of: began[of])[::-1]}
+
+    def _order_within(self, agent: str, hour: int) -> dict[str, tuple[int, int]]:
+        """The hour and the first run in it of each version of an agent with runs in that hour."""
+        start = hour * HOUR_MILLISECONDS
+        with self._database.reading() as connection:
+            rows = self._select(
+                connection,
+                "version, min(id)",
+                "runs",
+                ("agent = ?", agent),
+                ("time >= ?", start),
+                ("time < ?", start + HOUR_MILLISECONDS),
+                tail="GROUP BY version",
+            ).fetchall()
+        return {version: (hour, run) for version, run in rows}
 
     def tools(self, agent: str, since_hour: int = 0) -> list[ToolSummary]:
         """The tools that an agent called, most calls first."""
@@ -404,7 +480,10 @@ def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
             yield f"{column} = ?", value
     if run_filter.trace:
         yield "trace >= ? AND trace < ?", run_filter.trace, f"{run_filter.trace}{_AFTER_HEX}"
-    if run_filter.evaluation and run_filter.outcome:
+    if run_filter.cause:
+        selection = "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ? AND cause = ?)"
+        yield selection, run_filter.evaluation, run_filter.outcome, run_filter.cause
+    elif run_filter.evaluation and run_filter.outcome:
         selection = "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ?)"
         yield selection, run_filter.evaluation, run_filter.outcome
     elif run_filter.evaluation:
@@ -426,12 +505,14 @@ def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
 
 def _summary(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunSummary:
     results = connection.execute(
-        "SELECT evaluation, outcome, exemption FROM results WHERE run = ? ORDER BY evaluation", (row[0],)
+        "SELECT evaluation, outcome, exemption, cause FROM results WHERE run = ? "
+        "ORDER BY exemption != '', evaluation",
+        (row[0],),
     ).fetchall()
-    failed = tuple(name for name, outcome, _ in results if outcome in ("fail", "error"))
-    exemptions = {name: exemption for name, _, exemption in results if exemption}
-    not_evaluated = sum(outcome == "not_evaluated" for _, outcome, _ in results)
-    return RunSummary(*(*row, failed, exemptions, not_evaluated, len(results)))
+    failures = {name: cause for name, outcome, _, cause in results if outcome in ("fail", "error")}
+    exemptions = {name: exemption for name, _, exemption, _ in results if exemption}
+    not_evaluated = sum(outcome == "not_evaluated" for _, outcome, *_ in results)
+    return RunSummary(*(*row, tuple(failures), exemptions, not_evaluated, len(results), failures))
 
 
 def _line(connection: sqlite3.Connection, run: int) -> JsonObject | None:

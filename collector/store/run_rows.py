@@ -8,15 +8,32 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from processors.annotation import run_to_json
-from processors.model import GradedRun, JsonObject, JsonValue, NotEvaluatedReason, decode_json, encode_json
+from processors.model import (
+    EvaluationResult,
+    GradedRun,
+    JsonObject,
+    JsonValue,
+    NotEvaluatedReason,
+    decode_json,
+    encode_json,
+)
 
 _MAX_WORDS_CHARACTERS = 16_384
 _MAX_TEXT_CHARACTERS = 2_048
 _MAX_NAME_CHARACTERS = 300
-_HOUR_MILLISECONDS = 3_600_000
+_MAX_CAUSE_CHARACTERS = 200
+HOUR_MILLISECONDS = 3_600_000
 _WORD = re.compile(r"[^\W_]+")
+_VARYING = re.compile(
+    r"(?<![\w.])[-+]?\d[\w.,:]*(?<![.,:])"  # numbers and what begins as one; not the id of a rule: RH1.2
+    r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b"
+    r"|\b(?:call|toolu)_\w+"
+    r'|(?<=")[^"]*\s[^"]*(?=")'
+)
+"""What differs between failures of one cause: amounts, ids and quoted sentences."""
 
-RUN, EVALUATION, TOOL, MISSING, NOT_STORED = "run", "evaluation", "tool", "missing", "not_stored"
+RUN, EVALUATION, TOOL, MISSING = "run", "evaluation", "tool", "missing"
+CAUSE, NOT_STORED = "cause", "not_stored"
 """What an hour counts of an agent."""
 NO_CRITERIA, NO_CALLS, NO_CONTENT = "no_criteria", "no_calls", "content_not_captured"
 
@@ -24,7 +41,8 @@ NO_CRITERIA, NO_CALLS, NO_CONTENT = "no_criteria", "no_calls", "content_not_capt
 class HourKey(NamedTuple):
     """What one count of an hour is of.
 
-    `label` is an outcome, whether a call failed, a dialect, or why a run was not stored.
+    `label` is an outcome, whether a call failed, a dialect, why a run was not stored, or a cause: `OUTCOME
+    EXEMPTION: text`, as `cause_of` gives the text.
     """
 
     tenant: str
@@ -40,7 +58,7 @@ class HourKey(NamedTuple):
 class RunRows:
     """The rows of one run; the texts are those that SQLite can hold.
 
-    `results` are name, outcome, and why a failure alerts no one (`EvaluationResult.exemption`), if so.
+    `results` are name, outcome, why a failure alerts no one (`EvaluationResult.exemption`), and the cause.
     `line` is compressed once they are `packed`. `words` is what a text search finds it by. `hours` are what
     its hour counts, each once, with its score or its seconds.
     """
@@ -49,7 +67,7 @@ class RunRows:
     run: tuple[str | int | float | None, ...]
     line: bytes
     words: str
-    results: tuple[tuple[str, str, str], ...]
+    results: tuple[tuple[str, str, str, str], ...]
     tools: tuple[str, ...]
     hours: Sequence[tuple[HourKey, float]]
 
@@ -92,27 +110,35 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
         run.duration_seconds,
         _name(run.dialect),
     )
-    results = {
-        (_name(result.name), result.outcome.value): result.exemption if result.is_failure else ""
-        for result in graded.results
-    }
+    results: dict[tuple[str, str], tuple[str, str]] = {}
+    for result in graded.results:
+        exemption = result.exemption if result.is_failure else ""
+        results.setdefault((_name(result.name), result.outcome.value), (exemption, cause_of(result)))
     return RunRows(
         milliseconds,
         row,
         line,
         _as_held(" ".join(_texts(entry))[:_MAX_WORDS_CHARACTERS]),
-        tuple(sorted((*key, exemption) for key, exemption in results.items())),
+        tuple(sorted((*key, *rest) for key, rest in results.items())),
         tuple(tools),
-        tuple(_hour_counts(graded, tenant, agent, version, milliseconds // _HOUR_MILLISECONDS)),
+        tuple(_hour_counts(graded, tenant, agent, version, milliseconds // HOUR_MILLISECONDS)),
     )
 
 
 def not_stored_key(graded: GradedRun, reason: str, now_unix_nano: int) -> HourKey:
     """What counts a run that is not stored."""
     run = graded.run
-    hour = (graded.graded_unix_nano or now_unix_nano) // 1_000_000 // _HOUR_MILLISECONDS
+    hour = (graded.graded_unix_nano or now_unix_nano) // 1_000_000 // HOUR_MILLISECONDS
     agent, version, tenant = _name(run.agent.name), _name(run.agent.version or ""), _name(run.tenant)
     return HourKey(tenant, agent, NOT_STORED, "", reason, version, hour)
+
+
+def cause_of(result: EvaluationResult) -> str:
+    """What failures are grouped by: the explanation without what varies; the reason if not evaluated."""
+    if not result.is_failure:
+        return "" if result.reason is None else result.reason.value
+    text = result.explanation[: 2 * _MAX_CAUSE_CHARACTERS] or result.error_type or ""
+    return _as_held(_VARYING.sub("…", " ".join(text.split()))[:_MAX_CAUSE_CHARACTERS])
 
 
 def search_words(text: str) -> list[str]:
@@ -155,6 +181,10 @@ def _hour_counts(
         is_exempt = result.is_failure and not result.counts
         label = result.exemption if is_exempt else result.outcome.value
         yield counted(EVALUATION, _name(result.name), label, result.score)
+        if result.is_failure:
+            yield counted(
+                CAUSE, _name(result.name), f"{result.outcome.value} {result.exemption}: {cause_of(result)}"
+            )
     for call in run.tool_calls:
         yield counted(TOOL, _name(call.name), "ok" if call.error is None else "error", call.duration_seconds)
     if not graded.results:

@@ -220,6 +220,7 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
             "/agent?name=support_agent",
             f"/agent?{urlencode({'name': HOSTILE})}",
             *(f"/run/{run['trace_id']}" for run in runs),
+            "/failures",
             "/find",
             "/find?agent=support_agent&version=1&since=nonsense",
             "/criteria",
@@ -246,12 +247,12 @@ async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromiu
         address = await _served(service, GOOD)
         await browser.open(address)
         names = []
-        for _ in range(7):
+        for _ in range(8):
             await browser.press("Tab", 9)
             names.append(await browser.evaluate("document.activeElement.innerText.split('\\n')[0]"))
             assert await browser.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'")
-        assert ["Skip to content", "tracegrade", "Agents", "Find", "Criteria"] == names[:5]
-        assert "support_agent" == names[6]
+        assert ["Skip to content", "tracegrade", "Agents", "Failures", "Find", "Criteria"] == names[:6]
+        assert "support_agent" == names[7]
 
         await browser.press("Enter", 13, "\r")
 

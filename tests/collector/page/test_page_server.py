@@ -119,6 +119,8 @@ PATHS = (
     "/find?text=secret",
     "/find?conversation={other}-talk",
     "/find?before=999999",
+    "/failures",
+    "/failures?agent={other}_agent",
     "/find?tool=get_temperature&outcome=pass",
     "/agent?name={other}_agent",
     "/agent?name={own}_agent",
@@ -404,6 +406,7 @@ async def test_clients_that_do_not_read_leave_room_for_others_and_are_cut(
     [
         "/",
         "/agent?name=agent_3",
+        "/failures",
         "/find",
         "/find?agent=agent_10&outcome=fail",
         "/find?evaluation=args&outcome=fail",

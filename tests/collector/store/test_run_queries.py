@@ -1,14 +1,20 @@
 """What is asked of the store finds just what is in it."""
 
+import dataclasses
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from collector.store.run_queries import RunFilter, RunQueries
 from processors.annotation.run_line import format_run, run_to_json
+from processors.model.evaluation_result import Outcome, Severity
+from processors.model.graded_run import GradedRun
 from processors.model.json_values import decode_json
+from tests.support.graded_runs import result
 from tests.support.stored_runs import MINUTE, NOW, filled, graded_run, hundred_thousand_runs
 
 
@@ -77,6 +83,42 @@ def test_counts_by_the_hour_add_up_to_the_runs(queries: RunQueries) -> None:
     ]
 
 
+def _failing(number: int, explanation: str, version: str, **fields: Any) -> GradedRun:
+    run = graded_run(number)
+    agent = replace(run.run.agent, version=version)
+    failed = result("args", Outcome.FAIL, explanation=explanation, **fields)
+    return dataclasses.replace(run, run=dataclasses.replace(run.run, agent=agent), results=[failed])
+
+
+def test_failures_with_one_cause_are_counted_together_from_their_first_release_on() -> None:
+    days = 'RH1.2: {} is not in the results; nearest: "{}" of call_{}'
+    queries = filled(
+        [
+            _failing(1, days.format("47", "a first sentence", "x1"), "1.4"),
+            _failing(2, days.format("-18.5", "another one", "y2"), "1.5"),
+            _failing(3, "missing: get_forecast", "1.5"),
+            _failing(4, "missing: get_forecast", "1.5", severity=Severity.ADVISORY),
+        ]
+    )
+
+    often, missing, advisory = queries.causes("weather_agent")
+
+    assert 'RH1.2: … is not in the results; nearest: "…" of …' == often.cause
+    assert ("1.4", {"1.4": 1, "1.5": 1}, 2) == (often.began, often.versions, often.count)
+    assert ("missing: get_forecast", 1, "") == (missing.cause, missing.count, missing.exemption)
+    assert ("missing: get_forecast", 1, "advisory") == (advisory.cause, advisory.count, advisory.exemption)
+    of_cause = RunFilter(evaluation="args", outcome="fail", cause=often.cause)
+    assert [2, 1] == [int(run.trace_id, 16) for run in queries.find(of_cause)]
+    assert {"args": often.cause} == queries.find(of_cause)[0].causes
+    assert [] == queries.causes("billing") == queries.of_tenant("blue").causes()
+
+
+def test_releases_of_one_hour_are_in_the_order_in_which_they_began() -> None:
+    queries = filled([_failing(number, "", f"1.{number}") for number in (5, 4, 9, 7, 5)])
+
+    assert ["1.7", "1.9", "1.4", "1.5"] == list(queries.versions("weather_agent"))
+
+
 def test_what_is_read_for_one_tenant_tells_nothing_of_another() -> None:
     every = filled(
         [
@@ -129,6 +171,8 @@ def test_a_hundred_thousand_runs_are_searched_in_less_than_a_fifth_of_a_second(t
         "agents": queries.agents,
         "names": queries.names,
         "evaluations": queries.evaluations,
+        "causes": queries.causes,
+        "versions": lambda: queries.versions("agent_10"),
         "agent": lambda: queries.find(RunFilter(agent="agent_10", outcome="fail")),
         "tool": lambda: queries.find(RunFilter(tool="get_forecast")),
         "evaluation": lambda: queries.find(RunFilter(evaluation="args", outcome="fail")),
