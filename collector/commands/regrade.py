@@ -10,9 +10,10 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 from msgspec import structs
+from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.commands.arguments import add_argument, add_config, path_argument, path_text, whole_number
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
@@ -22,12 +23,17 @@ from collector.commands.run_source import add_filters, filters_of, run_filter_of
 from collector.container import usable_cores
 from collector.conversations import Conversations
 from collector.criteria import EvaluationConfig
+from collector.errors import ExportError
+from collector.exporters import ExporterContext, SpanExporter, exporter_types, send_patiently
+from collector.otlp import join_spans
 from collector.recordings import RecordedStream
-from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
+from collector.store import RunQueries, StoreUnusable, open_store_file
+from collector.telemetry import Metrics
 from collector.workers.offline import OfflineWorkers
-from processors.annotation import graded_run_from_json
+from processors.annotation import graded_run_from_json, result_records
 from processors.criteria import CriteriaSet
-from processors.model import EvaluationResult
+from processors.model import AgentRun, EvaluationResult
+from processors.spans import Envelope, RawSpan
 
 _DESCRIPTION = """
 Grade the runs in a store by other criteria, as they would have been graded then, and print which verdicts
@@ -35,11 +41,24 @@ would change: by agent, evaluation and cause. Exit code 0: no outcome differs; 1
 that is not advisory, muted or in shadow in both; 2: unusable input or criteria, or no run matches.
 """
 _HIDDEN = "only some runs of the store are graded"
+_INSTANCE = "regrade"
+"""Whose verdicts they are, as `tracegrade.instance` of each."""
+_NOT_WRITTEN = "verdicts over conversations are only printed, since the store may lack runs of one"
+_SCORES_PER_REQUEST, _PATIENCE_SECONDS = 200, 60.0
 _PAGES_AHEAD = 2
 """Pages of runs in work or waiting, for each process."""
 
-_Regraded: TypeAlias = tuple[int, int, list[Change]]
-"""The number of runs, of results that stay the same, and what differs."""
+
+class _Regraded(NamedTuple):
+    """Some runs: their number, that of results that stay the same, and what differs.
+
+    `verdicts` are log records of the new verdicts, where they are to be written.
+    """
+
+    runs: int
+    same: int
+    differing: list[Change]
+    verdicts: list[RawSpan]
 
 
 @dataclass
@@ -51,6 +70,8 @@ class _Regrading:
     patterns: Sequence[str]
     environment: Mapping[str, str]
     unix_nano: int
+    writes: bool
+    """Whether verdicts are to be written."""
     hidden: str = ""
     """Why not all runs of a conversation are graded; empty: they are."""
 
@@ -68,6 +89,7 @@ class _Regrading:
     def grade(self, runs: Sequence[int], workers: OfflineWorkers | None = None) -> _Regraded:
         """The old and the new results of the runs with these ids, in order."""
         differing: list[Change] = []
+        verdicts: list[RawSpan] = []
         count = same = 0
         for number, line in self.queries.lines(runs).items():
             if line is None:  # removed meanwhile
@@ -80,8 +102,10 @@ class _Regrading:
                     differing.append(change)
                 else:
                     same += 1
+            if self.writes:
+                verdicts += _records(graded.run, new, self.unix_nano)
             count += 1
-        return count, same, differing
+        return _Regraded(count, same, differing, verdicts)
 
     def _started(self, first_unix_nano: int, workers: OfflineWorkers | None) -> RecordedStream:
         """What runs are graded with: of conversations it knows what is graded from the first one on."""
@@ -95,6 +119,19 @@ class _Regrading:
             conversations=conversations,
         )
         return self._stream
+
+
+def _records(run: AgentRun, results: Sequence[EvaluationResult], unix_nano: int) -> list[RawSpan]:
+    """The verdicts among `results` as log records, as a service makes them."""
+    decided = [result for result in results if result.is_verdict]
+    resource = ResourceLogs()
+    for key, value in run.resource.items():
+        if isinstance(value, str):
+            resource.resource.attributes.add(key=key).value.string_value = value
+    envelope = Envelope(resource.SerializeToString(), b"")
+    carriers = {result.tool_span_id or run.carrier_span_id or b"" for result in decided} - {b""}
+    spans = [(span_id, b"", envelope) for span_id in sorted(carriers)]
+    return result_records(spans, [(run, decided)], time_unix_nano=unix_nano, instance=_INSTANCE)
 
 
 def _plain(results: Sequence[EvaluationResult]) -> list[EvaluationResult]:
@@ -141,6 +178,8 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "--store", path_argument, "FILE", "the file of a run store")
     add_filters(parser)
     add_argument(parser, "--processes", whole_number(1, 64), "N", processes)
+    write = "also write the new verdicts to this exporter of scores of the service file; may be repeated"
+    add_argument(parser, "--write", str, "EXPORTER", write, action="append")
     parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
@@ -156,33 +195,102 @@ def _run(options: Namespace, context: CommandContext) -> int:
         options.criteria or evaluation.criteria,
         dict(context.environment),
         context.clock.unix_nano(),
+        bool(options.write),
         _HIDDEN if filters.keys() - {"since", "until"} else "",
     )
     try:
-        return _regrade(make, options, run_filter_of(filters, context.clock))
+        regrading = make()
+        if regrading.writes and regrading.criteria.looks_at_conversations:
+            raise unusable(f"--write: {_NOT_WRITTEN}")
+        with OfflineWorkers(regrading.offline.evaluators) as workers:
+            pages = regrading.queries.pages(run_filter_of(filters, context.clock))
+            runs = ([run.id for run in page] for page in pages)
+            processes = options.processes or usable_cores()
+            if processes > 1 and not regrading.depends_on_order:
+                graded = _in_processes(make, runs, processes)
+            else:
+                graded = (regrading.grade(page, workers) for page in runs)
+            scores = _Scores(options.write or (), options.config, context, workers)
+            return _print(graded, scores, options.format)
     except (sqlite3.Error, StoreUnusable) as error:
         raise unusable(f"the store cannot be read: {error}") from None
 
 
-def _regrade(make: "partial[_Regrading]", options: Namespace, run_filter: RunFilter) -> int:
-    regrading = make()
+class _Scores:
+    """Exporters of scores of the service file, and how many verdicts they have accepted."""
+
+    def __init__(
+        self, names: Sequence[str], config: Path | None, context: CommandContext, workers: OfflineWorkers
+    ) -> None:
+        self._clock = context.clock
+        self._workers = workers
+        configured = context.service_file(config).exporters if names else {}
+        exporting = ExporterContext(clock=context.clock, metrics=Metrics(), console=sys.stdout)
+        self._exporters: dict[str, SpanExporter] = {}
+        self._written: Counter[str] = Counter()
+        self._rejected: Counter[str] = Counter()
+        for name in names:
+            component = exporter_types()[name.partition("/")[0]] if name in configured else None
+            if component is None or component.kind != "scores":
+                known = [
+                    name for name in configured if exporter_types()[name.partition("/")[0]].kind == "scores"
+                ]
+                shown = ", ".join(known) or "none"
+                raise unusable(
+                    f'--write: "{name}" is no exporter of scores of the service file; those are: {shown}'
+                )
+            # What is not there now, days after the runs, will not come.
+            settings = configured[name].model_copy(update={"span_wait": 0.0})
+            self._exporters[name] = component.create(name, settings, exporting)
+
+    def write(self, verdicts: Sequence[RawSpan]) -> None:
+        """Send verdicts to every exporter; raises ExportError where one does not accept them."""
+        for start in range(0, len(verdicts) if self._exporters else 0, _SCORES_PER_REQUEST):
+            some = verdicts[start : start + _SCORES_PER_REQUEST]
+            self._workers.run(self._send(join_spans(some), len(some)))
+
+    async def _send(self, request: bytes, count: int) -> None:
+        for name, exporter in self._exporters.items():
+            await exporter.start()
+            try:
+                answer = await send_patiently(
+                    exporter, request, count, "logs", self._clock, _PATIENCE_SECONDS
+                )
+            finally:
+                await exporter.shutdown(self._clock.monotonic())
+            self._written[name] += count - answer.rejected_spans
+            self._rejected[name] += answer.rejected_spans
+
+    def report(self) -> None:
+        """Print how many verdicts were written."""
+        for name in self._exporters:
+            rejected = self._rejected[name]
+            note = (
+                f", {rejected} not accepted, such as those of spans that {name} does not have"
+                if rejected
+                else ""
+            )
+            print(f"{self._written[name]} verdicts written to {name}{note}", file=sys.stderr)
+
+
+def _print(graded: Iterator[_Regraded], scores: _Scores, output_format: str) -> int:
+    """Print what differs, and write the verdicts; the exit code."""
     counts: Counter[str] = Counter()
-    pages = ([run.id for run in page] for page in regrading.queries.pages(run_filter))
-    processes = options.processes or usable_cores()
-    with OfflineWorkers(regrading.offline.evaluators) as workers:
-        if processes > 1 and not regrading.depends_on_order:
-            graded = _in_processes(make, pages, processes)
-        else:
-            graded = (regrading.grade(page, workers) for page in pages)
 
-        def pairs() -> Iterator[Change]:
-            for runs, same, differing in graded:
-                counts["runs"] += runs
-                counts[""] += same
-                yield from differing
+    def pairs() -> Iterator[Change]:
+        for some in graded:
+            counts["runs"] += some.runs
+            counts[""] += some.same
+            scores.write(some.verdicts)
+            yield from some.differing
 
-        print_them = print_json if options.format == "json" else print_by_cause
+    try:
+        print_them = print_json if output_format == "json" else print_by_cause
         decisive = print_changes(pairs(), counts, print_them, sys.stdout)
+    except ExportError as error:
+        scores.report()
+        raise unusable(f"--write: not accepted: {error}") from None
+    scores.report()
     if not counts["runs"]:
         raise unusable("no stored run matches")
     return EXIT_FAILED if decisive else EXIT_OK

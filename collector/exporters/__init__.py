@@ -10,17 +10,17 @@ from collector.exporters.assembly import (
     receives_spans,
 )
 from collector.exporters.dead_letters import DeadLetters, DeadLettersConfig
-from collector.exporters.exporter import ExporterContext
+from collector.exporters.exporter import ExporterContext, SpanExporter
 from collector.exporters.fan_out import FanOut
 from collector.exporters.otlp_client import one_line, read_response, read_status, user_agent
-from collector.exporters.redrive import redrive_file
+from collector.exporters.redrive import redrive_file, send_patiently
 from collector.exporters.score_exporter import ScoreExporter
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.task_supervisor import TaskOwner
 
 __all__ = [
-    "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "ScoreExporter",
+    "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "ScoreExporter", "SpanExporter",
     "SpanExporterConfig", "TaskOwner", "build_fan_out", "exporter_types", "forwards_log_records",
     "one_line", "read_response", "read_status", "receives_evaluation_spans", "receives_log_records",
-    "receives_scores", "receives_spans", "redrive_file", "user_agent",
+    "receives_scores", "receives_spans", "redrive_file", "send_patiently", "user_agent",
 ]  # fmt: skip

@@ -122,11 +122,24 @@ async def _send(line: bytes, exporter: SpanExporter, clock: Clock, patience_seco
     else:
         request = json_to_request(line)
         count = split_request(request).accepted
+    spans = count if isinstance(count, int) else 1
+    return await send_patiently(exporter, request, spans, signal, clock, patience_seconds)
+
+
+async def send_patiently(
+    exporter: SpanExporter,
+    request: bytes,
+    count: int,
+    signal: Signal,
+    clock: Clock,
+    patience_seconds: float,
+) -> ExportResponse:
+    """Send a request until it is accepted or refused, or patience ends: see `SpanExporter.export`."""
     back_off = BackOff(RetryConfig(), Random())
     give_up_at = clock.monotonic() + patience_seconds
     while True:
         try:
-            return await exporter.export(request, count if isinstance(count, int) else 1, signal)
+            return await exporter.export(request, count, signal)
         except RetryableExportError as error:
             wait = back_off.next_wait(error.retry_after_seconds)
             if clock.monotonic() + wait > give_up_at:

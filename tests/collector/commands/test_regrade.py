@@ -1,5 +1,6 @@
 """Stored runs graded by other criteria: which verdicts change, whatever the number of runs and processes."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +13,7 @@ from collector.cli import run_command
 from collector.criteria import load_criteria
 from collector.recordings.recorded_stream import RecordedStream
 from processors.model import AgentIdentity, GradedRun
+from tests.support.score_backend import ScoreBackend, takes_all
 from tests.support.stored_runs import MINUTE, NOW, filled
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus" / "uipath_style"
@@ -152,3 +154,59 @@ def test_what_cannot_be_graded_is_refused(tmp_path: Path, capsys: pytest.Capture
     criteria = criteria_file(tmp_path / "criteria.json", count("a", 1))
     assert 2 == run_command(["regrade", "--store", str(tmp_path / "runs.db"), "--criteria", criteria])
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+async def test_new_verdicts_are_written_as_scores_that_replace_the_old_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], processes: str
+) -> None:
+    old = criteria_file(tmp_path / "old.json", count("get_humidity", 1))
+    new = criteria_file(tmp_path / "new.json", count("get_humidity", 2))
+    runs = recorded(old, CORPUS)
+    filled(runs, tmp_path / "runs.db")
+    async with ScoreBackend(takes_all) as backend:
+        config = tmp_path / "tracegrade.yaml"
+        exporters = {"phoenix_annotations": {"endpoint": backend.endpoint}, "debug": {}}
+        config.write_text(json.dumps({"exporters": exporters, "store": {"path": "runs.db"}}))
+        arguments = ["--config", str(config), "--criteria", new, "--processes", processes, "--write"]
+
+        assert 1 == await asyncio.to_thread(run_command, ["regrade", *arguments, "phoenix_annotations"])
+        assert 2 == await asyncio.to_thread(run_command, ["regrade", *arguments, "debug"])
+        backend.answer = lambda call: (401, {})
+        assert 2 == await asyncio.to_thread(run_command, ["regrade", *arguments, "phoenix_annotations"])
+
+    written = [entry for call in backend.calls[:-1] for entry in _objects(call.body["data"])]
+    assert {run.run.span_id.hex() for run in runs if run.run.span_id} == {
+        entry["span_id"] for entry in written
+    }
+    assert {"get_humidity"} == {entry["name"] for entry in written}
+    errors = capsys.readouterr().err
+    assert f"{len(runs)} verdicts written to phoenix_annotations" in errors
+    assert (
+        '--write: "debug" is no exporter of scores of the service file; those are: phoenix_annotations'
+        in errors
+    )
+    assert "--write: not accepted: " in errors
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    assert isinstance(value, list)
+    return value
+
+
+def test_verdicts_over_conversations_are_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    criteria = criteria_file(tmp_path / "criteria.json", VERIFIED_FIRST, agent="*")
+    filled(recorded(criteria, CORPUS), tmp_path / "runs.db")
+    arguments = [
+        "--store",
+        str(tmp_path / "runs.db"),
+        "--criteria",
+        criteria,
+        "--write",
+        "phoenix_annotations",
+    ]
+
+    assert 2 == run_command(["regrade", *arguments])
+    assert "--write: verdicts over conversations are only printed" in capsys.readouterr().err
