@@ -1,4 +1,4 @@
-"""No scrape of a busy service shows a span that is unaccounted for.
+"""No scrape of a busy service shows a span or log record that is unaccounted for.
 
 Senders over both protocols at once, repeats, contradictions and late spans, custom evaluators that are waited
 for in worker processes, self-checks, and scrapes in between.
@@ -14,13 +14,14 @@ from collector.otlp.codec import join_spans
 from processors.model.json_values import JsonObject
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import agent, tool
-from tests.support.otlp_senders import GrpcSender, HttpSender, Sender
+from tests.support.otlp_senders import GrpcSender, HttpSender, Sender, logs_request
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess
 
 pytestmark = pytest.mark.end_to_end
 
 SENDERS = 4
 TRACES_PER_SENDER = 30
+LINES = 5
 CODE = """
 import time
 
@@ -56,6 +57,7 @@ async def send_traces(sender: Sender, numbers: range) -> None:
         for spans in ([first], [first, root], [in_trace(number, tool(2, 1, "refund"), name="other")]):
             answer = await sender.send(join_spans(spans))
             assert "OK" == answer.code, answer
+        assert "OK" == (await sender.send(logs_request(LINES), signal="logs")).code
 
 
 async def send_late_spans(sender: Sender, numbers: range) -> None:
@@ -77,15 +79,18 @@ async def test_every_scrape_of_a_busy_service_adds_up(tmp_path: Path) -> None:
             },
         },
         "service": {"telemetry": {"self_check": {"enabled": True, "interval": "200ms"}}},
+        "exporters": {"file": {"path": "spans.jsonl", "logs_path": "logs.jsonl"}},
     }
     errors: list[float] = []
 
     async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
-        error_of = 'tracegrade_accounting_error_spans{exporter="file"}'
+        errors_of = [
+            f'tracegrade_accounting_error_{signal}{{exporter="file"}}' for signal in ("spans", "log_records")
+        ]
 
         async def scrape() -> dict[str, float]:
             samples = await service.metrics()
-            errors.append(samples[error_of])
+            errors.extend(samples[name] for name in errors_of)
             return samples
 
         async def scrape_until(samples_name: str, value: float) -> dict[str, float]:
@@ -128,6 +133,7 @@ async def test_every_scrape_of_a_busy_service_adds_up(tmp_path: Path) -> None:
         7 * traces + dropped["self_check"] + samples['tracegrade_spans_held{exporter=""}']
     )
     assert traces == samples["tracegrade_late_spans_total"]
+    assert LINES * traces == samples['tracegrade_log_records_forwarded_total{exporter="file"}']
     assert 0 == samples['tracegrade_self_checks_total{outcome="failure"}']
     assert traces == samples["tracegrade_verdict_delay_seconds_count"]
     by_workers = (
