@@ -5,6 +5,7 @@ are in `tests/end_to_end/test_both_signals.py` and `test_kafka_log_records.py`.
 """
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -20,10 +21,12 @@ from collector.grading import Grader, GradingStage
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, join_spans, split_records, split_request
 from collector.path.received_records import read_records
+from collector.recordings import RecordedStream
 from collector.telemetry import Metrics
 from collector.trace import SpanBatch
 from processors.annotation import format_run
-from tests.support.both_signals import NAMES, requests
+from processors.model import GradedRun
+from tests.support.both_signals import BOTH_SIGNALS, NAMES, requests
 
 Piece = tuple[str, bytes]
 """A signal, and a request with one span or log record."""
@@ -61,21 +64,34 @@ def _graded(pieces: list[Piece]) -> list[str]:
             assert not admitted.late
     grader = Grader(criteria=lambda: criteria, clock=clock, instance="test")
     stage = GradingStage(grader=grader, metrics=metrics, clock=clock)
-    lines = []
-    for trace in buffer.settle():
-        for run in stage.grade_now(trace).runs:
-            line: Any = json.loads(format_run(run))
-            lines.append(json.dumps({key: line[key] for key in _DECIDED}, sort_keys=True))
+    graded = [run for trace in buffer.settle() for run in stage.grade_now(trace).runs]
     assert 0 == metrics.traces_failed.value()
-    return sorted(lines)
+    return _decided(graded)
 
 
-_DECIDED = ("trace_id", "span_id", "agent", "input", "output", "messages", "tool_calls", "evaluations")
+def _decided(runs: Iterable[GradedRun]) -> list[str]:
+    lines: list[Any] = [json.loads(format_run(run)) for run in runs]
+    return sorted(json.dumps({key: line[key] for key in _DECIDED}, sort_keys=True) for line in lines)
+
+
+_DECIDED = (
+    "trace_id", "span_id", "agent", "input", "output", "messages", "tool_calls", "evaluations",
+    "finish_reason",
+)  # fmt: skip
 
 
 @cache
 def _expected(name: str) -> list[str]:
     return _graded(_pieces(name))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_replay_decides_as_the_service_does(name: str) -> None:
+    stream = RecordedStream()
+
+    assert [] == stream.read([BOTH_SIGNALS / name])
+    criteria = load_criteria([default_file("criteria/default.yaml")], environment={})
+    assert _expected(name) == _decided(stream.grade(criteria))
 
 
 @pytest.mark.parametrize("name", NAMES)
