@@ -120,9 +120,10 @@ class RecordClock(FinishClock):
     def note_read(self, position: ReadPosition, unix_nano: int) -> None:
         """As `read`, for a record of `position`, one of the two."""
         position.is_at_end = False
-        position.unix_nano = max(position.unix_nano, min(unix_nano, self._clock.unix_nano()))
-        if self._origin_nano is None:
-            self._origin_nano = position.unix_nano
+        if unix_nano > position.unix_nano:
+            position.unix_nano = min(unix_nano, self._clock.unix_nano())
+            if self._origin_nano is None:
+                self._origin_nano = position.unix_nano
         self._move_on()
 
     def reach_end(self) -> None:
@@ -151,7 +152,14 @@ class RecordClock(FinishClock):
     def _move_on(self) -> None:
         if self._origin_nano is None:
             return
-        positions = [self.spans] if self.logs is None else [self.spans, self.logs]
-        behind = [position.unix_nano for position in positions if not position.is_at_end]
-        reached = min(behind) if behind else max(position.unix_nano for position in positions)
-        self._seconds = max(self._seconds, (reached - self._origin_nano) / 1e9)
+        spans, logs = self.spans, self.logs
+        if logs is None or (logs.is_at_end and not spans.is_at_end):
+            reached = spans.unix_nano
+        elif spans.is_at_end and not logs.is_at_end:
+            reached = logs.unix_nano
+        else:
+            earlier_or_later = max if spans.is_at_end else min
+            reached = earlier_or_later(spans.unix_nano, logs.unix_nano)
+        seconds = (reached - self._origin_nano) / 1e9
+        if seconds > self._seconds:
+            self._seconds = seconds

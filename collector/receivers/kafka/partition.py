@@ -93,6 +93,9 @@ class ReadPartition:
         self._entered: int | None = None  # the number of the first record that waits
         self._is_closed = False
         self._is_over = False
+        self._is_joined = joined is not None  # to the partition of the other signal
+        if joined is not None:
+            joined._is_joined = True
         self.intake: PartitionIntake = (
             consumer.open_partition(self, partition_count)
             if signal == "traces"
@@ -207,7 +210,7 @@ class ReadPartition:
             if offset:
                 self.intake.note_horizon(unix_nano)
         self.intake.read(unix_nano)
-        if self._entered is None and self.intake.is_ahead:
+        if self._is_joined and self._entered is None and self.intake.is_ahead:
             return False
         number = self._entered
         if number is None and offset >= self.progress.offset:
