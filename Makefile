@@ -153,9 +153,18 @@ $(BACKENDS)/.installed: requirements-backends.lock
 	@touch $@
 
 # Agents under real instrumentations, in two environments of their own: their versions do not go together.
+# Beside them coding agents, which need Node.js.
 EMITTERS := .venv-emitters .venv-emitters-beside
+CODING_AGENTS := .coding-agents
 
-emitters-install: $(addsuffix /.installed,$(EMITTERS))
+emitters-install: $(addsuffix /.installed,$(EMITTERS) $(CODING_AGENTS))
+
+$(CODING_AGENTS)/.installed: tests/emitters/coding_agents/package-lock.json
+	@mkdir -p $(CODING_AGENTS)
+	cp tests/emitters/coding_agents/package*.json $(CODING_AGENTS)
+	npm ci --prefix $(CODING_AGENTS) --ignore-scripts --no-audit --no-fund --loglevel=error
+	node $(CODING_AGENTS)/node_modules/@anthropic-ai/claude-code/install.cjs
+	@touch $@
 
 $(addsuffix /.installed,$(EMITTERS)): .venv-%/.installed: requirements-%.lock $(BACKENDS)/.installed
 	$(PYTHON) -m venv --clear $(@D)
