@@ -120,6 +120,26 @@ async def test_what_is_wrong_between_a_sender_and_the_listener_is_told_apart(tmp
         assert [] == broken(await setup.diagnose(Sender(plain)))
 
 
+async def test_a_way_that_takes_traces_alone_is_named(tmp_path: Path) -> None:
+    """Such as a proxy that knows one path."""
+    setup = SetUp(tmp_path, http={})
+    app, port = web.Application(), free_port()
+
+    async def accept(_: web.Request) -> web.Response:
+        return web.Response(content_type="application/x-protobuf")
+
+    app.router.add_post("/v1/traces", accept)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    async with setup.running():
+        hops = await setup.diagnose(Sender(endpoint=f"http://127.0.0.1:{port}"))
+    await runner.cleanup()
+
+    assert State.WORKS is hops[f"endpoint 127.0.0.1:{port}"].state
+    assert says(hops[f"endpoint 127.0.0.1:{port} (log records)"], "404", "/v1/logs")
+
+
 async def test_an_expired_certificate_and_a_clock_that_is_wrong_are_named(tmp_path: Path) -> None:
     setup = SetUp(tmp_path, grpc=tls("expired"))
     async with setup.running():

@@ -21,7 +21,7 @@ from collector.config_fields import reachable_address
 from collector.configuration import ServiceConfig
 from collector.errors import StartupError
 from collector.exporters import exporter_types
-from collector.receivers import TRACES_PATH, ServerConfig
+from collector.receivers import ServerConfig
 from collector.tools.doctor.hop import Hop, State
 from collector.tools.doctor.sending import open_exporter, sent
 from collector.tools.http_client import NoAnswerError
@@ -84,10 +84,10 @@ class ListenerTrial:
             if target.is_own and self.service is not None:
                 with contextlib.suppress(NoAnswerError):  # the hop of the telemetry endpoint reports it
                     request, traces = _probe(await asyncio.to_thread(self.service.expect_probe))
-            hop = await self._sent(target, request)
-            if hop.state is State.WORKS:
+            of_target = await self._sent(target, request)
+            if of_target[0].state is State.WORKS:
                 awaited |= traces
-            hops.append(hop)
+            hops += of_target
         return [*hops, await self._verdicts(awaited)]
 
     def _targets(self) -> list[_Target]:
@@ -110,18 +110,27 @@ class ListenerTrial:
         secure = None if not url.scheme else url.scheme == "https"
         return [replace(like, address=address, secure=secure, is_own=bool(same))]
 
-    async def _sent(self, target: _Target, request: bytes) -> Hop:
+    async def _sent(self, target: _Target, request: bytes) -> list[Hop]:
+        """The hop of traces, and where it works that of log records, of which the request has none."""
         try:
             settings = self._settings(target)
             async with open_exporter(target.kind, settings, self.clock) as exporter:
-                sending = exporter.export(request, 1)
-                return await sent(target.where, exporter.endpoints["traces"], settings, sending)
+                hops = []
+                for signal, where, body in (
+                    ("traces", target.where, request),
+                    ("logs", f"{target.where} (log records)", b""),
+                ):
+                    url, sending = exporter.endpoints[signal], exporter.export(body, 1, signal)
+                    hops.append(await sent(where, url, settings, sending))
+                    if hops[-1].state is not State.WORKS:
+                        break
+                return hops
         except NotAcceptedError as error:
             advice = "Write a token that the listener accepts into the file."
-            return Hop(target.where, str(error), "a token to send", advice)
+            return [Hop(target.where, str(error), "a token to send", advice)]
         except StartupError as error:
             advice = "Correct the path or the mode of the file."
-            return Hop(target.where, str(error), "files that can be read", advice)
+            return [Hop(target.where, str(error), "files that can be read", advice)]
 
     def _settings(self, target: _Target) -> BaseModel:
         """Those of an exporter of this service that would send there.
@@ -147,10 +156,9 @@ class ListenerTrial:
                     tls["server_name_override"] = own_certificate.certificate_name() or None
         token_file = sender.token_file or (listener.auth and listener.auth.bearer_token_file)
         address = f"{'https' if secure else 'http'}://{target.address}"
-        is_http = target.kind == "otlp_http"
         return exporter_types()[target.kind].config_model.model_validate(
             {
-                "traces_endpoint" if is_http else "endpoint": address + (TRACES_PATH if is_http else ""),
+                "endpoint": address,
                 "tls": tls,
                 "headers": {"authorization": authorization(token_file)} if token_file else {},
                 "timeout": _TIMEOUT,

@@ -28,7 +28,7 @@ _ADVICE = {
         "a server that accepts OTLP as application/x-protobuf under this path",
         "Give the OTLP endpoint of the backend (docs/backends.md): endpoint gets /v1/traces appended, "
         "traces_endpoint nothing. One that accepts JSON alone needs an OpenTelemetry Collector in between.",
-        "Send to /v1/traces over HTTP, to TraceService/Export over gRPC.",
+        "Send to /v1/traces and /v1/logs over HTTP, to TraceService/Export and LogsService/Export over gRPC.",
     ),
     "429 502 503 RESOURCE_EXHAUSTED UNAVAILABLE": (
         "a server that accepts requests now",
