@@ -175,12 +175,21 @@ def _reply(record: LogRecord) -> list[JsonObject]:
         return []
     pieces = objects_at(decode_result(text).value) if text.startswith("[") else []
     parts = [
-        part
+        _with_id_of_history(part)
         for piece in pieces
         for candidate in objects_at(piece, "candidates")[:1]
         for part in objects_at(candidate, "content", "parts")
     ]
     return [{"role": "model", "parts": [*parts]} if parts else {"role": "assistant", "content": text}]
+
+
+def _with_id_of_history(part: JsonObject) -> JsonObject:
+    """A part of a reply, in which the id of a call has the tool's name before it; requests leave it out."""
+    requested = object_at(part, "functionCall")
+    if not requested:
+        return part
+    call_id = text_at(requested, "id").removeprefix(f"{text_at(requested, 'name')}__")
+    return {**part, "functionCall": {**requested, "id": call_id}}
 
 
 def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:

@@ -716,6 +716,35 @@ def test_calls_in_pieces_of_a_run_are_in_the_run_that_all_its_records_report(typ
     ]
 
 
+def test_a_streamed_reply_is_one_with_the_ids_of_the_next_request() -> None:
+    def piece(number: int) -> Any:
+        requested = {"name": "Bash", "args": {"n": number}, "id": f"Bash__c{number}"}
+        return {"candidates": [{"content": {"role": "model", "parts": [{"functionCall": requested}]}}]}
+
+    def history(number: int) -> Any:
+        requested = {"name": "Bash", "args": {"n": number}, "id": f"c{number}"}
+        returned = {"id": f"c{number}", "response": {"output": number}}
+        return [
+            {"role": "model", "parts": [{"functionCall": requested}]},
+            {"role": "user", "parts": [{"functionResponse": returned}]},
+        ]
+
+    requests = json.dumps([part for number in (2, 1) for part in history(number)])
+    replies = json.dumps([piece(2), piece(1)])
+    prompt, request, call, reply = GEMINI_RECORDS
+    records = [
+        *decided(prompt, request, reply, call_id="", response_text=replies, request_text=requests),
+        *decided(*[call] * 3, call_id="", function_args='{"n": 1}')[2:],
+        *decided(*[call] * 4, call_id="", function_args='{"n": 2}')[3:],
+    ]
+
+    (run,) = rebuilt(run_of_records(records, TRACE_ID))
+
+    assert [("c2", {"output": 2}), ("c1", {"output": 1})] == [
+        (made.call_id, made.result) for made in run.tool_calls
+    ]
+
+
 def test_equal_calls_of_one_turn_stay_without_the_ids_that_only_the_history_has() -> None:
     def history(*turns: Sequence[str]) -> str:
         return json.dumps(
