@@ -1,9 +1,10 @@
-"""Claude Code and Codex by their npm packages, with a scripted model: spans and log records, or these alone.
+"""Coding agents by their npm packages, with a scripted model: spans and log records, or these alone.
 
 `make emitters-install` installs them.
 """
 
 import asyncio
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,6 +49,11 @@ _OF_CLAUDE = {
 _SPANS_OF_CLAUDE = {"CLAUDE_CODE_ENHANCED_TELEMETRY_BETA": "1", "OTEL_TRACES_EXPORTER": "otlp"}
 
 
+def _settings_of_gemini(endpoint: str) -> str:
+    telemetry = {"enabled": True, "target": "local", "otlpEndpoint": f"http://{endpoint}", "logPrompts": True}
+    return json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}, "telemetry": telemetry})
+
+
 async def _run(folder: Path, command: Sequence[str], environment: Mapping[str, str]) -> None:
     program = _PROGRAMS / command[0]
     if not program.exists():
@@ -65,7 +71,7 @@ async def _run(folder: Path, command: Sequence[str], environment: Mapping[str, s
 async def _graded(
     folder: Path, agent: str, commands: Sequence[str], *, spans: bool, options: Sequence[str] = ()
 ) -> Any:
-    """The run of one prompt by `claude` or `codex`, whose model requests these commands."""
+    """The run of one prompt by `claude`, `codex` or `gemini`, whose model requests these commands."""
     home = folder / "home"
     home.mkdir()
     settings: JsonObject = {"processors": {"group_by_trace": {"idle_timeout": "8s"}}}
@@ -76,6 +82,12 @@ async def _graded(
             text = _OF_CODEX + (_SPANS_OF_CODEX if spans else "")
             (home / ".codex" / "config.toml").write_text(text.format(model=model, otlp=otlp))
             await _run(home, ["codex", "exec", "--skip-git-repo-check", _PROMPT], {})
+        elif agent == "gemini":
+            (home / ".gemini").mkdir()
+            (home / ".gemini" / "settings.json").write_text(_settings_of_gemini(service.endpoints["grpc"]))
+            places = {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": model}
+            command = ["gemini", "-p", _PROMPT, "-m", "gemini-2.5-flash", "--yolo"]
+            await _run(home, command, {**places, "GEMINI_CLI_TRUST_WORKSPACE": "true"})
         else:
             telemetry = {**_OF_CLAUDE, **(_SPANS_OF_CLAUDE if spans else {})}
             places = {"ANTHROPIC_BASE_URL": model, "OTEL_EXPORTER_OTLP_ENDPOINT": otlp}
@@ -110,6 +122,20 @@ async def test_a_prompt_is_a_run_with_its_commands_and_who_approved_them(
     assert (432 if spans or agent == "claude" else None) == (
         run.get("usage") and sum(run["usage"][f"{kind}_tokens"] for kind in ("input", "output"))
     )
+
+
+async def test_a_prompt_of_gemini_is_one_run_though_each_turn_is_a_trace(tmp_path: Path) -> None:
+    commands = ["echo sunny", "cat /nowhere"]
+
+    run = await _graded(tmp_path, "gemini", commands, spans=True)
+
+    calls = run["tool_calls"]
+    assert commands == [call["arguments"]["command"] for call in calls]
+    assert ["approved"] * 2 == [call["decision"] for call in calls]
+    assert "sunny" in calls[0]["result_text"]
+    assert "No such file" in calls[1]["result_text"]
+    assert (_PROMPT, ANSWER) == (run["input"], run["output"])
+    assert (360, 72) == (run["usage"]["input_tokens"], run["usage"]["output_tokens"])
 
 
 @pytest.mark.parametrize("spans", [True, False], ids=["both signals", "log records alone"])

@@ -1,6 +1,7 @@
 """A model for coding agents: it requests shell commands one after another, then answers.
 
-It serves what Codex (OpenAI's Responses) and Claude Code (Anthropic's Messages) call, streamed.
+It serves what Codex (OpenAI's Responses), Claude Code (Anthropic's Messages) and Gemini CLI (Gemini's
+generateContent) call, streamed.
 """
 
 import json
@@ -70,12 +71,26 @@ class _Model:
             ],
         )
 
+    async def contents(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        parts = [part for content in body["contents"] for part in content["parts"]]
+        done = sum("functionResponse" in part for part in parts)
+        part: dict[str, Any] = {"text": ANSWER}
+        if done < len(self._commands):
+            arguments = {"command": self._commands[done]}
+            part = {"functionCall": {"name": "run_shell_command", "args": arguments}}
+        usage = {"promptTokenCount": 120, "candidatesTokenCount": 24, "totalTokenCount": 144}
+        candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
+        answer = {"candidates": [candidate], "usageMetadata": usage, "responseId": f"response_{done}"}
+        return await _streamed(request, [("", answer)])
+
 
 async def _streamed(request: web.Request, events: Iterable[tuple[str, Any]]) -> web.StreamResponse:
     response = web.StreamResponse(headers={"content-type": "text/event-stream"})
     await response.prepare(request)
     for name, data in events:
-        await response.write(f"event: {name}\ndata: {json.dumps({'type': name, **data})}\n\n".encode())
+        head, typed = (f"event: {name}\n", {"type": name, **data}) if name else ("", data)
+        await response.write(f"{head}data: {json.dumps(typed)}\n\n".encode())
     await response.write_eof()
     return response
 
@@ -93,6 +108,7 @@ async def command_model(commands: Sequence[str]) -> AsyncIterator[str]:
         [
             web.post("/v1/responses", model.responses),
             web.post("/v1/messages", model.messages),
+            web.post("/{version}/models/{model}", model.contents),
             web.route("*", "/{path:.*}", _nothing),
         ]
     )
