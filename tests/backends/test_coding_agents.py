@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.emitters.command_model import ANSWER, command_model
 from tests.support.backend_server import PROJECT
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess

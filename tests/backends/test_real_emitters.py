@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.emitters.model_server import ANSWER, scripted_model
 from tests.support.backend_server import PROJECT, free_port
 from tests.support.otel_collector import OtelCollector
