@@ -13,9 +13,11 @@ from processors.comparison.alignment import (
 )
 from processors.comparison.call_constraints import (
     CHOICES,
+    COUNT,
     COUNTS,
     ENDS,
     RELATIONS,
+    VALUES,
     CallConstraint,
     CallConstraints,
     Finding,
@@ -49,7 +51,7 @@ from processors.comparison.event_target import (
     TargetEntry,
     target_of,
 )
-from processors.comparison.event_values import parse_comparison
+from processors.comparison.event_values import parse_comparison, parse_event_value
 from processors.comparison.expected_value import (
     INPUT,
     KNOWN_MATCHERS,
@@ -104,7 +106,7 @@ from processors.comparison.tool_selection import (
 from processors.comparison.value_equality import all_fit, equal_values, equality_key, known_equality
 
 __all__ = [
-    "CHOICES",
+    "CHOICES", "COUNT",
     "COUNTS",
     "ENDS",
     "INPUT",
@@ -113,7 +115,7 @@ __all__ = [
     "MASKED_OUTPUT",
     "MATCHER_ARGUMENTS",
     "ONE_OF",
-    "RELATIONS",
+    "RELATIONS", "VALUES",
     "WHOLE_OUTPUT",
     "CallConstraint",
     "CallConstraints",
@@ -184,7 +186,7 @@ __all__ = [
     "output_detail",
     "output_line",
     "parallel_segments",
-    "parse_comparison", "parse_json_path",
+    "parse_comparison", "parse_event_value", "parse_json_path",
     "place_text",
     "python_text",
     "readable_arguments",

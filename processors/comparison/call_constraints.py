@@ -10,17 +10,28 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from processors.comparison.alignment import parallel_segments
 from processors.comparison.captured_value import readable_arguments, unknown_arguments
 from processors.comparison.event_target import Target, message_places, messages_are_known, returned_nothing
-from processors.comparison.event_values import NONE, UNKNOWN, Comparison, EventValue, Read, ValueIndex
+from processors.comparison.event_values import (
+    NONE,
+    UNKNOWN,
+    Comparison,
+    EventValue,
+    NoValue,
+    Read,
+    ValueIndex,
+    number_of,
+    shown_value,
+)
 from processors.comparison.json_paths import JsonPath
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.tool_selection import ToolPatterns
-from processors.comparison.value_equality import equality_key
+from processors.comparison.value_equality import all_fit, equality_key
 from processors.documents import format_duration
 from processors.model import (
     EVALUATED_CATEGORIES,
@@ -91,6 +102,11 @@ COUNTS: Final = ("existence", "absence", "exactly")
 ENDS: Final = ("init", "last")
 """The templates of how a run begins or ends."""
 
+VALUES: Final = ("constant", "unique", "sum")
+"""The templates about a value that all events of a kind have."""
+COUNT: Final = "count"
+"""The template that bounds a number of events, maybe for each value by itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class CallConstraint:
@@ -101,6 +117,9 @@ class CallConstraint:
     Two events of a relation count only where all of `where` hold for them, and they are at most `within`
     seconds apart. `nearest`: only the last one before an event, or the next one after it, counts, whatever it
     returned and was decided about it.
+
+    `value` is what `constant`, `unique` and `sum` are about, `least` and `most` bound a sum or a `count`;
+    with `per` each of its values is looked at by itself.
 
     Raises ValueError where the template takes no messages, or events do not have what the rest requires.
     """
@@ -113,6 +132,10 @@ class CallConstraint:
     where: tuple[Comparison, ...] = ()
     within: float | None = None
     nearest: bool = False
+    value: EventValue | None = None
+    per: EventValue | None = None
+    least: float | None = None
+    most: float | None = None
     identities: tuple[Target, ...] = field(init=False, default=())
     """With `nearest`: the kinds, whatever their events returned or say."""
     roles: frozenset[str] = field(init=False, default=frozenset())
@@ -124,6 +147,8 @@ class CallConstraint:
             roles = (roles - {"message"}) | {"user", "assistant"}
         if roles and self.template in (*ENDS, *CHOICES):
             raise ValueError(f"{self.template}: expected calls; messages and the answer cannot stand here")
+        if roles and (self.template in VALUES or self.per is not None):
+            raise ValueError(f"{self.template}: expected calls; messages and the answer have no such values")
         if roles and self.same:
             raise ValueError("same: it compares arguments, which messages and the answer do not have")
         relation = RELATIONS.get(self.template)
@@ -147,6 +172,10 @@ class CallConstraint:
     def label(self) -> str:
         """The constraint as explanations name it."""
         shown = [kind.label for kind in self.kinds]
+        if self.value is not None:
+            shown = [self.value.written + ("" if shown == ["*"] else f" of {shown[0]}")]
+        if self.per is not None:
+            shown[0] += f" per {self.per.written}"
         if self.template in COUNTS and self.times != 1:
             shown.insert(0, str(self.times))
         return f"{self.template}({', '.join(shown)})"
@@ -210,7 +239,12 @@ class CallConstraints:
     ) -> None:
         self._constraints = constraints
         self._categories = categories
-        self._named = ToolPatterns(kind.tool for constraint in constraints for kind in constraint.kinds)
+        self._named = ToolPatterns(
+            kind.tool
+            for constraint in constraints
+            for kind in constraint.kinds
+            if kind.kind == "call" and not (constraint.template in VALUES and kind.tool == "*")
+        )
         self._beside = not strict
 
     def check(self, run: AgentRun, *, may_change: bool = False) -> list[Finding] | NotEvaluated:
@@ -277,10 +311,15 @@ class CallConstraints:
 def _missing_value(constraint: CallConstraint, kind: Target, call: ToolCall) -> NotEvaluated | None:
     """What is not known of `call`, of a kind of `constraint`, that is compared; None: nothing."""
     side = constraint.kinds.index(kind)
-    for comparison in constraint.where:
-        value = comparison.value_of(side)
+    values = [comparison.value_of(side) for comparison in constraint.where]
+    for value in [*values, *filter(None, (constraint.value, constraint.per))]:
         if value.of_call(call, "") is UNKNOWN:
             return value.unknown_of(call)
+    if constraint.template == "sum" and constraint.value is not None:
+        value = constraint.value
+        read = value.of_call(call, "")
+        if isinstance(read, NoValue) or number_of(read) is None:
+            return NotEvaluated.not_captured(f"{value.written} of {call.name}: expected a number to add up")
     if constraint.within is not None and not call.end_unix_nano:
         return NotEvaluated.not_captured(f"times of {call.name}: absent")
     return None
@@ -642,6 +681,151 @@ def _pair(first: Sequence[_Event], second: Sequence[_Event]) -> tuple[int, int] 
     return next(pairs, None)
 
 
+@dataclass(slots=True)
+class _Group:
+    """The events of a kind with one value of `per`: what they are about, and whether they surely are."""
+
+    name: str
+    events: list[tuple[_Event, Read, bool]] = field(default_factory=list)
+    stray: int = 0
+    """Events that may belong to it: what `per` looks at is not known of them."""
+
+    @property
+    def doubts(self) -> int:
+        """How many events may be, or may not, in it, or have a value that is not known."""
+        return self.stray + sum(not is_sure or value is UNKNOWN for _, value, is_sure in self.events)
+
+
+def _of_all(constraint: CallConstraint, sequence: _Sequence) -> Finding:
+    """`constant`, `unique`, `sum` and `count`."""
+    finding = Finding(constraint)
+    check = _GROUP_CHECKS[constraint.template]
+    verdicts: list[bool | None] = []
+    for group in _groups(constraint, sequence):
+        verdict = check(constraint, group)
+        verdicts.append(verdict.holds)
+        if verdict.holds is False:
+            finding.text = finding.text or verdict.text + group.name
+            finding.unmet += verdict.places
+            finding.can_hold = finding.can_hold and not verdict.is_final
+    finding.holds = all_fit(verdicts)
+    if constraint.template == COUNT and sequence.lacks(constraint.kinds[0]):
+        finding.holds = None if finding.can_hold else False
+    finding.unmet = sorted(set(finding.unmet)) if finding.holds is False else []
+    if constraint.template == COUNT and constraint.most is None and constraint.per is None:
+        finding.can_fail = finding.holds is not True
+    return finding
+
+
+def _groups(constraint: CallConstraint, sequence: _Sequence) -> list[_Group]:
+    """The groups of `per`, of which there is one without it; what has no value of it belongs to none."""
+    kind, per, about = constraint.kinds[0], constraint.per, constraint.value
+    groups: dict[Any, _Group] = {} if per is not None else {(): _Group("")}
+    stray = 0
+    for event in sequence.events(kind, (), constraint.roles):
+        value: Read = None if about is None else sequence.value(about, event.at)
+        if value is NONE and constraint.template != "sum":
+            continue
+        key: Any = ()
+        if per is not None:
+            read = sequence.value(per, event.at)
+            if read is UNKNOWN:
+                stray += 1
+            if isinstance(read, NoValue):
+                continue
+            key = equality_key(read)
+            if key not in groups:
+                groups[key] = _Group(f" for {per.written} {shown_value(read)}")
+        groups[key].events.append((event, value, event.sure))
+    if stray and (not groups or (constraint.least or 0) > 1):
+        groups[()] = _Group("")  # they may be of a value of their own
+    for group in groups.values():
+        group.stray = stray
+    return [*groups.values()]
+
+
+class _Verdict(NamedTuple):
+    """Whether a template holds for a group; else how it is broken, by which events, and whether for good."""
+
+    holds: bool | None
+    text: str = ""
+    places: Sequence[int] = ()
+    is_final: bool = False
+
+
+def _constant_in(constraint: CallConstraint, group: _Group) -> _Verdict:
+    surely: dict[Any, tuple[_Event, Read]] = {}
+    for event, value, is_sure in group.events:
+        if is_sure and not isinstance(value, NoValue):
+            surely.setdefault(equality_key(value), (event, value))
+    if len(surely) > 1:
+        shown = [f"{shown_value(value)} in call {event.at + 1}" for event, value in surely.values()][:2]
+        places = [event.at for event, _ in surely.values()][1:]
+        return _Verdict(False, f"{', '.join(shown)}, Expected: one value", places, is_final=True)
+    known = [value for _, value, _ in group.events if not isinstance(value, NoValue)]
+    unknown = group.stray + len(group.events) - len(known)
+    is_one = len({equality_key(value) for value in known}) <= 1
+    return _Verdict(True if is_one and (not unknown or (unknown == 1 and not known)) else None)
+
+
+def _unique_in(constraint: CallConstraint, group: _Group) -> _Verdict:
+    surely: dict[Any, _Event] = {}
+    may_repeat = False
+    possible: set[Any] = set()
+    for event, value, is_sure in group.events:
+        if isinstance(value, NoValue):
+            continue
+        key = equality_key(value)
+        if is_sure and key in surely:
+            text = f"{shown_value(value)} in calls {surely[key].at + 1} and {event.at + 1}, Expected: once"
+            return _Verdict(False, text, [event.at], is_final=True)
+        if is_sure:
+            surely[key] = event
+        may_repeat = may_repeat or key in possible
+        possible.add(key)
+    unknown = group.stray + sum(value is UNKNOWN for _, value, _ in group.events)
+    return _Verdict(None if may_repeat or (unknown and len(group.events) + group.stray > 1) else True)
+
+
+def _sum_in(constraint: CallConstraint, group: _Group) -> _Verdict:
+    numbers = [None if isinstance(value, NoValue) else number_of(value) for _, value, _ in group.events]
+    if group.doubts or None in numbers:
+        return _Verdict(None)
+    # As decimals, so that 0.1 and 0.2 are 0.3.
+    total = sum((Decimal(repr(number)) for number in numbers), Decimal())
+    verdict = _bounded(constraint, float(total), float(total), [event.at for event, _, _ in group.events])
+    return verdict._replace(is_final=False)  # a further one may be negative
+
+
+def _count_in(constraint: CallConstraint, group: _Group) -> _Verdict:
+    fewest = sum(is_sure for _, _, is_sure in group.events)
+    places = [event.at for event, _, is_sure in group.events if is_sure]
+    verdict = _bounded(constraint, fewest, len(group.events) + group.stray, places)
+    if not fewest and constraint.per is not None and verdict.holds is False:
+        return _Verdict(None)  # the value may not occur at all
+    return verdict
+
+
+def _bounded(constraint: CallConstraint, lowest: float, highest: float, places: list[int]) -> _Verdict:
+    """Whether a number from `lowest` to `highest` is within the bounds."""
+    least, most = constraint.least, constraint.most
+    if most is not None and lowest > most:
+        text = f"Actual: {lowest:.15g}, Expected: <= {most:.15g}"
+        return _Verdict(False, text, places, is_final=True)
+    if least is not None and highest < least:
+        return _Verdict(False, f"Actual: {highest:.15g}, Expected: >= {least:.15g}", places)
+    is_within = (most is None or highest <= most) and (least is None or lowest >= least)
+    return _Verdict(True if is_within else None)
+
+
+_GROUP_CHECKS: Mapping[str, Callable[[CallConstraint, _Group], _Verdict]] = {
+    "constant": _constant_in,
+    "unique": _unique_in,
+    "sum": _sum_in,
+    COUNT: _count_in,
+}
+
+
 def _relation(constraint: CallConstraint, sequence: _Sequence) -> Finding:
     relation = RELATIONS[constraint.template]
     kinds = [
@@ -977,6 +1161,7 @@ _CHECKS: Mapping[str, Callable[[CallConstraint, _Sequence], Finding]] = {
     **dict.fromkeys(COUNTS, _count),
     **dict.fromkeys(CHOICES, _choice),
     **dict.fromkeys(RELATIONS, _relation),
+    **dict.fromkeys(_GROUP_CHECKS, _of_all),
 }
 
 

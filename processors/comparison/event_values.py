@@ -149,7 +149,7 @@ class Comparison(NamedTuple):
     def shown(self, first: Read, second: Read) -> str:
         """Both values with the operator, for people."""
         left, right = (first, second) if self.sides == (0, 1) else (second, first)
-        return f"{_shown(left)} {self.name} {_shown(right)}"
+        return f"{shown_value(left)} {self.name} {shown_value(right)}"
 
 
 def parse_comparison(text: str, kinds: Sequence[Target]) -> Comparison:
@@ -375,7 +375,8 @@ _OPERATORS: Mapping[str, Callable[[JsonValue, JsonValue], bool | None]] = {
 }
 
 
-def _shown(value: Read) -> str:
+def shown_value(value: Read) -> str:
+    """`value` for people, cut where it is long."""
     if value is NONE:
         return "no value"
     if isinstance(value, NoValue):

@@ -14,9 +14,11 @@ from pydantic.alias_generators import to_camel
 
 from processors.comparison import (
     CHOICES,
+    COUNT,
     COUNTS,
     ENDS,
     RELATIONS,
+    VALUES,
     CallConstraint,
     CallConstraints,
     Finding,
@@ -25,6 +27,7 @@ from processors.comparison import (
     ToolSelectionConfig,
     event_name,
     parse_comparison,
+    parse_event_value,
     parse_json_path,
     share_of,
     target_of,
@@ -62,8 +65,10 @@ class CountedEntry(TargetEntry):
 Counted: TypeAlias = str | CountedEntry
 TwoKinds: TypeAlias = tuple[OneTarget, OneTarget]
 
-_TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS)
-_LATER_KEYS = frozenset({"where", "within", "nearest", "not_parallel", "notParallel"})
+_TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS, *VALUES, COUNT)
+_LATER_KEYS = frozenset(
+    {"where", "within", "nearest", "not_parallel", "notParallel", *VALUES, COUNT, "of", "per", "min", "max"}
+)
 _REMOVED = {
     "end": "last",
     "not_responded_existence": "not_co_existence",
@@ -87,7 +92,7 @@ def _template(example: JsonValue) -> Any:
 
 
 class ToolConstraint(EvaluatorModel):
-    """One template with its tools: exactly one of the keys from `existence` to `not_parallel`."""
+    """One template with its tools: exactly one of the keys from `existence` to `count`."""
 
     model_config = ConfigDict(json_schema_extra=_one_template)
 
@@ -135,6 +140,23 @@ class ToolConstraint(EvaluatorModel):
     """The call right after one of the first is none of the second."""
     not_parallel: TwoKinds | None = _template(["update_*", "update_*"])
     """No call of the first runs in parallel to another one, of the second."""
+    constant: str | None = _template("args.user_id")
+    """This value is the same in all calls that have it."""
+    unique: str | None = _template("args.order_id")
+    """This value is another one in each call that has it."""
+    sum: str | None = _template("args.amount")
+    """This value of all calls adds up to no less than `min` and no more than `max`."""
+    count: OneTarget | None = _template("send_email")
+    """There are no fewer events than `min` and no more than `max`; with `per` of each value that occurs."""
+    of: OneTarget | None = Field(default=None, examples=["refund_*"])
+    """Of which calls `constant`, `unique` and `sum` are; left out, of all."""
+    per: str | None = Field(default=None, examples=["args.recipient"])
+    """The value by which `constant`, `unique`, `sum` and `count` look at calls apart: those with one value
+    together, those without any not at all."""
+    min: float | None = Field(default=None, examples=[1])
+    """The least that `sum` or `count` may be."""
+    max: float | None = Field(default=None, examples=[500])
+    """The most that `sum` or `count` may be."""
     same: str | list[str] | dict[str, str] | None = Field(
         default=None, examples=["order_id", ["order_id", "customer.id"], {"order_id": "order.id"}]
     )
@@ -185,6 +207,19 @@ class ToolConstraint(EvaluatorModel):
         template = given[0]
         if self.same is not None and template not in RELATIONS:
             raise ValueError(f"same: {template} relates no call to another one")
+        for key, templates in (
+            ("of", VALUES),
+            ("per", (*VALUES, COUNT)),
+            ("min", ("sum", COUNT)),
+            ("max", ("sum", COUNT)),
+        ):
+            if getattr(self, key) is not None and template not in templates:
+                raise ValueError(f"{key}: {template} does not take it; expected {' or '.join(templates)}")
+        if template in ("sum", COUNT):
+            if self.min is None and self.max is None:
+                raise ValueError(f"{template}: expected min or max with it")
+            if self.min is not None and self.max is not None and self.min > self.max:
+                raise ValueError(f"expected min to be at most max, found {self.min:g} and {self.max:g}")
         if self.where is not None and template not in RELATIONS:
             raise ValueError(f"where: {template} relates no event to another one")
         if template in RELATIONS and not template.startswith("not_"):
@@ -199,6 +234,8 @@ class ToolConstraint(EvaluatorModel):
         where = [self.where] if isinstance(self.where, str) else self.where or ()
         written: Any = getattr(self, template)
         kinds = written if isinstance(written, tuple) else (written,)
+        if template in VALUES:
+            kinds = (self.of or "*",)
         same = [self.same] if isinstance(self.same, str) else self.same or ()
         paths = same if isinstance(same, dict) else {path: path for path in same}
         targets = tuple(map(target_of, kinds))
@@ -211,6 +248,10 @@ class ToolConstraint(EvaluatorModel):
             where=tuple(parse_comparison(text, targets) for text in where),
             within=self.within,
             nearest=self.nearest,
+            value=parse_event_value(written) if template in VALUES else None,
+            per=None if self.per is None else parse_event_value(self.per),
+            least=self.min,
+            most=self.max,
         )
 
 
@@ -250,7 +291,8 @@ class ToolConstraints(Evaluator):
     an e-mail about order 7. A call that lacks the value belongs to no other. `alternate` templates look at
     the calls with that value only, `chain` templates at the neighbour in the run. No call answers itself.
     `where` compares any values of the two, `within` their times; with `nearest` it has to be the last one
-    before, or the next one after. `not_parallel` is no template of DECLARE.
+    before, or the next one after. `not_parallel`, and `constant`, `unique`, `sum` and `count`, which look at
+    all calls of a kind together, are no templates of DECLARE.
     Calls that ran side by side are as `strict` sets it, and never forbidden followers of each other.
 
     Failed calls, and those that were only requested, are calls; `status: succeeded` leaves out those that did

@@ -187,6 +187,53 @@ def _random_target(draw: random.Random) -> _Target:
     return target
 
 
+@dataclass(frozen=True)
+class _OfAll:
+    """A constraint on a value of all events of a kind."""
+
+    template: str
+    target: _Target
+    rest: dict[str, Any]
+
+    @property
+    def targets(self) -> tuple[_Target, ...]:
+        return (self.target,)
+
+    def written(self) -> dict[str, Any]:
+        if self.template == "count":
+            return {"count": self.target, **self.rest}
+        return {self.template: "args.amount", "of": self.target, **self.rest}
+
+    def holds(self, events: Sequence[_Event]) -> bool:
+        """Of events whose values are all known."""
+        groups: dict[Any, list[int]] = {} if "per" in self.rest else {None: []}
+        for event in events:
+            if _is(self.target, event):
+                key = {"args.key": event.key, "args.amount": event.amount}.get(self.rest.get("per", ""))
+                assert event.amount is not None
+                groups.setdefault(key, []).append(event.amount)
+        return all(map(self._holds_for, groups.values()))
+
+    def _holds_for(self, amounts: list[int]) -> bool:
+        if self.template in ("constant", "unique"):
+            return len(set(amounts)) <= (1 if self.template == "constant" else 9) and (
+                self.template == "constant" or len(set(amounts)) == len(amounts)
+            )
+        total = len(amounts) if self.template == "count" else sum(amounts)
+        return bool(self.rest.get("min", 0) <= total <= self.rest.get("max", 99))
+
+
+def _random_of_all(draw: random.Random) -> _OfAll:
+    template = draw.choice(["constant", "unique", "sum", "count"])
+    rest: dict[str, Any] = {"per": draw.choice(["args.key", "args.amount"])} if draw.random() < 0.5 else {}
+    if template in ("sum", "count"):
+        if draw.random() < 0.7:
+            rest["max"] = draw.randrange(2, 5)
+        if draw.random() < 0.4 or "max" not in rest:
+            rest["min"] = draw.randrange(0, 3)
+    return _OfAll(template, _random_target(draw), rest)
+
+
 _TEMPLATES = (
     "response", "precedence", "succession", "not_response", "not_response", "responded_existence",
     "alternate_response", "alternate_precedence", "chain_response", "chain_precedence", "not_chain_response",
@@ -198,7 +245,9 @@ _WHERE = (
 )
 
 
-def _random_constraint(draw: random.Random) -> _Constraint:
+def _random_constraint(draw: random.Random) -> _Constraint | _OfAll:
+    if draw.random() < 0.25:
+        return _random_of_all(draw)
     template = draw.choice(_TEMPLATES)
     targets = _random_target(draw), _random_target(draw)
     rest: dict[str, Any] = {}
@@ -234,7 +283,7 @@ def _random_events(draw: random.Random, unknown: float) -> list[_Event]:
     return events
 
 
-def _evaluator(constraint: _Constraint) -> ToolConstraints:
+def _evaluator(constraint: _Constraint | _OfAll) -> ToolConstraints:
     return ToolConstraints(
         ToolConstraintsConfig(),
         ToolConstraintsCriteria.model_validate({"constraints": [constraint.written()]}),
@@ -245,7 +294,7 @@ def _run(events: Sequence[_Event], **fields: Any) -> AgentRun:
     return run_with([event.call() for event in events], **fields)
 
 
-def _expected(constraint: _Constraint, events: Sequence[_Event]) -> float:
+def _expected(constraint: _Constraint | _OfAll, events: Sequence[_Event]) -> float:
     return 0.0 if constraint.holds(events) is False else 1.0
 
 

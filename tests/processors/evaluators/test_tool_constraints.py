@@ -490,6 +490,54 @@ def test_two_events_belong_together_by_what_they_hold_and_when_they_were(
     assert ([reason] if reason else []) == [each["reason"] for each in violated if isinstance(each, dict)]
 
 
+_PAYMENTS = [
+    _tool("pay", to="ann", amount=300),
+    _tool("pay", to="bob", amount=0.1),
+    _tool("pay", to="ann", amount=200.2),
+    _tool("look_up", key="x"),
+]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "reason"),
+    [
+        ({"constant": "args.to"}, '"ann" in call 1, "bob" in call 2, Expected: one value'),
+        ({"constant": "args.amount", "per": "args.key"}, ""),
+        ({"constant": "args.key"}, ""),
+        ({"unique": "args.to", "of": "pay"}, '"ann" in calls 1 and 3, Expected: once'),
+        ({"unique": "args.amount"}, ""),
+        ({"sum": "args.amount", "of": "pay", "max": 500.3}, ""),
+        ({"sum": "args.amount", "of": "pay", "max": 500}, "Actual: 500.3, Expected: <= 500"),
+        (
+            {"sum": "args.amount", "of": "pay", "per": "args.to", "max": 400},
+            'Actual: 500.2, Expected: <= 400 for args.to "ann"',
+        ),
+        ({"sum": "args.amount", "of": {"tool": "pay", "args": {"to": "bob"}}, "min": 0.1}, ""),
+        (
+            {"count": "pay", "per": "args.to", "max": 1},
+            'Actual: 2, Expected: <= 1 for args.to "ann"',
+        ),
+        ({"count": "pay", "min": 4}, "Actual: 3, Expected: >= 4"),
+        ({"count": {"tool": "pay", "status": "succeeded"}, "min": 3, "max": 3}, ""),
+    ],
+)
+def test_values_of_all_events_are_looked_at_together(constraint: dict[str, Any], reason: str) -> None:
+    answer = _score(_evaluator(constraint), run_with(_PAYMENTS))
+
+    violated = answer.details["violated"]
+    assert isinstance(violated, list)
+    assert ([reason] if reason else []) == [each["reason"] for each in violated if isinstance(each, dict)]
+
+
+def test_a_sum_needs_a_number_of_each_call() -> None:
+    run = run_with([*_PAYMENTS, _tool("pay", to="ann")])
+
+    answer = _evaluator({"sum": "args.amount", "of": "pay", "max": 1}).evaluate(run, RunFacts())
+
+    assert isinstance(answer, NotEvaluated)
+    assert "args.amount of pay: expected a number to add up" == answer.text
+
+
 _DATES = "first.args.day < second.args.day"
 
 
@@ -595,6 +643,13 @@ def test_an_incomplete_run_fails_once_a_forbidden_call_was_made_and_waits_for_an
         ({"response": ["a", "b"], "where": "a.args.x[*] < b.args.y"}, "picks a list"),
         ({"response": ["a", {"answer": "x"}], "where": "second.args.x == a.args.x"}, "expected answer"),
         ({"response": [{"answer": "x"}, "a"]}, "nothing follows it"),
+        ({"sum": "args.amount"}, "sum: expected min or max with it"),
+        ({"count": "a", "min": 3, "max": 2}, "min to be at most max"),
+        ({"absence": "a", "max": 2}, "max: absence does not take it; expected sum or count"),
+        ({"count": "a", "max": 2, "of": "b"}, "of: count does not take it"),
+        ({"constant": "a.args.user"}, "expected a value of one event"),
+        ({"constant": "user"}, "is no value of an event"),
+        ({"unique": "text", "of": {"message": {"role": "user"}}}, "expected calls"),
         ({"response": ["a", {"answer": "x"}], "within": "5s"}, "within: it compares times"),
         ({"init": {"answer": "x"}}, "expected calls"),
         ({"not_response": ["a", "b"], "nearest": True}, "nearest: expected response"),
