@@ -8,6 +8,7 @@ be another call. Calls that ran side by side stand at one place of the sequence.
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -136,6 +137,8 @@ class CallConstraint:
     per: EventValue | None = None
     least: float | None = None
     most: float | None = None
+    weight: float = 1.0
+    """How much it counts in the share of constraints that hold."""
     identities: tuple[Target, ...] = field(init=False, default=())
     """With `nearest`: the kinds, whatever their events returned or say."""
     roles: frozenset[str] = field(init=False, default=frozenset())
@@ -343,10 +346,10 @@ def occurs(target: Target, run: AgentRun) -> bool | NotEvaluated:
 
 
 def share_of(findings: Sequence[Finding]) -> float:
-    """The share of the constraints that apply that hold; 1 where none applies."""
+    """The share by weight of the constraints that apply that hold; 1 where none applies."""
     applying = [finding for finding in findings if finding.applies]
-    held = sum(finding.holds is True for finding in applying)
-    return _share(held, len(applying) - held)
+    held = _weight(finding for finding in applying if finding.holds is True)
+    return _share(held, _weight(finding for finding in applying if finding.holds is not True))
 
 
 def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
@@ -354,11 +357,15 @@ def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
 
     Exact for each constraint alone: whether it is settled, whatever calls come, wherever they stand.
     """
-    failing = sum(finding.can_fail for finding in findings)
-    settled = sum(not (finding.can_fail or finding.can_lapse) for finding in findings)
-    holding = sum(finding.can_hold for finding in findings)
-    lost = sum(not (finding.can_hold or finding.can_lapse) for finding in findings)
+    failing = _weight(finding for finding in findings if finding.can_fail)
+    settled = _weight(finding for finding in findings if not (finding.can_fail or finding.can_lapse))
+    holding = _weight(finding for finding in findings if finding.can_hold)
+    lost = _weight(finding for finding in findings if not (finding.can_hold or finding.can_lapse))
     return _share(settled, failing), _share(holding, lost)
+
+
+def _weight(findings: Iterable[Finding]) -> float:
+    return sum(finding.constraint.weight for finding in findings)
 
 
 class _Sequence:
@@ -517,6 +524,12 @@ class _Sequence:
                     continue
                 sure = sure and fit is True
             events.append(_Event(at, step, alone, key, sure, call.is_held_back))
+        if roles:  # between a text and calls side by side that are all meant stands nothing else
+            sizes, own = (
+                Counter(step for step, _ in steps),
+                Counter(each.step for each in events if each.sure),
+            )
+            events[:] = [each._replace(alone=own[each.step] == sizes[each.step]) for each in events]
         return events
 
     def _add_texts(self, kind: Target, events: list[_Event], roles: frozenset[str]) -> list[_Event]:
@@ -1212,5 +1225,5 @@ def _key(arguments: JsonObject | None, paths: tuple[JsonPath, ...]) -> Any:
     return tuple(keys)
 
 
-def _share(held: int, broken: int) -> float:
+def _share(held: float, broken: float) -> float:
     return held / (held + broken) if broken else 1.0

@@ -5,9 +5,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
@@ -179,19 +179,47 @@ class ToolArgsFlowConfig(EvaluatorModel):
     """How values are compared: value, where 42 and "42" differ; text, where they are equal."""
 
 
+class FlowSource(EvaluatorModel):
+    """A value that a call returned."""
+
+    from_tool: str
+    """The tool that returned it, `*` and `?` allowed."""
+    from_path: str = ""
+    """Path of the value in the result; left out, the whole result."""
+
+
 class ArgumentFlow(EvaluatorModel):
-    """One argument and where its value has to originate."""
+    """One argument and where its value has to originate: `from_tool`, or one of `any_of`."""
 
     tool: str
     """The tool whose calls are checked, `*` and `?` allowed."""
     argument: str = Field(examples=["flight_id", "passengers[*].id"])
     """Path of the argument; of a path with `[*]` every value is checked."""
-    from_tool: str
+    from_tool: str | None = None
     """The tool that must have returned the value, `*` and `?` allowed."""
     from_path: str = Field(default="", examples=["flights[*].id"])
     """Path of the value in the result; left out, the whole result."""
+    any_of: list[FlowSource] | None = Field(
+        default=None,
+        min_length=1,
+        examples=[[{"from_tool": "get_order", "from_path": "payment_id"}, {"from_tool": "list_cards"}]],
+    )
+    """Several sources, one of which must have returned the value."""
     required: bool = True
     """Whether a call without the argument is a violation."""
+
+    @model_validator(mode="after")
+    def _has_a_source(self) -> "ArgumentFlow":
+        if (self.from_tool is None) == (self.any_of is None):
+            raise ValueError("expected either from_tool or any_of")
+        if self.from_path and self.any_of is not None:
+            raise ValueError("from_path: expected in the entries of any_of")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out `any_of`, which earlier versions did not have: the hash of criteria stays."""
+        return {key: value for key, value in handler(self).items() if value is not None}
 
 
 class ToolArgsFlowCriteria(EvaluatorModel):
@@ -210,8 +238,8 @@ class _Flow(NamedTuple):
     written: ArgumentFlow
     tools: ToolPatterns
     argument: JsonPath
-    sources: ToolPatterns
-    path: JsonPath
+    sources: list[tuple[ToolPatterns, JsonPath]]
+    label: str
 
 
 @dataclass(slots=True)
@@ -236,9 +264,9 @@ class ToolArgsFlow(Evaluator):
     """The share of arguments that have the value which an earlier call returned.
 
     For each flow and each call of its tool, the argument has to equal (see `value_equality`)
-    a value at the path in the result of an earlier call of the source; a call of the same parallel group is
-    not earlier. score = arguments that do / arguments checked. An argument that is not there counts as one
-    that does not, unless `required: false`.
+    a value at the path in the result of an earlier call of the source, or of one of several; a call of the
+    same parallel group is not earlier. score = arguments that do / arguments checked. An argument that is
+    not there counts as one that does not, unless `required: false`.
 
     A run in which no argument is checked, so also one without calls, scores 1. Where a result or argument
     that is not known could decide, the run is not evaluated. Details name the argument, never its value.
@@ -254,8 +282,8 @@ class ToolArgsFlow(Evaluator):
                 flow,
                 ToolPatterns([flow.tool]),
                 parse_json_path(flow.argument),
-                ToolPatterns([flow.from_tool]),
-                parse_json_path(flow.from_path),
+                [(ToolPatterns([tool]), parse_json_path(path)) for tool, path in _sources(flow)],
+                " or ".join(f"{tool}.{path}".rstrip(".") for tool, path in _sources(flow)),
             )
             for flow in criteria.flows
         ]
@@ -304,8 +332,7 @@ class ToolArgsFlow(Evaluator):
                 return unknown_arguments(call)
             if unknown is not None:
                 return unknown_result(unknown)
-            source = f"{flow.written.from_tool}.{flow.path.text}".rstrip(".")
-            reason = f"not in any earlier {source}" if has_source else f"no earlier call of {source}"
+            reason = f"not in any earlier {flow.label}" if has_source else f"no earlier call of {flow.label}"
             checks.violations.append(f"{where}: {reason}")
         return None
 
@@ -318,11 +345,12 @@ class ToolArgsFlow(Evaluator):
         unknown: ToolCall | None = None
         has_source = False
         for call in calls[:position]:
-            if call.name not in flow.sources or (group is not None and call.parallel_group == group):
+            paths = [path for tools, path in flow.sources if call.name in tools]
+            if not paths or (group is not None and call.parallel_group == group):
                 continue
             has_source = True
             results, is_known = _result_of(call)
-            picked = [value for result in results for value in flow.path.values(result)]
+            picked = [value for result in results for path in paths for value in path.values(result)]
             if not is_known and not picked:
                 unknown = unknown or call
             returned += picked
@@ -332,6 +360,13 @@ class ToolArgsFlow(Evaluator):
         if self._as_text and isinstance(value, (str, int, float)) and isinstance(other, (str, int, float)):
             return known_equality(str(value).strip(), str(other).strip())
         return known_equality(value, other)
+
+
+def _sources(flow: ArgumentFlow) -> list[tuple[str, str]]:
+    """The tools that may have returned the value, and where in their results."""
+    if flow.any_of is None:
+        return [(flow.from_tool or "", flow.from_path)]
+    return [(source.from_tool, source.from_path) for source in flow.any_of]
 
 
 class ToolArgsGroundedConfig(ToolSelectionConfig):

@@ -67,7 +67,20 @@ TwoKinds: TypeAlias = tuple[OneTarget, OneTarget]
 
 _TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS, *VALUES, COUNT)
 _LATER_KEYS = frozenset(
-    {"where", "within", "nearest", "not_parallel", "notParallel", *VALUES, COUNT, "of", "per", "min", "max"}
+    {
+        "where",
+        "within",
+        "nearest",
+        "not_parallel",
+        "notParallel",
+        *VALUES,
+        COUNT,
+        "of",
+        "per",
+        "min",
+        "max",
+        "weight",
+    }
 )
 _REMOVED = {
     "end": "last",
@@ -178,6 +191,8 @@ class ToolConstraint(EvaluatorModel):
     nearest: bool = False
     """Of `response`, `precedence` and `succession`: only the next, or the last, event of the other kind
     counts, whatever it returned or says, and it has to be as required."""
+    weight: float = Field(default=1, gt=0, le=1000)
+    """How much it counts in the score, beside the others."""
     runs: Literal["all", "with_calls"] = "all"
     """Which runs it applies to: all, or those in which some tool was called."""
 
@@ -252,6 +267,7 @@ class ToolConstraint(EvaluatorModel):
             per=None if self.per is None else parse_event_value(self.per),
             least=self.min,
             most=self.max,
+            weight=self.weight,
         )
 
 
@@ -282,10 +298,10 @@ class ToolConstraints(Evaluator):
     """The share of constraints on the sequence of calls that hold, of those that apply.
 
     The constraints are the templates of DECLARE, with their published names and meaning. score = constraints
-    that hold / constraints that apply, and 1 when none applies. One that relates two calls applies where the
-    run has a call that requires something (for `response` the first, for `precedence` the second, for
-    `succession` either); `init` and `last` apply to runs with calls; the others apply to every run, and with
-    `runs: with_calls` to those with calls.
+    that hold / constraints that apply, each by its `weight`, and 1 when none applies. One that relates two
+    calls applies where the run has a call that requires something (for `response` the first, for `precedence`
+    the second, for `succession` either); `init` and `last` apply to runs with calls; the others apply to
+    every run, and with `runs: with_calls` to those with calls.
 
     With `same` each call needs, or must not have, another one with equal values: after refund(order_id=7)
     an e-mail about order 7. A call that lacks the value belongs to no other. `alternate` templates look at
