@@ -143,6 +143,8 @@ class CallConstraint:
     """With `nearest`: the kinds, whatever their events returned or say."""
     roles: frozenset[str] = field(init=False, default=frozenset())
     """Whose messages stand in the sequence with the calls, and `answer` for the output; mostly none."""
+    compares: bool = field(init=False, default=False)
+    """Whether single events are compared with each other."""
 
     def __post_init__(self) -> None:
         roles: set[str] = {str(kind.kind) for kind in self.kinds if kind.kind != "call"}
@@ -168,6 +170,8 @@ class CallConstraint:
         if relation is not None and relation.reach != "any" and self.kinds[0].kind == "answer":
             raise ValueError("answer: nothing follows it: expected it as the second of the two")
         object.__setattr__(self, "roles", frozenset(roles))
+        by_pair = bool(self.where) or self.within is not None or self.nearest
+        object.__setattr__(self, "compares", by_pair or (relation is not None and relation.reach == "beside"))
         if self.nearest:
             object.__setattr__(self, "identities", tuple(kind.identity for kind in self.kinds))
 
@@ -182,11 +186,6 @@ class CallConstraint:
         if self.template in COUNTS and self.times != 1:
             shown.insert(0, str(self.times))
         return f"{self.template}({', '.join(shown)})"
-
-    @property
-    def compares(self) -> bool:
-        """Whether single events are compared with each other."""
-        return bool(self.where) or self.within is not None or self.nearest
 
 
 @dataclass(slots=True)
@@ -347,9 +346,14 @@ def occurs(target: Target, run: AgentRun) -> bool | NotEvaluated:
 
 def share_of(findings: Sequence[Finding]) -> float:
     """The share by weight of the constraints that apply that hold; 1 where none applies."""
-    applying = [finding for finding in findings if finding.applies]
-    held = _weight(finding for finding in applying if finding.holds is True)
-    return _share(held, _weight(finding for finding in applying if finding.holds is not True))
+    held = broken = 0.0
+    for finding in findings:
+        if finding.applies:
+            if finding.holds is True:
+                held += finding.constraint.weight
+            else:
+                broken += finding.constraint.weight
+    return _share(held, broken)
 
 
 def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
@@ -365,7 +369,7 @@ def attainable_share(findings: Sequence[Finding]) -> tuple[float, float]:
 
 
 def _weight(findings: Iterable[Finding]) -> float:
-    return sum(finding.constraint.weight for finding in findings)
+    return sum([finding.constraint.weight for finding in findings])
 
 
 class _Sequence:
@@ -499,7 +503,7 @@ class _Sequence:
         for at, call, (step, alone) in zip(self._places, self._calls, steps, strict=True):
             if call.name not in names:
                 continue
-            fit = kind.facts_fit(call, agent, may_change=may_change)
+            fit = kind.facts_fit(call, agent, may_change=may_change) if kind.has_facts else True
             if fit is False:
                 continue
             self._events_left -= 1
@@ -660,7 +664,7 @@ def _count(constraint: CallConstraint, sequence: _Sequence) -> Finding:
             finding.holds = False
         elif fewest < most and (most >= limit or (constraint.template == "exactly" and fewest < times)):
             finding.holds = None
-    if sequence.lacks(constraint.kinds[0]):
+    if constraint.roles and sequence.lacks(constraint.kinds[0]):
         settled = finding.holds is True if constraint.template == "existence" else not finding.can_hold
         finding.holds = finding.holds if settled else None
     if finding.holds is False:
@@ -851,7 +855,7 @@ def _relation(constraint: CallConstraint, sequence: _Sequence) -> Finding:
     if finding.can_lapse:
         finding.applies = None if any(kinds[side] for side in relation.applies_by) else False
     is_possible = False
-    compares = constraint.compares or relation.reach == "beside"
+    compares = constraint.compares
     for side in relation.sides:
         activations, targets = kinds[side], kinds[1 - side]
         if compares:

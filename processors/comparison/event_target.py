@@ -157,8 +157,8 @@ class Target:
     """
 
     __slots__ = (
-        "_arguments", "_decision", "_facts", "_result", "_status", "_text", "cost", "kind", "label",
-        "result_cost", "role", "tool", "tools",
+        "_arguments", "_decision", "_facts", "_result", "_status", "_text", "cost", "has_facts", "kind",
+        "label", "result_cost", "role", "tool", "tools",
     )  # fmt: skip
 
     def __init__(
@@ -187,6 +187,8 @@ class Target:
         self.result_cost = 1 + matching_cost(self._result) if result else 0
         """What a character of the result costs to compare; 0: it need not be known."""
         self._facts = {name: compile_expected(value) for name, value in (facts or {}).items()}
+        self.has_facts = status != "any" or decision is not None or bool(self._facts)
+        """Whether `facts_fit` is to be looked at."""
         self.role = role
         self._text: Expected = compile_expected(text[0]) if text else _ANYTHING
         self.label = self._label(arguments, result, facts or {}, text)
