@@ -39,7 +39,12 @@ def _validate(options: Namespace, context: CommandContext) -> int:
         warnings += store.warnings
         with OfflineWorkers(offline.evaluators) as workers:
             problems += run_criteria_tests(
-                store.cases, store.current, workers, store.refused, prices=offline.evaluation.price_table()
+                store.cases,
+                store.current,
+                workers,
+                store.refused,
+                prices=offline.evaluation.price_table(),
+                warnings=warnings,
             )
         if not store.refused:
             messages = [f'no evaluation applies to "{name}"' for name in store.current.without_evaluations()]

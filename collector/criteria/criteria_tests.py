@@ -15,11 +15,12 @@ from processors.criteria import (
     CriteriaCase,
     CriteriaDocument,
     CriteriaSet,
+    Evaluation,
     ExpectedResultEntry,
 )
 from processors.documents import Path as DocumentPath
 from processors.documents import Problem, did_you_mean
-from processors.model import EvaluationResult, GradedRun, PriceTable
+from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable, doubts_of
 
 _SCORE_TOLERANCE = 1e-9
 _SESSION = "the conversation of the test"
@@ -34,13 +35,14 @@ def run_criteria_tests(
     refused: Sequence[CriteriaDocument] = (),
     *,
     prices: PriceTable | None = None,
+    warnings: list[Problem] | None = None,
 ) -> list[Problem]:
     """What the tests of criteria files find wrong with `criteria`, in their order; none: all pass.
 
     Each expectation has to hold for every run of its test to which an evaluation of that name belongs.
     Sampling does not apply: in a test every trace is drawn. `workers` run custom evaluators, `prices` are
     what models cost. What there is of `refused` files is looked at as well; of evaluations that are missing
-    for it nothing is said.
+    for it nothing is said. `warnings` takes paths in constraints that no run of the tests has.
     """
     agents = [*criteria.agents, *(agent for document in refused for agent in document.agents)]
     drawn = CriteriaSet(
@@ -53,7 +55,25 @@ def run_criteria_tests(
     broken = frozenset[str]().union(*(document.broken for document in refused))
     if not all(document.broken or document.agents for document in refused):
         broken |= {""}  # one could not be read at all
-    return [problem for case in cases for problem in _problems(case, drawn, workers, broken, prices)]
+    runs: list[AgentRun] = []
+    problems = [
+        problem for case in cases for problem in _problems(case, drawn, workers, broken, prices, runs)
+    ]
+    if warnings is not None:
+        warnings += _doubts(drawn, runs)
+    return problems
+
+
+def _doubts(criteria: CriteriaSet, runs: Sequence[AgentRun]) -> Iterator[Problem]:
+    """Paths in constraints that no run has to which their evaluation belongs."""
+    own: dict[str, tuple[Evaluation, list[AgentRun]]] = {}
+    for run in runs:
+        for evaluation in criteria.evaluations_for(run.agent.name, run.tenant):
+            own.setdefault(evaluation.source, (evaluation, []))[1].append(run)
+    for source, (evaluation, graded) in own.items():
+        file, _, line = source.rpartition(":")
+        for message in doubts_of(evaluation.evaluator, graded):
+            yield Problem(file, int(line) if line.isdecimal() else 0, "", f'"{evaluation.name}": {message}')
 
 
 def _problems(
@@ -62,14 +82,19 @@ def _problems(
     workers: OfflineWorkers | None,
     broken: frozenset[str],
     prices: PriceTable | None,
+    runs: list[AgentRun],
 ) -> Iterator[Problem]:
-    """What is wrong with a test; `broken` are the names of evaluations that are missing."""
+    """What is wrong with a test; `broken` are the names of evaluations that are missing.
+
+    `runs` takes the runs that it reads.
+    """
     stream = RecordedStream(prices=prices, workers=workers)
     unusable = _add_runs(case, stream) if case.trace is None else _add_trace(case, stream)
     if unusable:
         yield from unusable
         return
     graded = [result for result in stream.grade(criteria) if case.agent in (None, result.run.agent.name)]
+    runs += [result.run for result in graded]
     if case.earlier is not None:
         graded = graded[-1:]
     if not graded:

@@ -29,11 +29,11 @@ from processors.comparison.event_values import (
     number_of,
     shown_value,
 )
-from processors.comparison.json_paths import JsonPath
+from processors.comparison.json_paths import JsonPath, leaves, place_text
 from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.tool_selection import ToolPatterns
 from processors.comparison.value_equality import all_fit, equality_key
-from processors.documents import format_duration
+from processors.documents import did_you_mean, format_duration
 from processors.model import (
     EVALUATED_CATEGORIES,
     MAX_ASSIGNMENT_ATTEMPTS,
@@ -57,6 +57,8 @@ _MAX_EVENTS: Final = 10_000
 """Calls, once for each kind they are of, that one evaluation looks at. Each costs about two microseconds."""
 _MAX_PAIRS: Final = 30_000
 """Pairs of events that one evaluation compares by their values. Each costs about a microsecond."""
+_MAX_PLACES: Final = 200
+"""Places in recorded values among which one is proposed for a path that none has."""
 _INDEXED: Final = 8
 """Events from which on values are looked up."""
 
@@ -277,6 +279,29 @@ class CallConstraints:
         findings = self.check(run, may_change=True)
         return (0.0, 1.0) if isinstance(findings, NotEvaluated) else attainable_share(findings)
 
+    def doubts(self, runs: Sequence[AgentRun]) -> Iterator[str]:
+        """The values that constraints look at and that no call in `runs` has, though some are known whole.
+
+        Arguments that the schema of the tool has are in no doubt.
+        """
+        for constraint in self._constraints:
+            for side, kind in enumerate(constraint.kinds):
+                calls = [(run, call) for run in runs for call in run.calls if call.name in kind.tools]
+                for value in dict.fromkeys(_values_in(constraint, side)):
+                    roots = [(run, call, value.root_of(call)) for run, call in calls]
+                    known = [(run, call, root) for run, call, root in roots if isinstance(root, dict | list)]
+                    if known and not any(value.path.values(root) for _, _, root in known):
+                        if value.part == "args" and any(
+                            _is_in_schema(run, call, value) for run, call, _ in known
+                        ):
+                            continue
+                        places = {place_text(place) for _, _, root in known for place, _ in leaves(root)}
+                        hint = did_you_mean(value.path.text, sorted(places)[:_MAX_PLACES])
+                        yield (
+                            f"{constraint.label}: no call of {kind.tool} in the tests has "
+                            f"{value.part}.{value.path.text}{hint}"
+                        )
+
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
         """Which fact is missing that decides `constraint`."""
         masked: ToolCall | None = None
@@ -308,6 +333,24 @@ class CallConstraints:
                 f"{written}: values that do not compare, such as a text and a list"
             )
         return NotEvaluated.not_captured(f"{constraint.label}: redacted in part")
+
+
+def _values_in(constraint: CallConstraint, side: int) -> Iterator[EventValue]:
+    """The arguments and results that calls of one kind of `constraint` are looked at for."""
+    for comparison in constraint.where:
+        yield comparison.value_of(side)
+    yield from filter(None, (constraint.value, constraint.per))
+    for paths in constraint.same:
+        yield EventValue(f"args.{paths[side].text}", "args", paths[side])
+    for part, name in constraint.kinds[side].members:
+        yield EventValue(f"{part}.{name}", part, JsonPath(name, (name,)))
+
+
+def _is_in_schema(run: AgentRun, call: ToolCall, value: EventValue) -> bool:
+    """Whether the schema of the tool has the argument that `value` begins with."""
+    schema = (run.available_tools or {}).get(call.name)
+    properties = schema.get("properties") if isinstance(schema, dict) and value.part == "args" else None
+    return isinstance(properties, dict) and any(step in properties for step in value.path.steps[:1])
 
 
 def _missing_value(constraint: CallConstraint, kind: Target, call: ToolCall) -> NotEvaluated | None:
@@ -1045,9 +1088,9 @@ class _Pairs:
             return False
         if NONE in self._values_of(event, self._side):
             return False
-        found = self._look_up(event)
-        if found is not None:
-            return found
+        known = self._look_up(event)
+        if known is not None:
+            return known
         verdict: bool | None = False
         for other, is_sure in self._within_reach(event):
             fits = self._fits(event, other)

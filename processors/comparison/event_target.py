@@ -263,6 +263,21 @@ class Target:
         """Whether the text of a message, or the answer, is as expected; None where masks leave that open."""
         return any_fits(_fits_among(expected, content) for expected in alternatives(self._text))
 
+    @property
+    def members(self) -> list[tuple[Literal["args", "result"], str]]:
+        """The names of the arguments, and of the members of a result, that a call has to have."""
+        parts: tuple[tuple[Literal["args", "result"], Expected], ...] = (
+            ("args", self._arguments),
+            ("result", self._result),
+        )
+        return [
+            (part, name)
+            for part, expected in parts
+            if isinstance(expected, Mapping)
+            for name, member in expected.items()
+            if not (isinstance(member, Matcher) and member.meets_absence)
+        ]
+
     def is_of_role(self, message: Message) -> bool:
         """Whether it is a message of this role."""
         return self.role is not None and message.role == self.role

@@ -92,6 +92,13 @@ class EventValue:
             return UNKNOWN
         return self._picked(comparable_result_value(call, text))
 
+    def root_of(self, call: ToolCall) -> JsonValue:
+        """The arguments, or what `call` returned; None where that is not known or no object."""
+        if self.part == "args":
+            return readable_arguments(call)
+        text = None if returned_nothing(call) or self.part != "result" else comparable_result_text(call)
+        return None if text is None else comparable_result_value(call, text)
+
     def of_text(self, content: JsonValue) -> Read:
         """The value of a message with this text, or of the answer."""
         return self._picked(content)

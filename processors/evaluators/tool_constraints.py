@@ -1,5 +1,6 @@
 """Evaluator `tool-constraints`: rules over the sequence of calls, as process mining writes them."""
 
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -356,6 +357,10 @@ class ToolConstraints(Evaluator):
         else:
             lines = ["no constraint applies"]
         return Score(share_of(findings), details, tuple(lines))
+
+    def doubts(self, runs: Sequence[AgentRun]) -> Iterator[str]:
+        """Paths that no call in `runs` has."""
+        return self._constraints.doubts(runs)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """What further calls could make of each constraint; see the class."""

@@ -1,6 +1,6 @@
 """The contract of an evaluator: a class in `processors/evaluators/`, discovered without registration."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args
 
 from pydantic import BaseModel
@@ -99,3 +99,12 @@ def looks_at_calls_alone(evaluator: type[Evaluator] | Evaluator) -> bool:
 def needs_calls(evaluator: Evaluator) -> bool:
     """Whether unknown calls could change a verdict of this evaluator, which is the default."""
     return bool(getattr(evaluator, "needs_calls", True))
+
+
+def doubts_of(evaluator: Evaluator, runs: Sequence[AgentRun]) -> Iterable[str]:
+    """What in the criteria of `evaluator` no run of `runs` has, though it could; mostly a misspelled path.
+
+    Only evaluators with a method `doubts` know.
+    """
+    doubts: Callable[[Sequence[AgentRun]], Iterable[str]] | None = getattr(evaluator, "doubts", None)
+    return () if doubts is None else doubts(runs)

@@ -223,3 +223,42 @@ def test_validate_says_whom_nobody_grades(tmp_path: Path, capsys: pytest.Capture
     ] == alone
     assert "" == beside.err
     assert f"{config}: valid, criteria for 2 agents, 2 evaluations, and 6 built-in ones\n" == beside.out
+
+
+def test_paths_in_constraints_that_no_run_of_the_tests_has_are_doubtful(tmp_path: Path) -> None:
+    file = tmp_path / "criteria.yaml"
+    file.write_text("""\
+agents:
+  support:
+    evaluations:
+      - evaluator: tool-constraints
+        name: up-to-the-total
+        criteria:
+          constraints:
+            - {precedence: [get_order, refund], where: refund.args.amuont <= get_order.result.total}
+            - {absence: {tool: get_order, result: {status: lost}}}
+            - {constant: args.user_id, of: refund}
+tests:
+  - name: enough
+    run:
+      agent: {name: support}
+      available_tools: {refund: {properties: {user_id: {}, amount: {}}}}
+      tool_calls:
+        - {name: get_order, result: {total: 40, state: open}}
+        - {name: refund, arguments: {amount: 30}}
+    expect: {up-to-the-total: fail}
+""")
+    store = CriteriaStore([file], environment={})
+    warnings: list[Problem] = []
+
+    assert [] == run_criteria_tests(store.cases, store.current, warnings=warnings)
+
+    precedence, absence = (
+        "precedence(get_order, refund)",
+        'absence(get_order that returned {"status": "lost"})',
+    )
+    where, none = f'{file}:4: "up-to-the-total"', "no call of"
+    assert [
+        f'{where}: {precedence}: {none} refund in the tests has args.amuont; did you mean "amount"?',
+        f'{where}: {absence}: {none} get_order in the tests has result.status; did you mean "state"?',
+    ] == list(map(str, warnings))
