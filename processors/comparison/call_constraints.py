@@ -1049,6 +1049,9 @@ class _Pairs:
             if not self._relation.negative or self._fits(event, other):
                 shown = other
                 break
+        if shown is None and self._constraint.nearest:
+            others = [other for other in self._nearest_ones(event)[0] if other.at != event.at]
+            return f" ({self._sequence.name(others[-1].at)})" if others else ""
         if shown is None:
             return ""
         values = [
@@ -1191,6 +1194,18 @@ class _Pairs:
         if event.key is UNKNOWN:
             yield from ((other, False) for other in self._all[1] if other.at != event.at)
             return
+        nearest, is_sure = self._nearest_ones(event)
+        self._sequence.count_pairs(len(nearest))
+        for other in nearest:
+            partner = self._by_place.get(other.at)
+            if partner is not None:
+                yield partner, is_sure and partner.sure
+
+    def _nearest_ones(self, event: _Event) -> tuple[list[_Event], bool]:
+        """Those of their kind that may be the nearest of `event`, and whether it is one of them for certain.
+
+        Mostly one; several where they ran side by side, or it is open whether some are of the kind.
+        """
         step = event.step * self._direction
         nearest: list[_Event] = []
         is_sure = True
@@ -1209,11 +1224,7 @@ class _Pairs:
                 elif not other.sure or key is UNKNOWN:
                     is_sure = False
                 nearest.append(other)
-        self._sequence.count_pairs(len(nearest))
-        for other in nearest:
-            partner = self._by_place.get(other.at)
-            if partner is not None:
-                yield partner, is_sure and partner.sure
+        return nearest, is_sure
 
 
 _CHECKS: Mapping[str, Callable[[CallConstraint, _Sequence], Finding]] = {
@@ -1248,7 +1259,7 @@ def _relation_text(constraint: CallConstraint, side: int, event: _Event) -> str:
         "beside": "in parallel to it",
     }[relation.reach]
     if constraint.nearest:
-        target = f"{'last' if side else 'next'} {target}"
+        place = f"as the {'last' if side else 'next'} {constraint.identities[1 - side].label} {place}"
     shared = f" with the same {' and '.join(paths)}" if paths else ""
     if constraint.within is not None:
         shared += f" within {format_duration(constraint.within)}"

@@ -219,6 +219,7 @@ class Target:
         other._result, other.result_cost = _ANYTHING, 0
         other._facts = {name: value for name, value in self._facts.items() if name != "duration"}
         other._text = _ANYTHING
+        other.label = self.tool if self.kind == "call" else f"{self.role} message" if self.role else "answer"
         return other
 
     def facts_fit(self, call: ToolCall, agent: str, *, may_change: bool) -> bool | None:

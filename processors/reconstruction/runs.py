@@ -245,7 +245,7 @@ class RunReport:
         """For each message of `chat`, which begins with what was `given`, how many calls precede it.
 
         Known of all where they show every call, by its id, but of one with text before and after its calls;
-        else of what the run was given, if that shows no call: calls follow it.
+        else of what the run was given, if the calls that it shows are the first ones: others follow it.
         """
         ids = [call.call_id or "" for call in self.executed]
         for before, call in reversed(self.requested_calls):
@@ -262,8 +262,11 @@ class RunReport:
             shown.update(own)
         if len(shown) == len(ids):
             return places
-        is_before = not shown and (is_known or not any(message.requests for message in given))
-        return [0 if is_before and at < len(given) else None for at in range(len(chat))]
+        are_first = len(shown) == place and (is_known or not any(message.requests for message in given))
+        answered = {each.call_id for message in chat[len(given) :] for each in message.requests}
+        if not are_first or not answered.isdisjoint(position):
+            return [None] * len(chat)
+        return [*places[: len(given)], *[None] * (len(chat) - len(given))]
 
 
 def _messages_of(reading: SpanReading) -> Sequence[ChatMessage]:

@@ -449,8 +449,8 @@ _ORDERS = [_returning("get_order", {"id": "A1", "total": 200}), _returning("get_
                 ],
             },
             [_ORDERS[1], _ORDERS[0], _REFUND],
-            "no last get_order before it where get_order.result.total >= refund.args.amount and "
-            'refund.args.order == first.result.id (call 2, get_order; 200 >= 250; "A1" == "A1")',
+            "no get_order as the last get_order before it where get_order.result.total >= refund.args.amount "
+            'and refund.args.order == first.result.id (call 2, get_order; 200 >= 250; "A1" == "A1")',
         ),
         (
             {"not_response": ["read", "send"], "where": "send.args.body contains read.result"},
