@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 _DOCS = Path(__file__).parents[1]
-_PAGES = ("recipes.md", "coding-agents.md")
+_PAGES = ("recipes.md", "coding-agents.md", "policies.md")
 _BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NO_ANCHOR = re.compile(r"[^\w\- ]")
 
