@@ -21,11 +21,14 @@ from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
 from collector.page.run_view import shown_run
 from collector.store import HOUR_MILLISECONDS, AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
 from processors.criteria import CriteriaSet, Evaluation
+from processors.documents import did_you_mean
+from processors.model import Outcome
 
 _PAGE_OF_RUNS = 50
 _MAX_RUNS = 1_000
 _MAX_CAUSES = 200
 _CAUSES_OF_AGENT = 10
+_DIGITS = 18
 _DAY_HOURS = 24
 _LONGEST_HOURS = 14 * _DAY_HOURS
 _MAX_SNIPPET_LINES = 40
@@ -204,11 +207,16 @@ class Views:
     def api_runs(self, request: Request) -> Response:
         """The runs that match the query, newest first; `limit` of them."""
         run_filter, _, problem = self._filter(request)
+        known = (*_FILTER_FIELDS, *_MOMENTS, "before", "limit")
+        for name in request.query_params:
+            if name not in known:
+                problem = f"{name}: unknown parameter{did_you_mean(name, known)}; known: {', '.join(known)}"
+        limit = request.query_params.get("limit", str(_PAGE_OF_RUNS))
+        if not _is_number(limit) or not 1 <= int(limit) <= _MAX_RUNS:
+            problem = f"limit: expected a whole number from 1 to {_MAX_RUNS}, got {limit[:100]!r}"
         if problem:
             return JSONResponse({"error": problem}, 400)
-        limit = request.query_params.get("limit", "")
-        most = min(int(limit), _MAX_RUNS) if limit.isdecimal() else _PAGE_OF_RUNS
-        runs = self._queries(request).find(run_filter, most)
+        runs = self._queries(request).find(run_filter, int(limit))
         return JSONResponse({"runs": [asdict(run) for run in runs]})
 
     def api_run(self, request: Request) -> Response:
@@ -239,10 +247,14 @@ class Views:
         values = {name: request.query_params.get(name, "").strip() for name in names}
         fields = {name: value for name, value in values.items() if value}
         filters: dict[str, Any] = {name: fields[name] for name in _FILTER_FIELDS if name in fields}
-        before = request.query_params.get("before", "")
-        if before.isdecimal() and len(before) < 18:
-            filters["before"] = int(before)
         problem = ""
+        if before := request.query_params.get("before", ""):
+            if _is_number(before):
+                filters["before"] = int(before)
+            else:
+                problem = f"before: expected the id of a run, got {before[:100]!r}"
+        if "outcome" in fields and fields["outcome"] not in list(Outcome):
+            problem = f"outcome: expected one of {', '.join(Outcome)}, got {fields['outcome'][:100]!r}"
         for name in _MOMENTS:
             try:
                 if name in fields:
@@ -282,6 +294,11 @@ class Views:
         if VISITOR not in request.scope or self.queries is None:
             return {}
         return self._queries(request).not_stored(self._hours()[0])
+
+
+def _is_number(text: str) -> bool:
+    """Whether it is a whole number that SQLite can hold."""
+    return text.isascii() and text.isdecimal() and len(text) < _DIGITS
 
 
 def _tenant(request: Request) -> str | None:

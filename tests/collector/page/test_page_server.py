@@ -1,6 +1,7 @@
 """The page over a store: who sees what of it, and what it says is missing."""
 
 import asyncio
+import json
 import re
 import time
 from collections import Counter
@@ -432,3 +433,38 @@ async def test_every_view_of_a_hundred_thousand_runs_comes_within_a_fifth_of_a_s
     assert 200 == answer.status
     assert "</html>" in text
     assert min(seconds) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ("limit=abc", "limit: expected a whole number from 1 to 1000, got 'abc'"),
+        ("limit=0", "limit: expected a whole number from 1 to 1000, got '0'"),
+        ("limit=1001", "limit: expected a whole number from 1 to 1000, got '1001'"),
+        ("before=x", "before: expected the id of a run, got 'x'"),
+        ("before=" + "9" * 40, "before: expected the id of a run, got "),
+        ("outcome=failed", "outcome: expected one of pass, fail, error, not_evaluated, got 'failed'"),
+        ("since=2026-13-01", "since: expected a duration such as 24h or 7d, a date such as 2026-01-31"),
+        ("until=soon", "until: expected a duration such as 24h or 7d, a date such as 2026-01-31"),
+        ("agents=x", 'agents: unknown parameter; did you mean "agent"?; known: agent, evaluation, '),
+    ],
+)
+async def test_a_query_that_cannot_be_answered_is_refused_with_what_was_expected(
+    query: str, problem: str
+) -> None:
+    async with _page(_runs()) as address:
+        status, answer = await _answer(f"{address}/api/runs?{query}")
+
+    assert 400 == status
+    assert json.loads(answer)["error"].startswith(problem)
+
+
+async def test_runs_are_found_by_the_beginning_of_a_trace_id_and_by_time() -> None:
+    runs = _runs()
+    trace = runs[0].run.trace_id.hex()
+    async with _page(runs) as address:
+        (found,) = json.loads((await _answer(f"{address}/api/runs?trace={trace}"))[1])["runs"]
+        none = await _answer(f"{address}/api/runs?until=2026-01-31&limit=1000")
+
+    assert trace == found["trace_id"]
+    assert (200, '{"runs":[]}') == none
