@@ -110,7 +110,7 @@ def _print_csv(runs: Iterator[StoredRun], options: Namespace) -> int:
         fields = {
             **run,
             "graded": _time(run["milliseconds"]),
-            "failed": ", ".join(run["failed"]),
+            "failed": _failed(run),
             "reason": _reason(line, options),
         }
         writer.writerow([_cell(fields[column]) for column in _CSV_COLUMNS])
@@ -134,7 +134,7 @@ def _print_table(runs: Iterator[StoredRun], options: Namespace) -> int:
                 _time(run["milliseconds"]),
                 run["outcome"],
                 shortened(" ".join(filter(None, (run["agent"], run["version"]))), _MAX_NAME),
-                shortened(", ".join(run["failed"]), _MAX_NAME),
+                shortened(_failed(run), _MAX_NAME),
                 str(run["calls"]),
                 shortened(_reason(line, options), _MAX_REASON),
                 run["trace_id"],
@@ -150,6 +150,14 @@ def _print_table(runs: Iterator[StoredRun], options: Namespace) -> int:
 _PRINTERS = {"json": _print_json, "csv": _print_csv, "table": _print_table}
 
 
+def _failed(run: Mapping[str, Any]) -> str:
+    """The checks that failed, those that alert no one marked."""
+    exemptions = run.get("exemptions", {})
+    return ", ".join(
+        [f"{name} ({exemptions[name]})" if name in exemptions else name for name in run["failed"]]
+    )
+
+
 def _reason(line: JsonObject | None, options: Namespace) -> str:
     """Why a run, or the evaluation of `options`, failed or was not evaluated; empty if neither holds."""
     if line is None:
@@ -160,7 +168,9 @@ def _reason(line: JsonObject | None, options: Namespace) -> str:
         for result in graded.results
         if options.evaluation in (None, result.name) and options.reason in (None, result.reason)
     ]
-    first = min(filter(_has_reason, results), key=_unimportance, default=None)
+    is_chosen = bool(options.evaluation or options.reason)
+    reported = [result for result in results if _is_reported(result, is_chosen)]
+    first = min(reported, key=_unimportance, default=None)
     if first is None:
         return ""
     note = f" ({first.exemption})" if first.exemption else ""
@@ -168,8 +178,10 @@ def _reason(line: JsonObject | None, options: Namespace) -> str:
     return why + note if options.evaluation else f"{first.name}{note}: {why}"
 
 
-def _has_reason(result: EvaluationResult) -> bool:
-    return result.is_failure or result.reason is not None
+def _is_reported(result: EvaluationResult, is_chosen: bool) -> bool:
+    """Whether it is a failure, or misses something; what does not apply only if it was chosen."""
+    is_inapplicable = result.reason is NotEvaluatedReason.NOT_APPLICABLE
+    return result.is_failure or (result.reason is not None and (is_chosen or not is_inapplicable))
 
 
 def _unimportance(result: EvaluationResult) -> tuple[bool, bool]:

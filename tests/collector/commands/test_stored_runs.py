@@ -133,21 +133,25 @@ def test_the_reason_stands_in_the_list_and_chooses_runs(
     unknown = result(
         "cost", Outcome.NOT_EVALUATED, explanation="no usage", reason=NotEvaluatedReason.CONTENT_NOT_CAPTURED
     )
+    inapplicable = result("schema", Outcome.NOT_EVALUATED, reason=NotEvaluatedReason.NOT_APPLICABLE)
     advisory = result("style", Outcome.FAIL, explanation="too long", severity=Severity.ADVISORY)
     graded = [
         replace(graded_run(1), results=[unknown]),
-        replace(graded_run(2), results=[advisory]),
+        replace(graded_run(2), results=[inapplicable, advisory]),
         replace(
             graded_run(3), results=[result("order", Outcome.FAIL, explanation="=1+1"), advisory, unknown]
         ),
-        graded_run(4),
+        replace(graded_run(4), results=[inapplicable]),
     ]
     filled(graded, path)
 
-    _, _, of_3, of_2, of_1 = _listed(capsys, path)[0].splitlines()
+    _, of_4, of_3, of_2, of_1 = _listed(capsys, path)[0].splitlines()
 
     assert "order: =1+1" in of_3
     assert "style (advisory): too long" in of_2
+    assert "order, style (advisory)" in of_3
+    assert "not_applicable" not in of_4
+    assert "schema" in _listed(capsys, path, "--reason", "not_applicable")[0]
     assert "cost: content_not_captured: no usage" in of_1
     chosen = _listed(capsys, path, "--reason", "content_not_captured")[0].splitlines()[1:]
     assert [f"{3:032x}", f"{1:032x}"] == [line.split()[-1] for line in chosen]
