@@ -1,6 +1,8 @@
 """A run line as the page shows it: calls in their order and time, each with the verdicts about it."""
 
 import json
+import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +11,26 @@ import yaml
 from processors.model import JsonObject, JsonValue, encode_json, unix_nano_of
 
 _SHORT = 160
+_MAX_LINKED_CALLS = 12
+_OPEN_CALLS = 20
+"""Calls whose values are shown at once; of further ones only those that failed or have a verdict."""
+_TICKS = 4
 _LONG = 20_000
 _MAX_CALLS = 500
+
+
+DIRECTION_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that turn the text after them around."""
+_WORD = re.compile(r"[\w.-]*\w")
+_NOT_TESTED = {
+    "evaluations", "instance", "graded_time", "schema", "resource_attributes", "span_attributes", "trace_id",
+    "span_id", "carrier_span_id", "session", "parent_agent", "tenant", "call_id",
+}  # fmt: skip
+_MEASURED = {
+    "start_time", "end_time", "duration_seconds", "time_to_first_output_seconds", "model_calls", "models",
+    "usage", "cost",
+}  # fmt: skip
+_MEASURING = ("run-duration", "tool-duration", "token-budget", "cost-budget", "model-allowed")
 
 
 @dataclass(slots=True)
@@ -32,8 +52,11 @@ class ShownText:
         return len(self.text) > _SHORT or "\n" in self.text
 
 
-def shown_run(line: JsonObject) -> dict[str, Any]:
-    """What the template of a run shows of its line, of any version and with any part missing."""
+def shown_run(line: JsonObject, testable: Collection[str] = ()) -> dict[str, Any]:
+    """What the template of a run shows of its line, of any version and with any part missing.
+
+    `testable` are the evaluations of criteria files: a test case in such a file may expect their outcomes.
+    """
     start, end = _nanos(line.get("start_time")), _nanos(line.get("end_time"))
     raw = _calls(line)
     times = [(_nanos(call.get("start_time")), _nanos(call.get("end_time"))) for call in raw]
@@ -41,13 +64,14 @@ def shown_run(line: JsonObject) -> dict[str, Any]:
     last = max([moment for moment in (end, *(after for _, after in times)) if moment], default=0)
     span = max(last - begin, 1)
     groups = [None, *(call.get("parallel_group") for call in raw), None]
-    calls = []
+    calls: list[dict[str, Any]] = []
     for number, (call, (first, after)) in enumerate(zip(raw[:_MAX_CALLS], times, strict=False), start=1):
         is_timed = bool(first and after and begin)
         group = groups[number]
         calls.append(
             {
                 "number": number,
+                "key": id(call),
                 "name": str(call.get("name") or ""),
                 "arguments": _captured(call, "arguments"),
                 "result": _captured(call, "result"),
@@ -64,13 +88,18 @@ def shown_run(line: JsonObject) -> dict[str, Any]:
                 "verdicts": [],
             }
         )
-    verdicts = _objects(line.get("evaluations"))
+    verdicts = [_linked(verdict, line, calls) for verdict in _objects(line.get("evaluations"))]
     of_run = [verdict for verdict in verdicts if not _attached(verdict, raw[:_MAX_CALLS], calls)]
+    for shown in calls:
+        shown["open"] = shown["number"] <= _OPEN_CALLS or shown["error"] or shown["verdicts"]
     return {
         "line": line,
         "calls": calls,
         "calls_left_out": max(len(raw) - _MAX_CALLS, 0),
-        "verdicts": sorted(of_run, key=_rank),
+        "verdicts": sorted((verdict for verdict in of_run if verdict.get("outcome") != "pass"), key=_rank),
+        "passes": [verdict for verdict in of_run if verdict.get("outcome") == "pass"],
+        "ticks": [(1000 * part // _TICKS, span * part / _TICKS / 1e9) for part in range(_TICKS + 1)],
+        "model_calls": _model_calls(line),
         "messages": [
             (str(message.get("role") or ""), ShownText(_text(message.get("content"))))
             for message in _objects(line.get("messages"))
@@ -78,11 +107,31 @@ def shown_run(line: JsonObject) -> dict[str, Any]:
         "input": _captured(line, "input"),
         "output": _captured(line, "output"),
         "facts": _facts(line, start, end),
-        "replay_line": encode_json(
-            {key: value for key, value in line.items() if key != "evaluations"}
-        ).decode(),
-        "test_case": _test_case(line, verdicts),
+        "replay_line": encode_json({key: value for key, value in line.items() if key != "evaluations"})
+        .decode()
+        .translate({ord(mark): f"\\u{ord(mark):04x}" for mark in DIRECTION_MARKS}),
+        "test_case": _test_case(line, verdicts, testable),
     }
+
+
+def _linked(verdict: JsonObject, line: JsonObject, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    """A verdict with the calls that it counts, and with the messages of those that a rule blames."""
+    by_key = {call["key"]: call for call in calls}
+    executed = [by_key.get(id(call)) for call in _objects(line.get("tool_calls"))]
+    violations: list[dict[str, Any]] = []
+    for violation in _objects(_object(verdict.get("details")).get("violations")):
+        index = violation.get("call")
+        is_call = isinstance(index, int) and index in range(len(executed))
+        call = executed[index] if isinstance(index, int) and is_call else None
+        blamed = None if call is None else (call["number"], call["name"], call["error"])
+        violations.append(
+            {key: _text(violation.get(key) or "") for key in ("check", "evidence", "claim")}
+            | {"call": blamed}
+        )
+    text = str(verdict.get("explanation") or "")
+    named = set(_WORD.findall(text)) if verdict.get("outcome") == "fail" and not violations else ()
+    linked = [(call["number"], call["name"]) for call in calls if call["name"] in named]
+    return {**verdict, "violations": violations, "calls": linked[:_MAX_LINKED_CALLS]}
 
 
 def _rank(verdict: JsonObject) -> int:
@@ -162,27 +211,80 @@ def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
         "Finished by": line.get("finish_reason"),
         "Models": ", ".join(map(str, models)) if isinstance(models, list) else None,
         "Tokens": " in, ".join(map(str, tokens)) + " out" if None not in tokens else None,
-        "Cost": line.get("cost"),
+        "Cost": _cost(line.get("cost")),
         "Graded by": line.get("instance"),
         "Span": line.get("span_id"),
     }
     return [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
 
 
-def _test_case(line: JsonObject, verdicts: list[JsonObject]) -> str:
-    """The run as a test in a criteria file that expects the verdicts it got."""
-    left_out = ("evaluations", "instance", "graded_time", "schema", "resource_attributes", "span_attributes")
+def _model_calls(line: JsonObject) -> list[dict[str, Any]]:
+    return [
+        {
+            "model": str(call.get("model") or "unknown"),
+            "input": _object(call.get("usage")).get("input_tokens"),
+            "output": _object(call.get("usage")).get("output_tokens"),
+            "seconds": call.get("duration_seconds"),
+            "first": call.get("time_to_first_output_seconds"),
+            "failed": call.get("failed") is True,
+        }
+        for call in _objects(line.get("model_calls"))[:_MAX_CALLS]
+    ]
+
+
+def _cost(cost: JsonValue) -> str | None:
+    """In the currency of the configured prices, which has no name."""
+    return f"{cost:.3g} (currency of models.prices)" if isinstance(cost, int | float) else None
+
+
+def _test_case(line: JsonObject, verdicts: list[JsonObject], testable: Collection[str]) -> str:
+    """The run as a test in a criteria file that expects the verdicts it got there; empty without any.
+
+    It has only what decides such verdicts: no ids, and times and tokens only where they are measured.
+    """
+    expected = [
+        verdict
+        for verdict in verdicts
+        if verdict.get("name") in testable
+        and verdict.get("outcome") in ("pass", "fail")
+        and not verdict.get("conversation_runs")
+    ]
+    if not expected:
+        return ""
+    left_out = _NOT_TESTED
+    if not any(verdict.get("evaluator") in _MEASURING for verdict in expected):
+        left_out = left_out | _MEASURED
     name = _object(line.get("agent")).get("name", "")
-    case: dict[str, Any] = {
+    run = {key: value for key, value in line.items() if key not in left_out and value not in (None, [], {})}
+    run["agent"] = {key: value for key, value in _object(line.get("agent")).items() if value is not None}
+    for key in ("tool_calls", "requested_calls"):
+        if calls := _objects(run.get(key)):
+            run[key] = [_tested_call(call, left_out) for call in calls]
+    case = {
         "name": f"{name} as in {line.get('trace_id')}",
-        "run": {key: value for key, value in line.items() if key not in left_out},
-        "expect": {
-            str(verdict.get("name")): verdict.get("outcome")
-            for verdict in verdicts
-            if verdict.get("outcome") in ("pass", "fail") and not verdict.get("conversation_runs")
-        },
+        "run": run,
+        "expect": {str(verdict.get("name")): verdict.get("outcome") for verdict in expected},
     }
-    return yaml.safe_dump({"tests": [case]}, sort_keys=False, allow_unicode=True, width=110)
+    has_marks = any(mark in str(case) for mark in DIRECTION_MARKS)
+    return yaml.safe_dump({"tests": [case]}, sort_keys=False, allow_unicode=not has_marks, width=110)
+
+
+def _tested_call(call: JsonObject, left_out: Collection[str]) -> JsonObject:
+    """A call without its ids, and without what follows from its values."""
+    kept = {key: value for key, value in call.items() if key not in left_out}
+    for key in ("arguments", "result"):
+        state = kept.pop(f"{key}_state", "present")
+        if state == "absent":
+            kept.pop(key, None)
+        elif state != "present":
+            kept[f"{key}_state"] = state
+        value, text = kept.get(key), kept.pop(f"{key}_text", None)
+        if text is not None and text not in (value, json.dumps(value, ensure_ascii=False)):
+            kept[f"{key}_text"] = text
+    for key, default in (("error", None), ("category", "function"), ("parallel_group", None)):
+        if kept.get(key) == default:
+            kept.pop(key, None)
+    return kept
 
 
 def _object(value: JsonValue) -> JsonObject:

@@ -1,5 +1,6 @@
 """The views: what each path of the page shows, as HTML for people and as JSON for the command line."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -11,14 +12,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from collector.clock import Clock
 from collector.config_fields import parse_moment
 from collector.framework_pages import content_settings
 from collector.page.charts import run_bars, score_line
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
-from collector.page.run_view import shown_run
+from collector.page.run_view import DIRECTION_MARKS, shown_run
 from collector.store import HOUR_MILLISECONDS, AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
 from processors.criteria import CriteriaSet, Evaluation
 from processors.documents import did_you_mean
@@ -40,6 +41,9 @@ _FILTER_FIELDS = (
 )  # fmt: skip
 """Fields of the search form that are fields of a `RunFilter`."""
 _MOMENTS = ("since", "until")
+_MARKS = re.compile(f"[{DIRECTION_MARKS}]")
+_TEXT_NODE = re.compile(">[^<]+")
+_RULES_PAGE = "https://github.com/tracegrade/tracegrade/blob/main/docs/response-handling.md"
 _MISSING_WORDS: Mapping[str, str] = {
     "no_criteria": "no criteria applied",
     "no_calls": "no tool calls recorded",
@@ -75,11 +79,13 @@ class Views:
             "seconds": _seconds,
             "query": _query,
             "code": _code,
+            "cut": _cut,
         }
         self._templates.globals |= {
             "missing_words": _MISSING_WORDS,
             "content_settings": content_settings,
             "now": self.clock.unix_nano,
+            "rules_page": _RULES_PAGE,
         }
 
     def agents(self, request: Request) -> Response:
@@ -133,8 +139,14 @@ class Views:
     def run(self, request: Request) -> Response:
         """The runs of a trace, each with its calls and verdicts."""
         trace_id = request.path_params["trace_id"].lower()
-        result = self._queries(request).runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
+        queries = self._queries(request)
+        result = queries.runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
         if not result:
+            beginning = queries.find(RunFilter(trace=trace_id), _PAGE_OF_RUNS)
+            if len({run.trace_id for run in beginning}) > 1:
+                return RedirectResponse(f"/find?{_query({'trace': trace_id})}", 303)
+            if beginning:
+                return RedirectResponse(f"/run/{beginning[0].trace_id}", 303)
             raise HTTPException(404, "There are no stored runs of this trace.")
         criteria = self.criteria_in_force()
         runs = []
@@ -143,7 +155,12 @@ class Views:
                 evaluation.name: (evaluation, _snippet(evaluation.source))
                 for _, evaluation in criteria.sources_for(summary.agent, summary.tenant)
             }
-            runs.append((summary, shown_run(line), written))
+            testable = {
+                evaluation.name
+                for agent, evaluation in criteria.sources_for(summary.agent, summary.tenant)
+                if not agent.is_builtin
+            }
+            runs.append((summary, shown_run(line, testable), written))
         link = None if self.trace_link is None else self.trace_link.replace("{trace_id}", quote(trace_id))
         return self._page(
             request, "run.html", f"Run of {result[0][0].agent}", runs=runs, trace_id=trace_id, link=link
@@ -279,7 +296,7 @@ class Views:
             has_session=request.scope.get(HAS_SESSION, False),
             **values,
         )
-        return HTMLResponse(html.encode(errors="replace"), status)
+        return HTMLResponse(_neutralised(html).encode(errors="replace"), status)
 
     def _newest_or_0(self, request: Request) -> int:
         if VISITOR not in request.scope:  # the sign-in form
@@ -319,6 +336,19 @@ def _in_force(criteria: CriteriaSet, agent: AgentSummary) -> list[Evaluation]:
         for tenant in sorted(agent.tenants)
         for _, evaluation in criteria.sources_for(agent.name, tenant)
     ]
+
+
+def _cut(text: object, characters: int = 120) -> str:
+    """A name of any length as one that a line holds."""
+    name = str(text)
+    return name if len(name) <= characters else f"{name[: characters - 1]}…"
+
+
+def _neutralised(html: str) -> str:
+    """With marks that turn text around shown as what they are; values of attributes stay as they are."""
+    if not _MARKS.search(html):
+        return html
+    return _TEXT_NODE.sub(lambda text: _MARKS.sub(lambda mark: f"[U+{ord(mark[0]):04X}]", text[0]), html)
 
 
 def _code(text: str) -> Markup:

@@ -1,6 +1,7 @@
 """The page over a store: who sees what of it, and what it says is missing."""
 
 import asyncio
+import html
 import json
 import re
 import time
@@ -14,17 +15,19 @@ from typing import Any
 
 import aiohttp
 import pytest
+import yaml
 from msgspec import structs
 
 from collector.clock import SystemClock
+from collector.criteria import run_criteria_tests
 from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer, Views, page_server
 from collector.store.run_database import RunDatabase
 from collector.store.run_queries import RunQueries
 from collector.store.run_rows import not_stored_key, rows_of
 from processors.criteria import CriteriaSet, read_criteria
-from processors.model import GradedRun, NotEvaluatedReason, Outcome, Severity, Stage
-from tests.support.graded_runs import result
+from processors.model import GradedRun, JsonObject, NotEvaluatedReason, Outcome, Severity, Stage
+from tests.support.graded_runs import result, weather_run
 from tests.support.stored_runs import filled, graded_run, hundred_thousand_runs
 
 CRITERIA = """
@@ -340,16 +343,71 @@ def _words(html: str) -> str:
     return re.sub(r" *\n *", "\n", re.sub(r"[ \t]+", " ", re.sub(r"<[^>]*>", " ", main)))
 
 
+async def test_a_test_case_expects_what_criteria_files_state_and_is_short() -> None:
+    text = (
+        "agents: {weather_agent: {evaluations: [{evaluator: tool-call-count, name: counts, "
+        "criteria: {tool_calls_count: {get_temperature: ['>=', 1]}}}]}}\n"
+    )
+    criteria = CriteriaSet(read_criteria(text, "weather.yaml", {}).agents)
+    results = [result("counts"), result("tool-repetition", Outcome.FAIL)]  # the second is built in
+    run = replace(weather_run(), results=results)
+    async with _page([run], criteria) as address:
+        _, shown = await _answer(f"{address}/run/{run.run.trace_id.hex()}")
+
+    case = re.search(r'<textarea id="case-[^>]*>([^<]*)', shown)
+    assert case is not None
+    copied = html.unescape(case[1])
+    (entry,) = yaml.safe_load(copied)["tests"]
+    assert {"counts": "pass"} == entry["expect"]
+    assert {"agent", "input", "output", "finish_reason", "messages", "tool_calls"} == set(entry["run"])
+    assert {"name": "get_temperature", "arguments": {"city": "Oslo"}, "result": {"temperature": 21.5}} == (
+        entry["run"]["tool_calls"][0]
+    )
+    assert [] == run_criteria_tests(read_criteria(text + copied, "weather.yaml", {}).cases, criteria)
+
+
+async def test_a_failure_links_the_calls_that_it_is_about_with_their_messages() -> None:
+    violation: JsonObject = {"check": "RH4", "call": 1, "evidence": "not admitted: TimeoutError"}
+    blamed = result(
+        "honest", Outcome.FAIL, details={"violations": [violation]}, explanation="RH4: not admitted"
+    )
+    counted = result("once", Outcome.FAIL, explanation="send_mail: Actual: 1, Expected: 0")
+    run = replace(weather_run(), results=[result("order"), blamed, counted])
+    async with _page([run]) as address:
+        beginning = await _answer(f"{address}/run/{run.run.trace_id.hex()[:6]}")
+        _, shown = await _answer(f"{address}/run/{run.run.trace_id.hex()}")
+
+    assert 303 == beginning[0]
+    link = 'response-handling.md" rel="noreferrer">RH4</a> <a href="#call-1-2">get_forecast</a>: TimeoutError'
+    assert link in shown
+    assert '<a href="#call-1-3">3 send_mail</a>' in shown
+    assert shown.index("<summary>1 passed") > shown.index("once")
+    assert 'id="call-1-3"' in shown
+
+
+async def test_long_names_are_cut_and_marks_that_turn_text_around_are_shown() -> None:
+    turned = graded_run(1, agent="exe.\u202egnp", text="\u2066hidden")
+    async with _page([turned, graded_run(2, agent="n" * 250)]) as address:
+        _, agents = await _answer(address)
+        _, run = await _answer(f"{address}/run/{turned.run.trace_id.hex()}")
+
+    assert "exe.[U+202E]gnp" in agents
+    assert "n" * 121 not in re.sub("<[^>]*>", "", agents)
+    assert "[U+2066]hidden" in run
+    assert "\u202e" not in agents + run
+    assert r"exe.\u202egnp" in run  # what is copied
+
+
 async def test_a_link_of_an_alert_shows_its_failures_under_the_public_address() -> None:
     runs = [graded_run(number, agent="a&b c") for number in range(1, 12)]
     since = datetime.now(UTC) - timedelta(hours=1)
     link = f"/find?agent=a%26b+c&evaluation=args&outcome=fail&since={since:%Y-%m-%dT%H:%M:%SZ}"
 
     async with _page(runs, public_url="https://tracegrade.example.com") as page:
-        status, html = await _answer(page + link, host="tracegrade.example.com")
+        status, shown = await _answer(page + link, host="tracegrade.example.com")
 
     assert 200 == status
-    assert [f"{10:032x}"] == re.findall(r"/run/(\w+)#", html)
+    assert [f"{10:032x}"] == re.findall(r"/run/(\w+)#", shown)
 
 
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:
