@@ -365,6 +365,7 @@ def assemble(
                 clock,
                 config.page.trace_link,
                 waits=None if learned is None else learned.waits,
+                criteria_problems=lambda: criteria.problems,
             ),
         )
         if config.page

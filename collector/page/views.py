@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ class Views:
     clock: Clock
     trace_link: str | None = None
     waits: Callable[[], Mapping[str, float]] | None = None
+    criteria_problems: Callable[[], Sequence[object]] = tuple
+    """What is wrong with criteria files that were refused; what they stated before is in force."""
 
     def __post_init__(self) -> None:
         self._templates = Environment(
@@ -203,7 +205,12 @@ class Views:
             (agent, [(one, counts.get((one.source, one.name))) for one in agent.evaluations])
             for agent in shown.agents
         ]
-        return self._page(request, "criteria.html", "Criteria", groups=groups, described=shown.describe())
+        described = shown.describe()
+        # Messages may name what belongs to another tenant.
+        problems = [] if tenant is not None else list(map(str, self.criteria_problems()))
+        return self._page(
+            request, "criteria.html", "Criteria", groups=groups, described=described, problems=problems
+        )
 
     def login(self, request: Request, to: str, was_wrong: bool) -> Response:
         """The form for a token."""

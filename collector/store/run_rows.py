@@ -28,9 +28,10 @@ _VARYING = re.compile(
     r"(?<![\w.])[-+]?\d[\w.,:]*(?<![.,:])"  # numbers and what begins as one; not the id of a rule: RH1.2
     r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b"
     r"|\b(?:call|toolu)_\w+"
-    r'|(?<=")[^"]*\s[^"]*(?=")'
+    r"|(?<=: ')[^']*(?=')|(?<=: \")[^\"]*(?=\")"  # values of arguments and results
+    r'|(?<=")[^":,]*\s[^":,]*(?=")'
 )
-"""What differs between failures of one cause: amounts, ids and quoted sentences."""
+"""What differs between failures of one cause: amounts, ids, values and quoted sentences."""
 
 RUN, EVALUATION, TOOL, MISSING = "run", "evaluation", "tool", "missing"
 CAUSE, NOT_STORED = "cause", "not_stored"

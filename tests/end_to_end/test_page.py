@@ -180,13 +180,22 @@ async def test_new_runs_appear_without_a_reload_and_leave_the_reader_in_place(
     async with _service(tmp_path, browser) as service:
         address = await _served(service, GOOD)
         await browser.open(f"{address}/find")
-        await browser.evaluate("window.stays = true; document.querySelector('tbody a').focus()")
+        await browser.evaluate("window.stays = true; document.querySelector('tbody a.id').focus()")
+        focused = await browser.evaluate("document.activeElement.href")
 
         await _served(service, BAD)
 
         await browser.until("document.querySelectorAll('tbody tr').length === 2")
         assert await browser.evaluate("window.stays === true")
-        assert "A" == await browser.evaluate("document.activeElement.tagName")
+        assert focused == await browser.evaluate("document.activeElement.href")
+        assert 1 == await browser.evaluate(_FOCUSED_ROW)  # the newer run stands above it
+
+        await browser.evaluate("document.getElementById('pause').click()")
+        await _served(service, GOOD)
+        await asyncio.sleep(3)  # longer than a poll
+        assert 2 == await browser.evaluate("document.querySelectorAll('tbody tr').length")
+        await browser.evaluate("document.getElementById('pause').click()")
+        await browser.until("document.querySelectorAll('tbody tr').length === 3")
 
 
 async def test_hostile_content_stays_text_in_every_view(tmp_path: Path, browser: Chromium) -> None:
@@ -247,16 +256,32 @@ async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromiu
         address = await _served(service, GOOD)
         await browser.open(address)
         names = []
-        for _ in range(8):
+        for _ in range(9):
             await browser.press("Tab", 9)
             names.append(await browser.evaluate("document.activeElement.innerText.split('\\n')[0]"))
             assert await browser.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'")
         assert ["Skip to content", "tracegrade", "Agents", "Failures", "Find", "Criteria"] == names[:6]
-        assert "support_agent" == names[7]
+        assert "Pause" == names[6]
+        assert "support_agent" == names[8]
 
         await browser.press("Enter", 13, "\r")
 
-        await browser.until("location.pathname === '/agent'")
+        await browser.until("location.pathname === '/agent' && document.readyState === 'complete'")
+        await browser.open(address)
+        await browser.press("j", 74, "j")
+        assert "support_agent" == await browser.evaluate("document.activeElement.textContent")
+        await browser.press("?", 191, "?")
+        assert await browser.evaluate("document.getElementById('keys').open")
+        await browser.press("Escape", 27)
+        await browser.press("/", 191, "/")
+        await browser.until("location.pathname === '/find' && document.readyState === 'complete'")
+        await browser.press("/", 191, "/")
+        assert "text" == await browser.evaluate("document.activeElement.name")
+
+
+_FOCUSED_ROW = (
+    "[...document.querySelectorAll('tbody tr')].findIndex((row) => row.contains(document.activeElement))"
+)
 
 
 async def _status(address: str, path: str = "/", **headers: str) -> int:

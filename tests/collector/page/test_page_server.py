@@ -410,6 +410,30 @@ async def test_a_link_of_an_alert_shows_its_failures_under_the_public_address() 
     assert [f"{10:032x}"] == re.findall(r"/run/(\w+)#", shown)
 
 
+@pytest.mark.parametrize(
+    "query", ["limit=abc", "limit=0", "outcome=x", "bogus=1", "before=x", "since=soon", "limit=²"]
+)
+async def test_a_parameter_that_cannot_be_read_is_refused(query: str) -> None:
+    async with _page([graded_run(1)]) as address:
+        status, told = await _answer(f"{address}/api/runs?{query}")
+
+    assert 400 == status
+    assert query.partition("=")[0] in told
+
+
+async def test_a_refused_criteria_file_is_shown_to_those_who_see_all() -> None:
+    queries = filled([_recent(graded_run(1))])
+    views = Views(
+        queries, CriteriaSet, SystemClock(), criteria_problems=lambda: ["weather.yaml:3: unknown key"]
+    )
+    server = PageServer(PageConfig.model_validate({"endpoint": "127.0.0.1:0"}), views)
+    await server.start()
+    _, shown = await _answer(f"http://{server.endpoint}/criteria")
+    await server.shutdown(SystemClock().monotonic() + 5)
+
+    assert "<li>weather.yaml:3: unknown key</li>" in shown
+
+
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:
     told = {setting for settings in content_settings().values() for _, setting in settings}
 
