@@ -198,7 +198,7 @@ def _text(value: JsonValue) -> str:
 def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
     resource, agent, usage = (_object(line.get(key)) for key in ("resource_attributes", "agent", "usage"))
     tokens = [usage.get(key) for key in ("input_tokens", "output_tokens")]
-    models = line.get("models")
+    models, cost = line.get("models"), line.get("cost")
     facts = {
         "Version": agent.get("version"),
         "Agent id": agent.get("id"),
@@ -211,7 +211,7 @@ def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
         "Finished by": line.get("finish_reason"),
         "Models": ", ".join(map(str, models)) if isinstance(models, list) else None,
         "Tokens": " in, ".join(map(str, tokens)) + " out" if None not in tokens else None,
-        "Cost": _cost(line.get("cost")),
+        "Cost in the currency of its prices": cost_text(cost) if isinstance(cost, int | float) else None,
         "Graded by": line.get("instance"),
         "Span": line.get("span_id"),
     }
@@ -232,9 +232,9 @@ def _model_calls(line: JsonObject) -> list[dict[str, Any]]:
     ]
 
 
-def _cost(cost: JsonValue) -> str | None:
-    """In the currency of the configured prices, which has no name."""
-    return f"{cost:.3g} (currency of models.prices)" if isinstance(cost, int | float) else None
+def cost_text(cost: float) -> str:
+    """A cost to three digits, in the currency of the configured prices, which has no name."""
+    return f"{cost:.3g}" if cost < 1000 else f"{cost:,.0f}"
 
 
 def _test_case(line: JsonObject, verdicts: list[JsonObject], testable: Collection[str]) -> str:

@@ -17,9 +17,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from collector.clock import Clock
 from collector.config_fields import parse_moment
 from collector.framework_pages import content_settings
-from collector.page.charts import run_bars, score_line
+from collector.page.charts import axis, most_runs, run_bars, score_line, trend
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
-from collector.page.run_view import DIRECTION_MARKS, shown_run
+from collector.page.run_view import DIRECTION_MARKS, cost_text, shown_run
 from collector.store import HOUR_MILLISECONDS, AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
 from processors.criteria import CriteriaSet, Evaluation
 from processors.documents import did_you_mean
@@ -32,6 +32,8 @@ _CAUSES_OF_AGENT = 10
 _DIGITS = 18
 _DAY_HOURS = 24
 _LONGEST_HOURS = 14 * _DAY_HOURS
+_RANGES = {"24h": _DAY_HOURS, "7d": 7 * _DAY_HOURS, "14d": _LONGEST_HOURS}
+"""The time ranges of views, in hours."""
 _MAX_SNIPPET_LINES = 40
 _MAX_RUNS_OF_TRACE = 100
 
@@ -82,6 +84,7 @@ class Views:
             "query": _query,
             "code": _code,
             "cut": _cut,
+            "cost": cost_text,
         }
         self._templates.globals |= {
             "missing_words": _MISSING_WORDS,
@@ -92,28 +95,42 @@ class Views:
 
     def agents(self, request: Request) -> Response:
         """Every agent: its runs, their outcomes, the evaluations in force, what is missing."""
-        first, last = self._hours()
-        result = self._queries(request).agents(first)
+        first, last = self._hours(request.query_params.get("since", ""))
+        queries = self._queries(request)
+        result = [agent for agent in queries.agents(first) if agent.runs.count]
         criteria = self.criteria_in_force()
+        checks: dict[str, Counts] = {}
+        for (_, name, _), counts in queries.evaluation_counts(first).items():
+            checks.setdefault(name, Counts()).add_all(counts)
+        costs: dict[str, Counts] = {}
+        for (name, _), usage in queries.usage(since_hour=first).items():
+            costs.setdefault(name, Counts()).add_all(usage.get("cost", Counts()))
+        start = min([last - _DAY_HOURS + 1, *(hour for agent in result for hour in agent.hours)])
         rows = [
             {
                 "agent": agent,
-                "chart": run_bars(agent.hours, _start_of(agent.hours, last), last),
+                "chart": run_bars(agent.hours, start, last),
+                "trend": trend(agent.hours, start, last),
+                "checks": checks.get(agent.name, Counts()),
+                "cost": costs.get(agent.name, Counts()),
+                "owners": _owners(criteria, agent),
                 "evaluations": len(_in_force(criteria, agent)),
             }
-            for agent in result
+            for agent in sorted(result, key=_attention)
         ]
         seen = {agent.name for agent in result}
         tenant = _tenant(request)
         silent = [name for name in criteria.exact_names(tenant or "") if name not in seen]
         # Services belong to no tenant in particular: a visitor with a tenant is not shown any.
         waits = None if self.waits is None or tenant is not None else sorted(self.waits().items())
-        return self._page(request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits)
+        return self._page(
+            request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits, axis=axis(start, last)
+        )
 
     def agent(self, request: Request) -> Response:
         """One agent: its evaluations over time and by release, its tools, its failures."""
         name = request.query_params.get("name", "")
-        first, last = self._hours()
+        first, last = self._hours(request.query_params.get("since", ""))
         queries = self._queries(request)
         summary = next((agent for agent in queries.agents(first) if agent.name == name), None)
         if summary is None:
@@ -127,6 +144,9 @@ class Views:
             name,
             summary=summary,
             chart=run_bars(summary.hours, start, last),
+            axis=axis(start, last),
+            most=most_runs(summary.hours, start, last),
+            usage={version: usage for (_, version), usage in queries.usage(name, first).items()},
             versions=versions,
             shown_versions=list(versions)[:4],
             evaluations=[
@@ -170,7 +190,7 @@ class Views:
 
     def failures(self, request: Request) -> Response:
         """Failures by their cause: how many, since when and since which release."""
-        first, _ = self._hours()
+        first, _ = self._hours(request.query_params.get("since", ""))
         causes = self._queries(request).causes(request.query_params.get("agent", ""), first)
         more = max(len(causes) - _MAX_CAUSES, 0)
         return self._page(request, "failures.html", "Failures", causes=causes[:_MAX_CAUSES], more=more)
@@ -194,7 +214,7 @@ class Views:
         if tenant is not None:
             agents = [agent for agent in criteria.agents if agent.is_builtin or agent.tenant == tenant]
             shown = CriteriaSet(agents)
-        first, _ = self._hours()
+        first, _ = self._hours(request.query_params.get("since", ""))
         applied = self._queries(request).evaluation_counts(first)
         counts: dict[tuple[str, str], Counts] = {}
         for run_tenant, agent_name in {(run_tenant, agent_name) for run_tenant, agent_name, _ in applied}:
@@ -287,10 +307,12 @@ class Views:
                 problem = f"{name}: {error}"
         return RunFilter(**filters), fields, problem
 
-    def _hours(self) -> tuple[int, int]:
+    def _hours(self, since: str) -> tuple[int, int]:
         """The first and the last hour of charts and counts."""
+        if since and since not in _RANGES:
+            raise HTTPException(400, f"since: expected one of {', '.join(_RANGES)}")
         last = self.clock.unix_nano() // 1_000_000 // HOUR_MILLISECONDS
-        return last - _LONGEST_HOURS + 1, last
+        return last - _RANGES.get(since, _LONGEST_HOURS) + 1, last
 
     def _page(
         self, request: Request, template: str, title: str, status: int = 200, **values: Any
@@ -298,6 +320,10 @@ class Views:
         html = self._templates.get_template(template).render(
             title=title,
             path=request.url.path,
+            ranges=_RANGES,
+            since=since if (since := request.query_params.get("since")) in _RANGES else "",
+            asked_name=request.query_params.get("name", ""),
+            asked_agent=request.query_params.get("agent", ""),
             newest_run=self._newest_or_0(request) if status == 200 else 0,
             not_stored=self._not_stored(request) if status == 200 else {},
             has_session=request.scope.get(HAS_SESSION, False),
@@ -317,7 +343,7 @@ class Views:
         """Runs that no count has, by agent."""
         if VISITOR not in request.scope or self.queries is None:
             return {}
-        return self._queries(request).not_stored(self._hours()[0])
+        return self._queries(request).not_stored(self._hours("")[0])
 
 
 def _is_number(text: str) -> bool:
@@ -334,6 +360,20 @@ def _tenant(request: Request) -> str | None:
 def _start_of(hours: Mapping[int, Counts], last: int) -> int:
     """The first hour of a chart: a day ago, or earlier if there are earlier counts."""
     return min([last - _DAY_HOURS + 1, *hours])
+
+
+def _attention(agent: AgentSummary) -> tuple[float, int]:
+    """Agents in the order in which they need attention: by the share of their runs that failed."""
+    rate = agent.runs.pass_rate
+    return (1.1 if rate is None else rate), -agent.last_milliseconds
+
+
+def _owners(criteria: CriteriaSet, agent: AgentSummary) -> list[str]:
+    """Who answers for an agent, as criteria state it."""
+    owners = {
+        of.owner for tenant in agent.tenants for of, _ in criteria.sources_for(agent.name, tenant) if of.owner
+    }
+    return sorted(owners)
 
 
 def _in_force(criteria: CriteriaSet, agent: AgentSummary) -> list[Evaluation]:

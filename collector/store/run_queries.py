@@ -10,12 +10,14 @@ from typing import Any, TypeAlias
 from collector.store.run_database import RunDatabase, word_indices
 from collector.store.run_rows import (
     CAUSE,
+    COST,
     EVALUATION,
     HOUR_MILLISECONDS,
     MISSING,
     NO_CONTENT,
     NOT_STORED,
     RUN,
+    TOKENS,
     TOOL,
     search_words,
 )
@@ -114,6 +116,11 @@ class Counts:
         return sum(self.outcomes.get(label, 0) for label in ("fail", "error", *_EXEMPTIONS))
 
     @property
+    def mean(self) -> float | None:
+        """The mean of what is summed; None if there is nothing."""
+        return self.total / self.count if self.count else None
+
+    @property
     def decided(self) -> int:
         """Passed, failed and errored."""
         return self.outcomes.get("pass", 0) + self.failed
@@ -174,6 +181,11 @@ class CriterionCounts:
     counts: Counts = field(default_factory=Counts)
     hours: dict[int, Counts] = field(default_factory=dict)
     versions: dict[str, Counts] = field(default_factory=dict)
+
+    @property
+    def not_evaluated(self) -> int:
+        """How often there was no verdict."""
+        return self.counts.outcomes.get("not_evaluated", 0)
 
 
 @dataclass(slots=True)
@@ -317,6 +329,17 @@ class RunQueries:
             cause.last_hour = max(cause.last_hour, hour)
             cause.versions[version] = cause.versions.get(version, 0) + count
         return sorted(collected.values(), key=lambda of: (of.exemption != "", -of.count, -of.last_hour))
+
+    def usage(self, agent: str = "", since_hour: int = 0) -> dict[tuple[str, str], dict[str, Counts]]:
+        """By agent and version, the `tokens` and the `cost` of the runs that report them."""
+        collected: dict[tuple[str, str], dict[str, Counts]] = {}
+        of_agent: list[_Condition] = [("agent = ?", agent)] if agent else []
+        kinds = ("kind IN (?, ?)", COST, TOKENS)
+        for name, version, kind, count, total in self._sums(
+            "agent, version, kind", kinds, *of_agent, ("hour >= ?", since_hour)
+        ):
+            collected.setdefault((name, version), {}).setdefault(kind, Counts()).add("", count, total)
+        return collected
 
     def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
         """Outcomes of the runs of each version of an agent, the one that began last first."""

@@ -34,7 +34,7 @@ _VARYING = re.compile(
 """What differs between failures of one cause: amounts, ids, values and quoted sentences."""
 
 RUN, EVALUATION, TOOL, MISSING = "run", "evaluation", "tool", "missing"
-CAUSE, NOT_STORED = "cause", "not_stored"
+CAUSE, NOT_STORED, COST, TOKENS = "cause", "not_stored", "cost", "tokens"
 """What an hour counts of an agent."""
 NO_CRITERIA, NO_CALLS, NO_CONTENT = "no_criteria", "no_calls", "content_not_captured"
 
@@ -178,6 +178,10 @@ def _hour_counts(
         return HourKey(tenant, agent, kind, name, label, version, hour), amount or 0.0
 
     yield counted(RUN, "", graded.verdict.value, run.duration_seconds)
+    if run.cost is not None:
+        yield counted(COST, "", "", run.cost)
+    if run.usage is not None:
+        yield counted(TOKENS, "", "", run.usage.input_tokens + run.usage.output_tokens)
     for result in graded.results:
         is_exempt = result.is_failure and not result.counts
         label = result.exemption if is_exempt else result.outcome.value

@@ -256,13 +256,14 @@ async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromiu
         address = await _served(service, GOOD)
         await browser.open(address)
         names = []
-        for _ in range(9):
+        for _ in range(12):
             await browser.press("Tab", 9)
             names.append(await browser.evaluate("document.activeElement.innerText.split('\\n')[0]"))
             assert await browser.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'")
         assert ["Skip to content", "tracegrade", "Agents", "Failures", "Find", "Criteria"] == names[:6]
         assert "Pause" == names[6]
-        assert "support_agent" == names[8]
+        assert ["24 hours", "7 days", "14 days"] == names[7:10]
+        assert "support_agent" == names[11]
 
         await browser.press("Enter", 13, "\r")
 
@@ -322,7 +323,7 @@ async def test_a_token_is_exchanged_for_a_cookie_that_scripts_do_not_see(
         assert "Sign in" in await browser.text()
         for token, expected in (("wrong", "Unknown token."), ("open-sesame", "Find runs")):
             script = f"document.querySelector('[name=token]').value = '{token}'"
-            await browser.evaluate(f"{script}; document.querySelector('button').click()")
+            await browser.evaluate(f"{script}; document.querySelector('main button').click()")
             await browser.until(f"document.querySelector('main')?.innerText.includes('{expected}')")
         assert "/find?agent=support_agent" == await browser.evaluate("location.pathname + location.search")
         assert "" == await browser.evaluate("document.cookie")

@@ -22,8 +22,9 @@ from collector.clock import SystemClock
 from collector.criteria import run_criteria_tests
 from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer, Views, page_server
+from collector.page.charts import trend
 from collector.store.run_database import RunDatabase
-from collector.store.run_queries import RunQueries
+from collector.store.run_queries import Counts, RunQueries
 from collector.store.run_rows import not_stored_key, rows_of
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import GradedRun, JsonObject, NotEvaluatedReason, Outcome, Severity, Stage
@@ -432,6 +433,37 @@ async def test_a_refused_criteria_file_is_shown_to_those_who_see_all() -> None:
     await server.shutdown(SystemClock().monotonic() + 5)
 
     assert "<li>weather.yaml:3: unknown key</li>" in shown
+
+
+async def test_agents_stand_in_the_order_in_which_they_need_attention() -> None:
+    reason = NotEvaluatedReason.CONTENT_NOT_CAPTURED
+    unknown = [result("args", Outcome.NOT_EVALUATED, reason=reason), result("order")]
+    good = graded_run(1, agent="good", cost=0.25)
+    runs = [graded_run(10, agent="worst"), replace(good, results=unknown), graded_run(2, agent="fine")]
+    old = replace(
+        graded_run(20, agent="worst"), graded_unix_nano=SystemClock().unix_nano() - 48 * 3_600_000_000_000
+    )
+    async with _page(filled([old, *map(_recent, runs)])) as address:
+        _, shown = await _answer(address)
+        _, day = await _answer(f"{address}/?since=24h")
+        status, _ = await _answer(f"{address}/?since=3h")
+        _, one = await _answer(f"{address}/agent?name=worst&since=24h")
+
+    assert shown.index("name=worst") < shown.index("name=fine") < shown.index("name=good")
+    assert '<td class="n">2</td>' in shown
+    assert '<td class="n">2</td>' not in day
+    assert "1 of 2 checks not evaluated" in shown
+    assert '<td class="n">0.25</td>' in shown
+    assert 400 == status
+    assert "<title>" in one.partition("<main")[2]
+    assert "since=24h" in one
+
+
+def test_the_trend_is_the_later_pass_rate_against_the_earlier() -> None:
+    hours = {1: Counts({"pass": 3, "fail": 1}), 9: Counts({"pass": 1, "fail": 1})}
+
+    assert -25 == trend(hours, 0, 9)
+    assert trend({9: hours[9]}, 0, 9) is None
 
 
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:
