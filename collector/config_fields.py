@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -98,6 +99,15 @@ def parse_endpoint(text: str) -> tuple[str, int]:
             f"expected host:port such as 0.0.0.0:4318, :4318 or [::1]:4318, port up to 65535, got {text!r}"
         )
     return host or "0.0.0.0", int(port)
+
+
+def is_loopback(endpoint: str) -> bool:
+    """Whether `endpoint`, as configuration writes it, can only be reached from this machine."""
+    host, _ = parse_endpoint(endpoint)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def reachable_address(endpoint: str) -> str:

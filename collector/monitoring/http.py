@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Coroutine, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -10,11 +10,14 @@ from typing import Protocol
 
 import orjson
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer
+from collector.browser_requests import is_of_browser, is_of_own_site, local_names
 from collector.clock import Clock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
@@ -58,7 +61,7 @@ class TelemetryServer:
     else runs in the service's loop. `/readyz` is 200 when `readiness` holds, else 503 with one line for each
     condition that does not (or JSON, if the request accepts `application/json`). Only a GET of `/metrics`
     counts as a scrape. A POST to `/self-check` makes `probes` expect traces, a GET returns how they were
-    graded; it is for `tracegrade doctor`.
+    graded; it is for `tracegrade doctor`. What browsers request for other sites is refused.
     """
 
     config: TelemetryConfig
@@ -83,7 +86,7 @@ class TelemetryServer:
         app = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _method_not_allowed})
         app.router.redirect_slashes = False
         server = AsgiServer(
-            app,
+            _of_own_site(app, local_names(self.config.endpoint)),
             *parse_endpoint(self.config.endpoint),
             limit_concurrency=_MAX_CONNECTIONS,
             request_timeout_seconds=_REQUEST_TIMEOUT_SECONDS,
@@ -209,6 +212,20 @@ async def scrape_body(
         return pieces
     compressed.append(loop.run_in_executor(compressing, compressor.flush))
     return await asyncio.gather(*compressed)
+
+
+def _of_own_site(app: ASGIApp, names: Container[str] | None) -> ASGIApp:
+    """`app` for all but requests that browsers send for other sites."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        if is_of_browser(headers) and not is_of_own_site(scope["method"], headers, names):
+            refused = _plain(HTTPStatus.FORBIDDEN, "requests of browsers for other sites are not allowed")
+            await refused(scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    return answer
 
 
 def _plain(status: HTTPStatus, text: str) -> PlainTextResponse:

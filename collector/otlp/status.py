@@ -127,6 +127,18 @@ def method_not_allowed(method: str) -> ErrorStatus:
     )
 
 
+def foreign_site(host: str) -> ErrorStatus:
+    """The answer to a browser's request for a site that is not this service."""
+    return ErrorStatus(
+        code_pb2.PERMISSION_DENIED,
+        403,
+        _cut(
+            f"A browser may not send to this listener as {host}: expected localhost or a bearer token "
+            "(auth); a proxy in front of it may remove the Origin header."
+        ),
+    )
+
+
 def no_such_service(method: str) -> ErrorStatus:
     """The answer to a gRPC call of another method; `method` is the full `/service/method`."""
     return ErrorStatus(code_pb2.UNIMPLEMENTED, 501, _cut(f"{method} is not supported; traces and logs are."))

@@ -4,10 +4,10 @@ import secrets
 from collections import OrderedDict
 from contextlib import suppress
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from collector.browser_requests import LOOPBACK_NAMES, is_of_own_site
 from collector.clock import Clock
 from collector.config_fields import parse_endpoint
 from collector.errors import Unauthenticated
@@ -21,7 +21,6 @@ HAS_SESSION = "tracegrade.has_session"
 """The key in a request's scope of whether it is of a session, which its visitor can end."""
 SESSION_SECONDS = 12 * 3600
 _MAX_SESSIONS = 1_000
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _ANY_ADDRESS = ("0.0.0.0", "::")
 
 
@@ -37,7 +36,7 @@ class PageAccess:
     def __init__(self, config: PageConfig, clock: Clock) -> None:
         host, _ = parse_endpoint(config.endpoint)
         own = () if host in _ANY_ADDRESS else (host,)
-        self._hosts = {name.lower() for name in (*_LOOPBACK, *own, *config.public_hosts)}
+        self._hosts = {name.lower() for name in (*LOOPBACK_NAMES, *own, *config.public_hosts)}
         self._clock = clock
         self._tokens = [
             (Visitor(tenant), BearerAuth(auth, clock))
@@ -54,21 +53,8 @@ class PageAccess:
             tokens.load()
 
     def is_allowed_origin(self, request: Request) -> bool:
-        """Whether the request is for an allowed host name, and not from another site's page.
-
-        A browser reaches the loopback on behalf of any site: either the site's name resolves to it (and is
-        the host of the request), or the request contains its origin.
-        """
-        host, origin = request.headers.get("host", ""), request.headers.get("origin")
-        try:
-            is_own = urlsplit(f"//{host}").hostname in self._hosts
-            is_own = is_own and (origin is None or urlsplit(origin).netloc.lower() == host.lower())
-        except ValueError:  # not a URL
-            return False
-        return is_own and (
-            request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
-            or (request.method == "GET" and request.headers.get("sec-fetch-mode") == "navigate")
-        )
+        """Whether the request is for an allowed host name, and not from another site's page."""
+        return is_of_own_site(request.method, request.headers, self._hosts)
 
     def visitor(self, request: Request) -> Visitor | None:
         """The visitor of a session or token; None: it may see nothing."""

@@ -1,13 +1,12 @@
 """`page`: what the user writes."""
 
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Annotated, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from collector.config_fields import Endpoint, parse_endpoint
+from collector.config_fields import Endpoint, is_loopback
 from collector.receivers import ServerAuthConfig, ServerTlsConfig
 from processors.documents import StrictModel
 
@@ -64,7 +63,7 @@ class PageConfig(StrictModel):
 
     @model_validator(mode="after")
     def _check_exposure(self) -> Self:
-        if not self.is_local:
+        if not is_loopback(self.endpoint):
             if not self.needs_token:
                 raise ValueError("endpoint: reachable from other machines: expected auth, or 127.0.0.1")
             if self.tls is None and not self.behind_proxy:
@@ -78,15 +77,6 @@ class PageConfig(StrictModel):
         """The names by which browsers reach the page, besides those of the loopback and `endpoint`."""
         host = urlsplit(self.public_url or "").hostname
         return (*self.allowed_hosts, host) if host else self.allowed_hosts
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the endpoint can only be reached from this machine."""
-        host, _ = parse_endpoint(self.endpoint)
-        try:
-            return ip_address(host).is_loopback
-        except ValueError:
-            return host == "localhost"
 
     @property
     def needs_token(self) -> bool:

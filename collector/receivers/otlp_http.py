@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from starlette.types import Message, Receive, Scope, Send
 
 from collector.asgi_server import AsgiServer, peer_of
+from collector.browser_requests import is_for_host, local_names
 from collector.config_fields import Endpoint
 from collector.errors import RequestTooLarge, UnsupportedRequest
 from collector.otlp import (
     ErrorStatus,
+    foreign_site,
     gzip_decompress,
     json_to_request,
     json_to_request_in_process,
@@ -61,6 +63,7 @@ class OtlpHttpReceiver(Receiver):
 
     async def _listen(self) -> str:
         self._large_json = asyncio.Lock()
+        self._browser_hosts = None if self.config.auth else local_names(self.config.endpoint)
         self._server = await self._serve(self._answer)
         return self._server.endpoint
 
@@ -87,7 +90,7 @@ class OtlpHttpReceiver(Receiver):
         signal = _SIGNALS.get(scope["path"], "traces")
         body = HttpBody(receive, self.config.max_request_bytes, self._budget)
         try:
-            status = _misdirected(scope)
+            status = self._misdirected(scope, headers)
             if status is None:
                 self._check(media_type, headers)
                 if signal == "metrics":
@@ -111,6 +114,18 @@ class OtlpHttpReceiver(Receiver):
         self._requests.add(1, self.transport, "200")
         await send(_response_start(200, JSON if answers_json else PROTOBUF, response))
         await send({"type": "http.response.body", "body": response})
+
+    def _misdirected(self, scope: Scope, headers: dict[bytes, bytes]) -> ErrorStatus | None:
+        """The answer to a request that exports nothing, or not to this service."""
+        if scope["path"] not in _SIGNALS:
+            return no_such_path(scope["path"])
+        if scope["method"] != "POST":
+            return method_not_allowed(scope["method"])
+        if b"origin" in headers and self._browser_hosts is not None:
+            host = headers.get(b"host", b"").decode("latin-1")
+            if not is_for_host(host, self._browser_hosts):
+                return foreign_site(host)
+        return None
 
     def _check(self, media_type: bytes, headers: dict[bytes, bytes]) -> None:
         """Refuse a request because of its headers."""
@@ -164,13 +179,6 @@ def _check_length(body: HttpBody, headers: dict[bytes, bytes]) -> None:
     announced = headers.get(b"content-length", b"")
     if announced.isdigit():
         body.check_announced(int(announced))
-
-
-def _misdirected(scope: Scope) -> ErrorStatus | None:
-    """The answer to a request that exports nothing."""
-    if scope["path"] not in _SIGNALS:
-        return no_such_path(scope["path"])
-    return None if scope["method"] == "POST" else method_not_allowed(scope["method"])
 
 
 async def _send_error(send: Send, status: ErrorStatus, body: HttpBody, *, in_json: bool) -> None:

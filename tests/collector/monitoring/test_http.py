@@ -261,3 +261,43 @@ async def test_only_a_post_lets_a_probe_be_expected(client: aiohttp.ClientSessio
 async def test_without_probes_there_is_no_such_path(service: Service, client: aiohttp.ClientSession) -> None:
     async with client.post(service.url("/self-check")) as answer:
         assert 404 == answer.status
+
+
+BROWSER = {"accept-language": "en"}
+REBOUND = {"host": "evil.example:9464", **BROWSER}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/metrics", REBOUND, 403),
+        ("POST", "/self-check", {"origin": "http://evil.example:9464", **REBOUND}, 403),
+        ("POST", "/self-check", {"origin": "https://evil.example", **BROWSER}, 403),
+        ("POST", "/self-check", {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}, 403),
+        ("GET", "/metrics", {"host": "localhost:9464", **BROWSER}, 200),
+        ("GET", "/metrics", {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, 200),
+        ("GET", "/metrics", {"host": "tracegrade.agents.svc:9464"}, 200),  # a scrape through a proxy
+        ("POST", "/self-check", {}, 200),
+    ],
+)
+async def test_no_site_reaches_it_by_a_browser(
+    client: aiohttp.ClientSession, method: str, path: str, headers: dict[str, str], status: int
+) -> None:
+    service = Service(probes=_Probes())
+    await service.server.start()
+
+    async with client.request(method, service.url(path), headers=headers) as answer:
+        assert status == answer.status
+    await service.shutdown()
+
+
+async def test_what_other_machines_reach_has_names_that_are_not_known_to_it(
+    client: aiohttp.ClientSession,
+) -> None:
+    service = Service("0.0.0.0:0")
+    await service.server.start()
+
+    port = service.server.endpoint.rpartition(":")[2]
+    async with client.get(f"http://127.0.0.1:{port}/metrics", headers=REBOUND) as answer:
+        assert 200 == answer.status
+    await service.shutdown()

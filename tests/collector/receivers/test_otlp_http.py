@@ -380,3 +380,40 @@ def test_the_defaults_listen_on_this_machine_only() -> None:
 
     assert config.endpoint == "127.0.0.1:4318"
     assert config.max_request_bytes == 67108864
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "evil.example:4318", "origin": "http://evil.example:4318"}, 403),
+        ({"host": "localhost:4318", "origin": "http://localhost:3000"}, 200),
+        ({"origin": "https://app.example"}, 200),  # a proxy answers for CORS and names its upstream
+        ({"host": "collector.internal:4318"}, 200),
+    ],
+)
+async def test_no_site_sends_traces_by_a_browser(
+    served: Served, headers: dict[str, str], status: int
+) -> None:
+    response, body = await served.request(body=export_request(), content_type=_PROTOBUF, **headers)
+
+    assert (status, len(served.sink.bodies)) == (response.status, int(status == 200))
+    assert (b"evil.example" in body) == (status == 403)
+
+
+async def test_a_listener_with_tokens_takes_them_from_any_site(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("secret\n")
+    config = HttpServerConfig(
+        endpoint="127.0.0.1:0", auth=ServerAuthConfig(bearer_token_file=tmp_path / "tokens")
+    )
+    receiver = OtlpHttpReceiver(config, SpanSink(), Metrics())
+    await receiver.start()
+    headers = {
+        "host": "app.example",
+        "origin": "https://app.example",
+        "authorization": "Bearer secret",
+        "content-type": _PROTOBUF,
+    }
+    url = f"http://{receiver.endpoint}/v1/traces"
+    async with aiohttp.ClientSession() as session, session.post(url, data=b"", headers=headers) as response:
+        assert 200 == response.status
+    await receiver.shutdown(0.0)
