@@ -93,13 +93,20 @@ class Service:
         parts.watchdog.start()
         await parts.fan_out.start(tasks)
         parts.grading.start(tasks)
+        # Listening comes first: what the journal holds may take long to recover, and senders give up sooner
+        # on a port that is closed than on an answer that says when to come back.
+        parts.intake.refuse_requests("starting")
+        listeners = [receiver for receiver in parts.receivers.values() if isinstance(receiver, Receiver)]
+        for listener in listeners:
+            await listener.start(tasks)
+        refuse_own_receivers(self._config.service.telemetry, [listener.endpoint for listener in listeners])
         resumed_unix_nano = 0 if parts.resumption is None else await parts.resumption.resume(tasks)
         if parts.page is not None:
             await parts.page.start()
         for receiver in parts.receivers.values():
-            await receiver.start(tasks)
-        listeners = [receiver for receiver in parts.receivers.values() if isinstance(receiver, Receiver)]
-        refuse_own_receivers(self._config.service.telemetry, [listener.endpoint for listener in listeners])
+            if receiver not in listeners:
+                await receiver.start(tasks)
+        parts.intake.accept_requests()
         for receiver in parts.receivers.values():
             await receiver.set_serving(True)
         parts.readiness.set("receivers", True)
@@ -123,7 +130,7 @@ class Service:
         deadline = self._clock.monotonic() + self._config.service.shutdown_timeout
         parts.readiness.set("receivers", False, "shutting down")
         await _completed(parts.self_check.shutdown())
-        parts.intake.refuse_requests()
+        parts.intake.refuse_requests("shutting down")
         parts.conversations.close(self._clock.unix_nano())
         for receiver in parts.receivers.values():
             await _completed(receiver.shutdown(deadline))

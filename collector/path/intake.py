@@ -37,15 +37,19 @@ class Intake:
     clock: Clock
 
     def __post_init__(self) -> None:
-        self._is_draining = False
+        self._closed = ""
         self._splitting = asyncio.Lock()
         for reason in (Overloaded.reason, RequestTooLarge.reason, INVALID_ID):
             self.metrics.spans_refused.add(0, reason)
             self.metrics.log_records_refused.add(0, reason)
 
-    def refuse_requests(self) -> None:
-        """Refuse every further request, retryably."""
-        self._is_draining = True
+    def refuse_requests(self, why: str) -> None:
+        """Refuse every further request retryably, because "the service is `why`"."""
+        self._closed = why
+
+    def accept_requests(self) -> None:
+        """Refuse requests no longer, as at first."""
+        self._closed = ""
 
     def consume_traces(self, body: bytes) -> ExportOutcome:
         """Admit the spans of a serialised export request: what receivers call for every request.
@@ -57,13 +61,14 @@ class Intake:
             MalformedRequest: the bytes are no such request.
             RequestTooLarge: the request could never fit.
             Overloaded: there is no room now, or the journal cannot be written.
-            Draining: the service is stopping.
+            Draining: the service is starting or stopping.
         """
         self._require_open()
         return self._admit(split_request(body, self.envelopes), body)
 
     async def consume_large_traces(self, body: bytes) -> ExportOutcome:
         """As `consume_traces`, for a long request: it is split in a thread, one at a time."""
+        self._require_open()
         async with self._splitting:
             request = await asyncio.to_thread(split_request, body, self.envelopes)
         self._require_open()
@@ -79,6 +84,7 @@ class Intake:
 
     async def consume_large_logs(self, body: bytes) -> ExportOutcome:
         """As `consume_logs`, for a long request: it is split in a thread, one at a time."""
+        self._require_open()
         async with self._splitting:
             received = await asyncio.to_thread(read_records, body, self.envelopes)
         self._require_open()
@@ -109,8 +115,8 @@ class Intake:
         return self.delivery.has_room
 
     def _require_open(self) -> None:
-        if self._is_draining:
-            raise Draining("The service is shutting down; send the request again.")
+        if self._closed:
+            raise Draining(f"The service is {self._closed}; send the request again.")
 
     def _admit(self, request: SplitRequest, body: bytes) -> ExportOutcome:
         batches = [SpanBatch(trace_id, spans) for trace_id, spans in request.traces.items()]
