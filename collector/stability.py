@@ -75,6 +75,7 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
         "tracegrade_late_log_records": _BETA,
         "tracegrade_metrics_requests_discarded": _BETA,
         "tracegrade_learned_root_grace_seconds": _BETA,
+        "tracegrade_reviewed_failures": _BETA,
         "tracegrade_verdicts_contradicted": _BETA,
     },
     "rule": {
@@ -88,7 +89,7 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
         **dict.fromkeys(("run", "validate", "print-config", "schema", "replay", "health", "demo"), _STABLE),
         **dict.fromkeys(("baseline", "rules", "doctor"), _STABLE),
         **dict.fromkeys(("agents", "runs", "show", "import", "learn", "redrive", "journal"), _BETA),
-        **dict.fromkeys(("promote", "mute", "regrade"), _BETA),
+        **dict.fromkeys(("promote", "mute", "regrade", "reviews"), _BETA),
     },
 }
 

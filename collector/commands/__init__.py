@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "runs": ("stored_runs", "search a run store"),
     "show": ("stored_runs", "print the runs of a trace from a run store"),
     "regrade": ("regrade", "grade the runs in a store by other criteria, and print which verdicts change"),
+    "reviews": ("reviews", "answer whether verdicts are right, and list the answers"),
     "redrive": ("redrive", "resend what backends rejected permanently (service.dead_letters)"),
     "demo": ("demo", "start the service, send it traffic of scripted agents, show the verdicts"),
     "health": ("health", "check whether a running service is ready; exit code 0 or 1"),

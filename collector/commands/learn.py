@@ -25,7 +25,7 @@ from collector.commands.arguments import (
 from collector.commands.command import EXIT_OK, Command, CommandContext, unusable
 from collector.commands.offline import OfflineCriteria
 from collector.commands.output import print_warnings, progress_bar, write_new, write_output
-from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
+from collector.store import Reviews, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.text_file import read_text_file
 from processors.annotation import graded_run_from_json, run_from_json
 from processors.criteria import CriteriaSet, read_criteria, write_criteria
@@ -114,6 +114,9 @@ def _run(options: Namespace, context: CommandContext) -> int:
     write_output(options.output, text, write_new)
     for item in learned:
         print("\n".join(_report(item, options.max_false_alarms)), file=sys.stderr)
+    if options.store is not None:
+        for line in _answers(learned, options, context):
+            print(line, file=sys.stderr)
     return EXIT_OK
 
 
@@ -126,22 +129,40 @@ def _recorded_runs(options: Namespace, context: CommandContext) -> Iterator[Grad
 
 
 def _stored_runs(options: Namespace, context: CommandContext) -> Iterator[GradedRun]:
-    """The runs in a store, the newest first."""
+    """The runs in a store, the newest first, without those with a pass that is answered as wrong."""
+    matching = RunFilter(
+        agent=options.agent or "", tenant=options.tenant or "", outcome=options.outcome or ""
+    )
+    wrong = 0
+    try:
+        queries = _store(options, context)
+        answers = Reviews(queries).wrong_outcomes()
+        for summary, line in queries.each(matching):
+            if Outcome.PASS in answers.get((summary.trace_id, summary.span_id), ()):
+                wrong += 1
+            elif line is not None:
+                yield graded_run_from_json(line, f"{queries.database.path}:{summary.id}")
+    except (StoreUnusable, sqlite3.Error) as error:
+        raise unusable(str(error)) from error
+    if wrong:
+        print(f"left out: {wrong} runs with a pass that was answered as wrong", file=sys.stderr)
+
+
+def _store(options: Namespace, context: CommandContext) -> RunQueries:
     path: Path | None = options.store
     if path is _OF_SERVICE:
         path = context.service_file(options.config).store.path
     if path is None:
         raise unusable("--store: the service file sets no store.path")
-    matching = RunFilter(
-        agent=options.agent or "", tenant=options.tenant or "", outcome=options.outcome or ""
-    )
-    try:
-        queries = RunQueries(open_store_file(path))
-        for summary, line in queries.each(matching):
-            if line is not None:
-                yield graded_run_from_json(line, f"{path}:{summary.id}")
-    except (StoreUnusable, sqlite3.Error) as error:
-        raise unusable(str(error)) from error
+    return RunQueries(open_store_file(path))
+
+
+def _answers(learned: Sequence[Learned], options: Namespace, context: CommandContext) -> Iterator[str]:
+    """What people answered to evaluations that were learned before, a line each."""
+    agents = {item.agent for item in learned}
+    for of, answers in Reviews(_store(options, context)).precision().items():
+        if of.agent in agents and of.evaluation.startswith("learned-") and str(answers):
+            yield f"{of.agent}: answers to {' '.join(filter(None, (of.evaluation, of.rule)))}: {answers}"
 
 
 def _matching(runs: Iterable[GradedRun], options: Namespace, now: int) -> Iterator[GradedRun]:

@@ -1,6 +1,7 @@
 """How commands print results, warnings and progress."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -57,6 +58,11 @@ def print_while_read(items: Iterator[_ItemT], write: Callable[[Iterator[_ItemT]]
         discard_stdout()
         for _ in items:
             pass
+
+
+def moment_text(milliseconds: int) -> str:
+    """A Unix time in a table, in UTC to the second."""
+    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(milliseconds / 1000))
 
 
 def print_table(

@@ -21,8 +21,19 @@ from collector.commands.arguments import (
 )
 from collector.commands.command import CommandContext, unusable
 from collector.config_fields import parse_moment, reachable_address
-from collector.store import RunFilter, RunQueries, StoreUnusable, open_store_file
-from collector.tools.http_client import query
+from collector.store import (
+    NewReview,
+    Precision,
+    Review,
+    Reviewed,
+    Reviews,
+    RunDatabase,
+    RunFilter,
+    RunQueries,
+    StoreUnusable,
+    open_store_file,
+)
+from collector.tools.http_client import NoAnswerError, send_request
 from processors.documents import did_you_mean
 from processors.model import JsonObject
 
@@ -65,6 +76,26 @@ class _StoreFile:
         """The lines of the runs of a trace."""
         return [line for _, line in self._queries.runs_of_trace(trace_id)]
 
+    def reviews(self, filters: Filters) -> Iterator[Review]:
+        """All reviews that match, newest first."""
+        fields: dict[str, Any] = {**filters}
+        if "since" in fields:
+            fields["since"] = parse_moment(fields["since"], self._clock.unix_nano() // 1_000_000)
+        return Reviews(self._queries).each(**fields)
+
+    def precision(self) -> Mapping[Reviewed, Precision]:
+        """How precise the answers show each evaluation to be."""
+        return Reviews(self._queries).precision()
+
+    def review(self, new: NewReview) -> Review:
+        """Store a review; raises `InvalidReview`."""
+        database = RunDatabase(self._queries.database.path, 0)
+        database.open()
+        try:
+            return Reviews(RunQueries(database)).add(new, "store file", self._clock.unix_nano() // 1_000_000)
+        finally:
+            database.close()
+
 
 class _StoreOfService:
     """The run store of a service, whose clock counts."""
@@ -95,13 +126,30 @@ class _StoreOfService:
     def lines(self, trace_id: str) -> list[JsonObject]:
         return list(self._get(f"/api/run/{quote(trace_id, safe='')}")["runs"])
 
-    def _get(self, path: str) -> Any:
+    def reviews(self, filters: Filters) -> Iterator[Review]:
+        before: dict[str, Any] = {}
+        while page := self._get(f"/api/reviews?{urlencode({**filters, **before})}")["reviews"]:
+            yield from (Review(**{**review, "rules": tuple(review["rules"])}) for review in page)
+            before = {"before": page[-1]["id"]}
+
+    def precision(self) -> Mapping[Reviewed, Precision]:
+        answers = self._get("/api/reviews")["precision"]
+        return {Reviewed(*(one.pop(name) for name in Reviewed._fields)): Precision(**one) for one in answers}
+
+    def review(self, new: NewReview) -> Review:
+        review = self._get("/api/reviews", json.dumps(asdict(new)).encode())
+        return Review(**{**review, "rules": tuple(review["rules"])})
+
+    def _get(self, path: str, body: bytes | None = None) -> Any:
+        headers = self._headers | ({"content-type": "application/json"} if body else {})
         try:
-            status, answer = query(
-                self._address, path, headers=self._headers, timeout_seconds=_TIMEOUT_SECONDS
+            status, answer = send_request(
+                f"http://{self._address}{path}", body, headers=headers, timeout_seconds=_TIMEOUT_SECONDS
             )
-            if status == HTTPStatus.OK:
+            if status in (HTTPStatus.OK, HTTPStatus.CREATED):
                 return json.loads(answer)
+        except NoAnswerError as error:
+            raise unusable(f"no answer from http://{self._address}: {error}") from None
         except ValueError as error:
             raise unusable(f"no answer from http://{self._address}: {error}") from None
         message = answer[:1000].decode(errors="replace").strip()

@@ -2,7 +2,6 @@
 
 import csv
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -10,7 +9,7 @@ from typing import Any
 
 from collector.commands.arguments import add_argument, add_flag, whole_number
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, unusable
-from collector.commands.output import OutputConsole, print_table, shortened
+from collector.commands.output import OutputConsole, moment_text, print_table, shortened
 from collector.commands.run_source import (
     RunSource,
     StoredRun,
@@ -49,7 +48,7 @@ def _agents(options: Namespace, source: RunSource) -> int:
         passed = f"{100 * outcomes.get('pass', 0) / decided:.0f} %" if decided else ""
         missing = ", ".join(f"{reason} {count}" for reason, count in agent["missing"].items())
         name, runs = shortened(agent["name"], _MAX_NAME), str(sum(outcomes.values()))
-        rows.append((name, _time(agent["last_milliseconds"]), runs, passed, missing))
+        rows.append((name, moment_text(agent["last_milliseconds"]), runs, passed, missing))
     if not rows:
         print("the store holds no runs", file=sys.stderr)
         return EXIT_OK
@@ -109,7 +108,7 @@ def _print_csv(runs: Iterator[StoredRun], options: Namespace) -> int:
         printed += 1
         fields = {
             **run,
-            "graded": _time(run["milliseconds"]),
+            "graded": moment_text(run["milliseconds"]),
             "failed": _failed(run),
             "reason": _reason(line, options),
         }
@@ -131,7 +130,7 @@ def _print_table(runs: Iterator[StoredRun], options: Namespace) -> int:
     while some := list(islice(runs, _RUNS_PER_TABLE)):
         rows = [
             (
-                _time(run["milliseconds"]),
+                moment_text(run["milliseconds"]),
                 run["outcome"],
                 shortened(" ".join(filter(None, (run["agent"], run["version"]))), _MAX_NAME),
                 shortened(_failed(run), _MAX_NAME),
@@ -213,10 +212,6 @@ def _trace_id(beginning: str, source: RunSource) -> str:
     if len(traces) > 1:
         raise unusable(f"{beginning}: several trace ids begin with it: {', '.join(traces[:_MAX_TRACES])}")
     return traces[0] if traces else beginning
-
-
-def _time(milliseconds: int) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(milliseconds / 1000))
 
 
 def _add_agents(parser: ArgumentParser) -> None:

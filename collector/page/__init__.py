@@ -2,6 +2,7 @@
 
 from collector.page.page_config import PageConfig
 from collector.page.page_server import PageServer
+from collector.page.run_view import test_case
 from collector.page.views import Views
 
-__all__ = ["PageConfig", "PageServer", "Views"]
+__all__ = ["PageConfig", "PageServer", "Views", "test_case"]

@@ -1,5 +1,6 @@
 """Access to the page: allowed host names, origins of requests, tokens and the runs that they open."""
 
+import hashlib
 import secrets
 from collections import OrderedDict
 from contextlib import suppress
@@ -75,6 +76,15 @@ class PageAccess:
         if len(self._sessions) > _MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return session
+
+    def credential(self, request: Request) -> str:
+        """What authenticated the request, for audits: the beginning of a digest of its token, or `none`."""
+        if not self.needs_token:
+            return "none"
+        _, authorization = self._sessions.get(request.cookies.get(COOKIE, ""), (0.0, ""))
+        if self._known(authorization) is None:
+            authorization = request.headers.get("authorization", "")
+        return f"token {hashlib.sha256(authorization.encode(errors='replace')).hexdigest()[:12]}"
 
     def has_session(self, request: Request) -> bool:
         """Whether the request is of a session, which a visitor can end."""

@@ -1,14 +1,15 @@
 """The listener of the page: its routes, access to them, and the headers for browsers."""
 
 import asyncio
+import json
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, parse_qsl, quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -34,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
-_MAX_LOGIN_BYTES = 8192
+_MAX_FORM_BYTES = 16_384
 _SECONDS_AFTER_FAILURE = 1.0
 """How long a host that sent an unknown token waits for the answer, and for its next attempt."""
 _RENDERING_THREADS = 2
@@ -88,11 +89,14 @@ class PageServer:
                 Route("/criteria", self._rendered(self.views.criteria)),
                 Route("/login", self._login, methods=["GET", "POST"]),
                 Route("/logout", self._logout, methods=["POST"]),
+                Route("/reviews", self._review, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
                 Route("/api/newest", self._rendered(self.views.api_newest)),
                 Route("/api/agents", self._rendered(self.views.api_agents)),
                 Route("/api/runs", self._rendered(self.views.api_runs)),
                 Route("/api/run/{trace_id}", self._rendered(self.views.api_run)),
+                Route("/api/reviews", self._rendered(self.views.api_reviews), methods=["GET"]),
+                Route("/api/reviews", self._review, methods=["POST"]),
             ],
             exception_handlers=dict.fromkeys((HTTPException, sqlite3.Error, StoreUnusable), self.views.error),
         )
@@ -185,12 +189,7 @@ class PageServer:
             return RedirectResponse("/", 303)
         if request.method == "GET":
             return await self._render(self.views.login, request, to, False)
-        body = b""
-        async for piece in request.stream():
-            body += piece
-            if len(body) > _MAX_LOGIN_BYTES:
-                raise HTTPException(413)
-        form = parse_qs(body.decode(errors="replace"))
+        form = parse_qs((await _body(request)).decode(errors="replace"))
         peer = peer_of(request.scope)
         host = peer.rpartition(":")[0]
         if host in self._failing:
@@ -215,9 +214,45 @@ class PageServer:
         )
         return response
 
+    async def _review(self, request: Request) -> Response:
+        """Store an answer to a verdict: from a form of the page, or as JSON under `/api/`."""
+        is_api = request.url.path.startswith("/api/")
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        expected = "application/json" if is_api else "application/x-www-form-urlencoded"
+        if kind != expected:  # JSON is what another site's form cannot send
+            raise HTTPException(415, f"expected the content type {expected}")
+        body = await _body(request)
+        try:
+            fields = json.loads(body) if is_api else dict(parse_qsl(body.decode()))
+        except ValueError:
+            fields = None
+        if not isinstance(fields, dict):
+            raise HTTPException(400, f"expected fields as {expected}")
+        if not is_api and "origin" not in request.headers:  # browsers send it with each form
+            raise HTTPException(403, "expected the header Origin: programs use /api/reviews")
+        credential = self._access.credential(request)
+        loop = asyncio.get_running_loop()
+        review = await loop.run_in_executor(self._rendering, self.views.review, request, fields, credential)
+        audited = {**asdict(review), "peer": peer_of(request.scope)}
+        del audited["comment"]  # may quote content
+        _logger.info("A verdict was reviewed.", extra=audited)
+        if is_api:
+            return JSONResponse(asdict(review), 201)
+        return RedirectResponse(f"/run/{review.trace_id}#verdict-{review.id}", 303)
+
     async def _logout(self, request: Request) -> Response:
         """End the session."""
         self._access.end_session(request)
         response = RedirectResponse("/login", 303)
         response.delete_cookie(COOKIE)
         return response
+
+
+async def _body(request: Request) -> bytes:
+    """The body of a form; raises `HTTPException` if it is too large."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > _MAX_FORM_BYTES:
+            raise HTTPException(413)
+    return body

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 
+from collector.store import Answer, Review, VerdictKey, verdict_key
 from processors.model import JsonObject, JsonValue, encode_json, unix_nano_of
 
 _SHORT = 160
@@ -17,6 +18,11 @@ _OPEN_CALLS = 20
 _TICKS = 4
 _LONG = 20_000
 _MAX_CALLS = 500
+
+_OTHER: Mapping[str, str] = {"pass": "fail", "fail": "pass"}
+
+VerdictReviews: TypeAlias = Mapping[VerdictKey, Sequence[Review]]
+"""The reviews of each verdict, newest first."""
 
 
 DIRECTION_MARKS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -52,10 +58,13 @@ class ShownText:
         return len(self.text) > _SHORT or "\n" in self.text
 
 
-def shown_run(line: JsonObject, testable: Collection[str] = ()) -> dict[str, Any]:
+def shown_run(
+    line: JsonObject, testable: Collection[str] | None = (), reviews: VerdictReviews | None = None
+) -> dict[str, Any]:
     """What the template of a run shows of its line, of any version and with any part missing.
 
-    `testable` are the evaluations of criteria files: a test case in such a file may expect their outcomes.
+    `testable` are the evaluations of criteria files: a test case in such a file may expect their outcomes. Of
+    verdicts that `reviews` answer as wrong it expects the other outcome, of those answered as unclear none.
     """
     start, end = _nanos(line.get("start_time")), _nanos(line.get("end_time"))
     raw = _calls(line)
@@ -110,7 +119,7 @@ def shown_run(line: JsonObject, testable: Collection[str] = ()) -> dict[str, Any
         "replay_line": encode_json({key: value for key, value in line.items() if key != "evaluations"})
         .decode()
         .translate({ord(mark): f"\\u{ord(mark):04x}" for mark in DIRECTION_MARKS}),
-        "test_case": _test_case(line, verdicts, testable),
+        "test_case": _test_case(line, list(_answered(line, verdicts, reviews or {})), testable),
     }
 
 
@@ -237,7 +246,30 @@ def cost_text(cost: float) -> str:
     return f"{cost:.3g}" if cost < 1000 else f"{cost:,.0f}"
 
 
-def _test_case(line: JsonObject, verdicts: list[JsonObject], testable: Collection[str]) -> str:
+def test_case(line: JsonObject, reviews: Sequence[Review]) -> str:
+    """A run as a test for a criteria file: YAML with the one entry of `tests`.
+
+    `reviews` are those of its trace, newest first: what they answer as wrong is expected otherwise.
+    """
+    by_verdict: dict[VerdictKey, list[Review]] = {}
+    for review in reviews:
+        key = VerdictKey(review.span_id, review.evaluation, review.tool_call_id)
+        by_verdict.setdefault(key, []).append(review)
+    return _test_case(line, list(_answered(line, _objects(line.get("evaluations")), by_verdict)), None)
+
+
+def _answered(line: JsonObject, verdicts: list[JsonObject], reviews: VerdictReviews) -> Iterator[JsonObject]:
+    """The verdicts as the newest review of each says that they should be."""
+    for verdict in verdicts:
+        answers = reviews.get(verdict_key(str(line.get("span_id") or ""), verdict))
+        answer = answers[0].answer if answers else Answer.RIGHT
+        if answer == Answer.RIGHT:
+            yield verdict
+        elif answer == Answer.WRONG:
+            yield {**verdict, "outcome": _OTHER.get(str(verdict.get("outcome")))}
+
+
+def _test_case(line: JsonObject, verdicts: list[JsonObject], testable: Collection[str] | None) -> str:
     """The run as a test in a criteria file that expects the verdicts it got there; empty without any.
 
     It has only what decides such verdicts: no ids, and times and tokens only where they are measured.
@@ -245,7 +277,7 @@ def _test_case(line: JsonObject, verdicts: list[JsonObject], testable: Collectio
     expected = [
         verdict
         for verdict in verdicts
-        if verdict.get("name") in testable
+        if (testable is None or verdict.get("name") in testable)
         and verdict.get("outcome") in ("pass", "fail")
         and not verdict.get("conversation_runs")
     ]

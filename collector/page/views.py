@@ -4,6 +4,8 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from dataclasses import fields as dataclass_fields
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -20,7 +22,19 @@ from collector.framework_pages import content_settings
 from collector.page.charts import axis, most_runs, run_bars, score_line, trend
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
 from collector.page.run_view import DIRECTION_MARKS, cost_text, shown_run
-from collector.store import HOUR_MILLISECONDS, AgentSummary, Counts, RunFilter, RunQueries, StoreUnusable
+from collector.store import (
+    HOUR_MILLISECONDS,
+    AgentSummary,
+    Counts,
+    InvalidReview,
+    NewReview,
+    Precision,
+    Review,
+    Reviews,
+    RunFilter,
+    RunQueries,
+    StoreUnusable,
+)
 from processors.criteria import CriteriaSet, Evaluation
 from processors.documents import did_you_mean
 from processors.model import Outcome
@@ -171,6 +185,7 @@ class Views:
                 return RedirectResponse(f"/run/{beginning[0].trace_id}", 303)
             raise HTTPException(404, "There are no stored runs of this trace.")
         criteria = self.criteria_in_force()
+        reviews = Reviews(self._queries(request)).of_trace(trace_id)
         runs = []
         for summary, line in result:
             written = {
@@ -182,10 +197,16 @@ class Views:
                 for agent, evaluation in criteria.sources_for(summary.agent, summary.tenant)
                 if not agent.is_builtin
             }
-            runs.append((summary, shown_run(line, testable), written))
+            runs.append((summary, shown_run(line, testable, reviews), written))
         link = None if self.trace_link is None else self.trace_link.replace("{trace_id}", quote(trace_id))
         return self._page(
-            request, "run.html", f"Run of {result[0][0].agent}", runs=runs, trace_id=trace_id, link=link
+            request,
+            "run.html",
+            f"Run of {result[0][0].agent}",
+            runs=runs,
+            trace_id=trace_id,
+            link=link,
+            reviews=reviews,
         )
 
     def failures(self, request: Request) -> Response:
@@ -221,15 +242,59 @@ class Views:
             for _, evaluation in criteria.sources_for(agent_name, run_tenant):
                 if (result := applied.get((run_tenant, agent_name, evaluation.name))) is not None:
                     counts.setdefault((evaluation.source, evaluation.name), Counts()).add_all(result)
+        precision: dict[tuple[str, str], dict[str, Precision]] = {}
+        for of, answers in Reviews(self._queries(request)).precision().items():
+            for _, evaluation in criteria.sources_for(of.agent, of.tenant):
+                if evaluation.name == of.evaluation:
+                    by_rule = precision.setdefault((evaluation.source, evaluation.name), {})
+                    by_rule.setdefault(of.rule, Precision()).add_all(answers)
         groups = [
             (agent, [(one, counts.get((one.source, one.name))) for one in agent.evaluations])
             for agent in shown.agents
         ]
-        described = shown.describe()
         # Messages may name what belongs to another tenant.
         problems = [] if tenant is not None else list(map(str, self.criteria_problems()))
         return self._page(
-            request, "criteria.html", "Criteria", groups=groups, described=described, problems=problems
+            request,
+            "criteria.html",
+            "Criteria",
+            groups=groups,
+            precision=precision,
+            described=shown.describe(),
+            problems=problems,
+        )
+
+    def review(self, request: Request, fields: Mapping[str, Any], credential: str) -> Review:
+        """Store the review in `fields`; raises `HTTPException` if it is none."""
+        names = [field.name for field in dataclass_fields(NewReview)]
+        values = {name: str(fields.get(name) or "") for name in names}
+        try:
+            now = self.clock.unix_nano() // 1_000_000
+            return Reviews(self._queries(request)).add(NewReview(**values), credential, now)
+        except InvalidReview as error:
+            raise HTTPException(400, str(error)) from error
+
+    def api_reviews(self, request: Request) -> Response:
+        """The reviews that match the query, newest first, and what they show of each evaluation and rule."""
+        query = request.query_params
+        filters: dict[str, Any] = {
+            name: query.get(name, "") for name in ("agent", "evaluation", "answer", "trace")
+        }
+        try:
+            now = self.clock.unix_nano() // 1_000_000
+            filters["since"] = parse_moment(query["since"], now) if query.get("since") else 0
+            filters["before"] = int(query.get("before") or 0)
+        except ValueError as error:
+            return JSONResponse({"error": str(error)}, 400)
+        reviews = Reviews(self._queries(request))
+        matching = islice(reviews.each(**filters), _MAX_RUNS)
+        return JSONResponse(
+            {
+                "reviews": [asdict(review) for review in matching],
+                "precision": [
+                    {**of._asdict(), **asdict(answers)} for of, answers in reviews.precision().items()
+                ],
+            }
         )
 
     def login(self, request: Request, to: str, was_wrong: bool) -> Response:

@@ -8,7 +8,7 @@ runs from one id on: old words are removed by dropping a whole generation.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -80,6 +80,19 @@ have no cause, and do not mark a failure that alerts no one."""
 
 _MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
 """Added later without a new version: older releases ignore it."""
+_REVIEWS = (
+    """
+CREATE TABLE IF NOT EXISTS reviews (
+  id INTEGER PRIMARY KEY, time INTEGER NOT NULL, tenant TEXT NOT NULL, agent TEXT NOT NULL,
+  version TEXT NOT NULL, trace TEXT NOT NULL, span TEXT NOT NULL, evaluation TEXT NOT NULL,
+  tool_call TEXT NOT NULL, outcome TEXT NOT NULL, rules TEXT NOT NULL, answer TEXT NOT NULL,
+  comment TEXT NOT NULL, reviewer TEXT NOT NULL, credential TEXT NOT NULL
+)""",
+    "CREATE INDEX IF NOT EXISTS reviews_by_trace ON reviews (trace)",
+    "CREATE INDEX IF NOT EXISTS reviews_by_time ON reviews (time)",
+)
+_BYTES_FOR_A_REVIEW = 32_768
+"""Of the limit, so that even the longest reviews take no more than about a third of it."""
 
 
 class StoreUnusable(TracegradeError):
@@ -97,6 +110,8 @@ class RunDatabase:
     path: Path | None
     limit_bytes: int
     is_open: bool = False
+    on_review: Callable[[], None] = lambda: None
+    """Called after each review, in the thread that added it."""
 
     def __post_init__(self) -> None:
         self._connection: sqlite3.Connection | None = None
@@ -132,7 +147,8 @@ class RunDatabase:
             os.chmod(self.path, 0o600)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(_MARKS)
+        for statement in (_MARKS, *_REVIEWS):
+            connection.execute(statement)
         if before == _VERSION:
             return 0
         upgrades = [_UPGRADES[version] for version in range(before, _VERSION)] if before else []
@@ -145,14 +161,14 @@ class RunDatabase:
 
     def take_marks(self) -> dict[str, int]:
         """Return and delete what `leave_marks` stored; raises `sqlite3.Error`."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             marks: dict[str, int] = dict(connection.execute("SELECT name, value FROM marks"))
             connection.execute("DELETE FROM marks")
         return marks
 
     def leave_marks(self, marks: Mapping[str, int]) -> None:
         """Store some numbers for the next process; raises `sqlite3.Error`."""
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.executemany("INSERT OR REPLACE INTO marks VALUES (?, ?)", marks.items())
 
     def close(self) -> None:
@@ -186,6 +202,7 @@ class RunDatabase:
                 _add(connection, runs, self.limit_bytes // _GENERATIONS)
                 _add_to_hours(connection, {key: (count, 0.0) for key, count in not_stored.items()})
                 removed = _remove_oldest(connection, keep_from_milliseconds)
+                self.remove_reviews(connection, keep_from_milliseconds)
             is_full = _used_bytes(connection) > _FULL * self.limit_bytes
             while is_full and _used_bytes(connection) > _ROOMY * self.limit_bytes:
                 with _transaction(connection):
@@ -205,8 +222,15 @@ class RunDatabase:
             with self._lock:
                 yield self._opened()
 
+    def remove_reviews(self, connection: sqlite3.Connection, before_milliseconds: int = 0) -> None:
+        """Remove the reviews before a time, and the oldest of more than there is room for."""
+        connection.execute("DELETE FROM reviews WHERE time < ?", (before_milliseconds,))
+        if most := self.limit_bytes // _BYTES_FOR_A_REVIEW:
+            connection.execute("DELETE FROM reviews WHERE id <= (SELECT max(id) FROM reviews) - ?", (most,))
+
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a transaction, which no one else writes to meanwhile."""
         with self._lock:
             connection = self._opened()
             with _transaction(connection):

@@ -233,16 +233,17 @@ class RunQueries:
     """
 
     def __init__(self, database: RunDatabase, tenant: str | None = None) -> None:
-        self._database = database
+        self.database = database
+        self.tenant = tenant
         self._visible: list[_Condition] = [] if tenant is None else [("tenant = ?", tenant)]
 
     def of_tenant(self, tenant: str) -> "RunQueries":
         """Queries over the runs of this tenant only."""
-        return RunQueries(self._database, tenant)
+        return RunQueries(self.database, tenant)
 
     def newest(self) -> int:
         """The id of the newest run, 0 without any."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return int(self._select(connection, "coalesce(max(id), 0)", "runs").fetchone()[0])
 
     def conversations(self, since: int, most: int) -> tuple[list[tuple[int, JsonValue]], int]:
@@ -251,7 +252,7 @@ class RunQueries:
         Times are Unix milliseconds, lines are oldest first. None is missing since the second result; 0: none
         was ever removed.
         """
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             source, tail = "runs JOIN lines USING (id)", f"ORDER BY id DESC LIMIT {most}"
             conditions: list[_Condition] = [("conversation != ''",), ("time >= ?", since)]
             rows = self._select(connection, "time, line", source, *conditions, tail=tail).fetchall()
@@ -264,7 +265,7 @@ class RunQueries:
     def agents(self, since_hour: int = 0) -> list[AgentSummary]:
         """All agents with runs, the most recent first; counts from `since_hour` on."""
         collected: dict[str, AgentSummary] = {}
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             for agent in self._agents(connection):
                 tail = "ORDER BY id DESC LIMIT 1"
                 last = self._select(connection, "time", "runs", ("agent = ?", agent), tail=tail).fetchone()
@@ -356,7 +357,7 @@ class RunQueries:
     def _order_within(self, agent: str, hour: int) -> dict[str, tuple[int, int]]:
         """The hour and the first run in it of each version of an agent with runs in that hour."""
         start = hour * HOUR_MILLISECONDS
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows = self._select(
                 connection,
                 "version, min(id)",
@@ -382,7 +383,7 @@ class RunQueries:
     def names(self) -> dict[str, list[str]]:
         """The choices of a search: `agents`, `evaluations` and `tools`."""
         collected: dict[str, list[str]] = {}
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             collected["agents"] = self._agents(connection)
             for key, kind in (("evaluations", EVALUATION), ("tools", TOOL)):
                 tail = "ORDER BY name LIMIT 1000"
@@ -398,7 +399,7 @@ class RunQueries:
         words = " ".join(f'"{word}"*' for word in search_words(run_filter.text))
         if run_filter.text.strip() and not words:
             return []
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             rows: list[tuple[Any, ...]] = []
             if not words:
                 tail = f"ORDER BY id {order} LIMIT {limit}"
@@ -438,18 +439,18 @@ class RunQueries:
 
     def lines(self, runs: Sequence[int]) -> dict[int, JsonObject | None]:
         """The lines of some runs by their ids; None for one that was removed."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             return {run: _line(connection, run) for run in runs}
 
     def line(self, run: int) -> JsonObject | None:
         """The line of a run by its id; None if there is no such run any more."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             is_visible = self._select(connection, "1", "runs", ("id = ?", run)).fetchone() is not None
             return _line(connection, run) if is_visible else None
 
     def runs_of_trace(self, trace_id: str) -> list[tuple[RunSummary, JsonObject]]:
         """The runs of a trace in the order in which they were graded, each with its line."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             trace, tail = ("trace = ?", trace_id), f"ORDER BY id LIMIT {MAX_MATCHES}"
             rows = self._select(connection, _COLUMNS, "runs", trace, tail=tail).fetchall()
             collected = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
@@ -474,7 +475,7 @@ class RunQueries:
 
     def _sums(self, columns: str, *conditions: _Condition) -> list[tuple[Any, ...]]:
         """These columns of the counts by hour, with the sums of counts and totals."""
-        with self._database.reading() as connection:
+        with self.database.reading() as connection:
             sums, tail = f"{columns}, sum(count), sum(total)", f"GROUP BY {columns}"
             return self._select(connection, sums, "hours", *conditions, tail=tail).fetchall()
 

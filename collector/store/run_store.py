@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from collector.clock import Clock, ends_within
+from collector.store.reviews import Answer, Reviews
 from collector.store.run_database import RunDatabase, StoreUnusable
 from collector.store.run_queries import RunQueries
 from collector.store.run_rows import NOT_STORED, HourKey, RunRows, not_stored_key, rows_of
 from collector.store.store_config import StoreConfig
 from collector.store.stored_conversations import StoredConversations
-from collector.telemetry import Metrics, RateLimitedLogger
+from collector.telemetry import Labels, Metrics, RateLimitedLogger
 from collector.trace import GradedTrace
 from processors.model import GradedRun, Outcome
 
@@ -33,6 +34,7 @@ _LARGE_RUN_STEPS, _LARGE_RUN_CHARACTERS = 200, 256 * 1024
 """Runs with more calls and messages, or more text in them, are read in the thread."""
 _LONGEST_REST_SECONDS = 2.0
 _RETRY_SECONDS = 10.0
+_MAX_REVIEW_SERIES = 3_000
 
 _MAX_NOT_STORED = 10_000
 """Pairs of agent, version and hour whose runs that were not stored are counted until the next write."""
@@ -106,6 +108,7 @@ class RunStore:
         self._database = RunDatabase(self.config.path, self.limit_bytes)
         self.queries = RunQueries(self._database)
         """Queries, from any thread."""
+        self._database.on_review = self._show_reviews
         self._failed, self._others = _Queue(), _Queue()
         """What waits to be written; failed runs have room of their own, and are written first."""
         self._not_stored: Counter[HourKey] = Counter()
@@ -180,9 +183,19 @@ class RunStore:
 
     def _open_database(self) -> int:
         before = self._database.open()
+        self._show_reviews()
         if self.conversations is not None:
             self.conversations.restore(self._database)
         return before
+
+    def _show_reviews(self) -> None:
+        """Show the answers to verdicts as metrics."""
+        shown: dict[Labels, float] = {}
+        for of, precision in Reviews(self.queries).precision().items():
+            for answer in () if of.rule or len(shown) >= _MAX_REVIEW_SERIES else Answer:
+                labels = (of.agent, of.evaluation, answer.value)
+                shown[labels] = shown.get(labels, 0) + getattr(precision, answer.value)
+        self.metrics.reviewed_failures.values = shown
 
     def _fail(self, error: Exception) -> None:
         if not self._is_broken:

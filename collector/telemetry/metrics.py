@@ -519,6 +519,10 @@ class Metrics:
             "tracegrade_store_runs{outcome}",
             "Runs written to the run store, and runs removed from it because of their age or to make room.",
         )
+        self.reviewed_failures = Gauge(
+            "tracegrade_reviewed_failures{gen_ai_agent_name,gen_ai_evaluation_name,answer}",
+            "Failures in the run store that people answered, by whether they find them right.",
+        )
         self.store_failures = Counter(
             "tracegrade_store_failures",
             "Failed writes to the run store. Runs are still graded but not stored until the disk recovers.",

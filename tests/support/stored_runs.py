@@ -40,8 +40,13 @@ def filled(runs: Sequence[GradedRun], path: Path | None = None, limit_mib: int =
     database = RunDatabase(path, limit_mib * 1024 * 1024)
     database.open()
     for batch in _batches(runs):
-        database.write([rows_of(run, NOW).packed() for run in batch], 0)
+        add_runs(database, batch)
     return RunQueries(database)
+
+
+def add_runs(database: RunDatabase, runs: Sequence[GradedRun], keep_from_milliseconds: int = 0) -> None:
+    """Write these runs, as the store does."""
+    database.write([rows_of(run, NOW).packed() for run in runs], keep_from_milliseconds)
 
 
 def hundred_thousand_runs(path: Path, newest_unix_nano: int = NOW) -> RunQueries:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from collector.cli import run_command
+from collector.store import NewReview, Reviews
 from processors.annotation import run_from_json
 from processors.criteria import read_criteria
 from processors.model import GradedRun, Outcome, Severity
@@ -219,3 +220,23 @@ def test_runs_that_passed_without_a_check_that_alerts_are_not_taken_as_good(
     assert "included: 20 runs that passed without a verdict of refunds in 20" in report
     assert "from 45 runs" in report
     assert "without a verdict" not in reported()
+
+
+def test_runs_whose_pass_was_answered_as_wrong_are_not_taken_as_good(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.db"
+    verdicts = [result("check"), result("learned-order", Outcome.FAIL, severity=Severity.ADVISORY)]
+    graded = [
+        GradedRun(run=run_from_json(line, "good"), results=verdicts, graded_unix_nano=NOW)
+        for line in population(refund_agent, 60)
+    ]
+    reviews = Reviews(filled(graded, path))
+    for number, (evaluation, answer) in enumerate((("check", "wrong"), ("learned-order", "right"))):
+        trace = graded[number].run.trace_id.hex()
+        reviews.add(NewReview(trace, evaluation, answer), "", NOW // 1_000_000)
+
+    assert 0 == run_command(["learn", "--store", str(path), "--tests", "0"])
+    report = capsys.readouterr().err
+    assert "left out: 1 runs with a pass that was answered as wrong" in report
+    assert "refund_agent: answers to learned-order: 1 of 1 failures right (21% to 100%)" in report

@@ -13,7 +13,7 @@ from collector.cli import run_command
 from collector.clock import SystemClock
 from collector.page import PageServer, Views
 from collector.page.page_config import PageConfig
-from collector.store.run_database import open_store_file
+from collector.store.run_database import RunDatabase
 from collector.store.run_queries import RunQueries
 from processors.annotation import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet
@@ -35,7 +35,9 @@ async def sources(tmp_path: Path) -> AsyncIterator[list[list[str]]]:
         {"endpoint": "127.0.0.1:0", "auth": {"bearer_token_file": tmp_path / "tokens.txt"}}
     )
     clock = SystemClock()
-    server = PageServer(config, Views(RunQueries(open_store_file(path)), lambda: CriteriaSet(), clock))
+    database = RunDatabase(path, 64 * 1024 * 1024)
+    database.open()
+    server = PageServer(config, Views(RunQueries(database), lambda: CriteriaSet(), clock))
     await server.start()
     yield [
         ["--store", str(path)],
@@ -43,6 +45,7 @@ async def sources(tmp_path: Path) -> AsyncIterator[list[list[str]]]:
         ["--endpoint", server.endpoint, "--token-file", str(tmp_path / "tokens.txt")],
     ]
     await server.shutdown(clock.monotonic() + 5)
+    database.close()
 
 
 @pytest.mark.parametrize("source", range(3), ids=["file", "configuration", "service"])
@@ -208,3 +211,30 @@ async def test_a_trace_is_shown_by_the_beginning_of_its_id(
     capsys.readouterr()
     assert 2 == await asyncio.to_thread(run_command, ["show", TRACE[:31], *sources[2]])
     assert f"several trace ids begin with it: {30:032x}, " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", range(3), ids=["file", "configuration", "service"])
+async def test_verdicts_are_answered_and_answers_exported(
+    sources: list[list[str]], source: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def printed(*arguments: str, code: int = 0) -> str:
+        assert code == await asyncio.to_thread(run_command, ["reviews", *arguments, *sources[source]])
+        return capsys.readouterr().out
+
+    await printed("add", TRACE, "args", "wrong", "--reviewer", "anna", "--comment", "it was right")
+    await printed("add", f"{10:032x}", "args", "right")
+    await printed("add", TRACE, "no such check", "right", code=2)
+    await printed("add", TRACE, code=2)
+    await printed("list", TRACE, code=2)
+
+    assert ["right", "wrong"] == [line.split()[2] for line in (await printed()).splitlines()[1:]]
+    (wrong,) = map(json.loads, (await printed("--export", "--answer", "wrong")).splitlines())
+    assert (TRACE, "args", "fail", "anna", "it was right") == tuple(
+        wrong[name] for name in ("trace_id", "evaluation", "outcome", "reviewer", "comment")
+    )
+    assert "1 of 2 failures right (9% to 91%)" in await printed("precision")
+    tests = await printed("tests")
+    assert 1 == tests.count("\n- name:")
+    assert "args: pass" in tests
+    await printed("add", TRACE, "args", "right")
+    assert "" == await printed("tests")

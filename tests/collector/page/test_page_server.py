@@ -582,3 +582,80 @@ async def test_runs_are_found_by_the_beginning_of_a_trace_id_and_by_time() -> No
 
     assert trace == found["trace_id"]
     assert (200, '{"runs":[]}') == none
+
+
+async def test_a_verdict_is_answered_from_the_page_and_becomes_a_test_of_the_other_outcome(
+    tokens: Mapping[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    form = {
+        "trace_id": f"{10:032x}",
+        "evaluation": "args",
+        "answer": "wrong",
+        "comment": "<b>",
+        "reviewer": "An",
+    }
+    text = "tenant: blue\nagents: {weather_agent: {evaluations: [{evaluator: tool-repetition, name: args}]}}"
+    criteria = CriteriaSet(read_criteria(text, "blue.yaml", {}).agents)
+    runs = [graded_run(10, tenant="blue"), graded_run(20, tenant="green")]
+    async with (
+        _page(runs, criteria, **tokens) as page,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+    ):
+        await session.post(f"{page}/login", data={"token": "token-of-blue"})
+
+        async def status(path: str, **arguments: Any) -> int:
+            async with session.post(page + path, allow_redirects=False, **arguments) as response:
+                return response.status
+
+        own = {"origin": page}
+        assert 403 == await status("/reviews", data=form, headers={"origin": "https://evil.example"})
+        assert 403 == await status("/reviews", data=form, headers={**own, "sec-fetch-site": "cross-site"})
+        assert 403 == await status("/reviews", data=form)
+        assert 415 == await status("/reviews", data=json.dumps(form), headers=own)
+        assert 415 == await status("/api/reviews", data=form, headers=own)
+        assert 400 == await status("/api/reviews", json=[])
+        assert 400 == await status("/reviews", data={**form, "answer": "maybe"}, headers=own)
+        assert 400 == await status("/reviews", data={**form, "trace_id": f"{20:032x}"}, headers=own)
+        assert 413 == await status("/reviews", data={**form, "comment": "x" * 20_000}, headers=own)
+        assert 303 == await status("/reviews", data=form, headers=own)
+        async with session.get(f"{page}/run/{10:032x}") as response:
+            run = await response.text()
+        async with session.get(f"{page}/criteria") as response:
+            assert 200 == response.status
+        async with session.get(f"{page}/api/reviews?answer=wrong&since=1h") as response:
+            found = await response.json()
+        async with session.get(f"{page}/api/reviews?since=never") as response:
+            assert 400 == response.status
+        bearer = {"authorization": "Bearer token-of-green"}
+        async with aiohttp.ClientSession(headers=bearer) as other:
+            async with other.post(f"{page}/api/reviews", json={**form, "trace_id": f"{20:032x}"}) as response:
+                assert 201 == response.status
+            async with other.get(f"{page}/api/reviews") as response:
+                assert ["green"] == [review["tenant"] for review in (await response.json())["reviews"]]
+        assert 401 == (await _answer(f"{page}/api/reviews"))[0]
+
+    assert "Answered: wrong by An" in run
+    assert "&lt;b&gt;" in run
+    assert "    args: pass" in run
+    (review,) = found["reviews"]
+    assert ("blue", "fail", "wrong") == (review["tenant"], review["outcome"], review["answer"])
+    assert review["credential"].startswith("token ")
+    assert [1] == [one["wrong"] for one in found["precision"]]
+    audited = [record for record in caplog.records if record.message == "A verdict was reviewed."]
+    assert 2 == len(audited)
+    assert not any(hasattr(record, "comment") for record in audited)
+
+
+async def test_answers_show_how_precise_a_criterion_is() -> None:
+    criteria = read_criteria(CRITERIA.format(tenant="blue"), "criteria.yaml", {})
+    fails = [result("blue-check", Outcome.FAIL)]
+    runs = [replace(graded_run(n, agent="blue_agent", tenant="blue"), results=fails) for n in (1, 2)]
+    async with _page(runs, CriteriaSet(criteria.agents)) as page, aiohttp.ClientSession() as session:
+        for number, answer in ((1, "right"), (2, "wrong")):
+            new = {"trace_id": f"{number:032x}", "evaluation": "blue-check", "answer": answer}
+            async with session.post(f"{page}/api/reviews", json=new) as response:
+                assert 201 == response.status
+        _, html = await _answer(f"{page}/criteria")
+
+    assert "1 of 2 failures right (9% to 91%)" in html
