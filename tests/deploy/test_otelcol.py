@@ -59,7 +59,7 @@ def test_the_collector_sends_where_tracegrade_listens(example: str) -> None:
     assert f"tracegrade:{_grpc_port(f'{example}.tracegrade.yaml')}" == exporter["endpoint"]
 
 
-@pytest.mark.parametrize("example", ["in-front", "tee"])
+@pytest.mark.parametrize("example", ["in-front", "sample", "tee"])
 def test_tracegrade_sends_where_the_collector_listens(example: str) -> None:
     endpoint: str = (
         validated(FOLDER / f"{example}.tracegrade.yaml").exporters["otlp"].model_dump()["endpoint"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import join_spans
+from collector.otlp.codec import join_spans, split_request
 from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
@@ -29,6 +29,7 @@ agents:
         criteria: {tool_calls_count: {search: ["=", 1]}}
 """
 BACKEND = "BACKEND_OTLP_ENDPOINT"
+DECISION_SECONDS = 1.0
 
 
 def _read_placed(name: str, places: dict[str, str]) -> JsonObject:
@@ -83,6 +84,47 @@ async def test_behind_a_collector_a_trace_is_graded(tmp_path: Path) -> None:
             await service.until(lambda: bool(service.results()))
 
         assert ["pass"] == _verdicts(service)
+
+
+async def test_a_collector_that_samples_by_verdict_retains_failed_traces(tmp_path: Path) -> None:
+    backend = GrpcBackend()
+    await backend.start()
+    listens, failed = _address(), bytes(reversed(TRACE_ID))
+    settings: JsonObject = {"exporters": {"otlp": {"endpoint": listens, "tls": {"insecure": True}}}}
+    example = _example("sample", {"0.0.0.0:4317": listens})
+    section(example, "exporters", "otlp/backend")["tls"] = {"insecure": True}
+    sampling = section(example, "processors", "tail_sampling")
+    sampling["decision_wait"] = "1s"
+    policies = sampling["policies"]
+    assert isinstance(policies, list)
+    sampling["policies"] = policies[:1]  # what it retains by chance is not seen here
+    async with (
+        ServiceProcess(tmp_path, settings, CRITERIA) as service,
+        OtelCollector(tmp_path, "collector", example, listens, environment={BACKEND: backend.endpoint}),
+    ):
+        await _send(service.endpoints["grpc"], _trace())
+        end = int(time.time() * 1000)
+        again = tool(3, 1, "search", at=(end - 40, end - 30))  # called twice: the trace fails
+        await _send(
+            service.endpoints["grpc"],
+            [
+                (span_id, payload.replace(TRACE_ID, failed), around)
+                for span_id, payload, around in (*_trace(), again)
+            ],
+        )
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not backend.requests:
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(2 * DECISION_SECONDS)
+    await backend.stop()
+
+    assert ["fail", "pass"] == sorted(map(str, _verdicts(service)))
+    assert [failed] * 3 == [
+        trace_id
+        for request in backend.requests
+        for trace_id, spans in split_request(request).traces.items()
+        for _ in spans
+    ]
 
 
 async def test_beside_a_collector_spans_and_verdicts_reach_the_backend(tmp_path: Path) -> None:

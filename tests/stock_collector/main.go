@@ -10,6 +10,7 @@ import (
 	"github.com/open-telemetry/opentelemetry-collector-contrib/exporter/loadbalancingexporter"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/healthcheckextension"
 	"github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage"
+	"github.com/open-telemetry/opentelemetry-collector-contrib/processor/tailsamplingprocessor"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/envprovider"
@@ -39,7 +40,7 @@ func factories() (otelcol.Factories, error) {
 		return parts, err
 	}
 	if parts.Processors, err = otelcol.MakeFactoryMap[processor.Factory](
-		memorylimiterprocessor.NewFactory(), batchprocessor.NewFactory(),
+		memorylimiterprocessor.NewFactory(), batchprocessor.NewFactory(), tailsamplingprocessor.NewFactory(),
 	); err != nil {
 		return parts, err
 	}
