@@ -64,6 +64,7 @@ _MISSING_WORDS: Mapping[str, str] = {
     "no_criteria": "no criteria applied",
     "no_calls": "no tool calls recorded",
     "content_not_captured": "content not captured",
+    "passed_without_a_check": "passed without a verdict of a check that may alert",
 }
 
 

@@ -14,6 +14,7 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluatedReason,
+    Outcome,
     decode_json,
     encode_json,
 )
@@ -37,6 +38,8 @@ RUN, EVALUATION, TOOL, MISSING = "run", "evaluation", "tool", "missing"
 CAUSE, NOT_STORED, COST, TOKENS = "cause", "not_stored", "cost", "tokens"
 """What an hour counts of an agent."""
 NO_CRITERIA, NO_CALLS, NO_CONTENT = "no_criteria", "no_calls", "content_not_captured"
+NO_VERDICT = "passed_without_a_check"
+"""Passed, but a check whose failure would have counted gave no verdict."""
 
 
 class HourKey(NamedTuple):
@@ -198,6 +201,9 @@ def _hour_counts(
         yield counted(MISSING, NO_CALLS, "")
     if any(result.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED for result in graded.results):
         yield counted(MISSING, NO_CONTENT, _name(run.dialect))
+    undecided = any(result.outcome is Outcome.NOT_EVALUATED and result.counts for result in graded.results)
+    if undecided and graded.verdict is Outcome.PASS:
+        yield counted(MISSING, NO_VERDICT, "")
 
 
 def _name(text: str) -> str:

@@ -282,6 +282,10 @@ async def test_a_run_shows_how_many_of_its_checks_gave_no_verdict() -> None:
         _, listed = await _answer(f"{address}/find")
         _, one = await _answer(f"{address}/run/{partly.run.trace_id.hex()}")
 
+        agents = [(await _answer(address + path))[1] for path in ("/", "/agent?name=partly")]
+
+    for counted in agents:
+        assert 1 == counted.count("passed without a verdict of a check that may alert (1)")
     assert 1 == listed.count("2 of 3 not evaluated") == listed.count("not evaluated</small>")
     assert 1 == one.count("2 of 3 not evaluated")
 
