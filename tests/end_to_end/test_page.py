@@ -173,6 +173,17 @@ async def test_what_is_copied_is_read_by_replay_and_by_the_tests_of_criteria(
         assert "pass" in capsys.readouterr().out
         assert 0 == run_command(["validate", str(criteria)])
 
+        await browser.evaluate("document.querySelector('.review button[value=wrong]').click()")
+        await browser.until(
+            "document.readyState === 'complete' && document.body.innerText.includes('Answered: wrong')"
+        )
+        (review,) = (await _json(address, "/api/reviews"))["reviews"]
+        assert (found["trace_id"], "wrong") == (review["trace_id"], review["answer"])
+        answered = await browser.evaluate("document.querySelector('textarea[id^=case]').value")
+        criteria.write_text(CRITERIA + answered)
+        assert 1 <= run_command(["validate", str(criteria)])
+        assert "expected fail, found pass" in capsys.readouterr().err
+
 
 async def test_new_runs_appear_without_a_reload_and_leave_the_reader_in_place(
     tmp_path: Path, browser: Chromium
