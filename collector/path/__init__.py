@@ -7,5 +7,6 @@ A span meets these modules in this order, each once: `intake` (or `partition`, f
 from collector.path.delivery import Delivery
 from collector.path.finish import Finisher
 from collector.path.intake import Intake
+from collector.path.received_records import read_records
 
-__all__ = ["Delivery", "Finisher", "Intake"]
+__all__ = ["Delivery", "Finisher", "Intake", "read_records"]

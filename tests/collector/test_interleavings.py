@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
-from collector.criteria.criteria_files import load_criteria
-from collector.criteria.files import default_file
+from collector.criteria import default_file, load_criteria
 from collector.grading import Grader, GradingStage
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, join_spans, split_records, split_request
-from collector.path.received_records import read_records
+from collector.path import read_records
 from collector.recordings import RecordedStream
 from collector.telemetry import Metrics
 from collector.trace import SpanBatch

@@ -17,8 +17,7 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.criteria.criteria_files import load_criteria
-from collector.criteria.files import default_file
+from collector.criteria import default_file, load_criteria
 from collector.otlp import logs_json_to_request, split_records, split_request
 from collector.recordings import RecordedStream
 from processors.annotation import format_run

@@ -14,7 +14,6 @@ import pytest
 from collector.clock import Clock, ManualClock, SystemClock
 from collector.errors import Overloaded, StartupError
 from collector.journal import recovery
-from collector.journal.inspection import inspect
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import MAX_KEPT_BYTES, stored_criteria_files
@@ -587,13 +586,12 @@ async def test_what_is_salvaged_of_both_signals_is_graded_by_replay(tmp_path: Pa
                 journal.journal.add_records(trace.records, None, [of_trace])
         await journal.stored()
 
-    with open(tmp_path / "saved.jsonl", "xb") as saved:
-        content = inspect(tmp_path / "journal", saved)
+    content, damage = inspect_in_child_process(tmp_path / "journal", tmp_path / "saved.jsonl")
     stream = RecordedStream()
     problems = stream.read([tmp_path / "saved.jsonl"])
     graded = [run.run for run in stream.grade(CriteriaSet([]))]
 
-    assert (0, 0, []) == (content.damaged_records, len(stream.warnings), problems)
-    assert (content.spans, content.log_records) == (stream.spans, stream.records)
+    assert ("", 0, []) == (damage, len(stream.warnings), problems)
+    assert (content["spans"], content["log_records"]) == (stream.spans, stream.records)
     expected = [run for name in ("genai_openai", "claude_code_logs_alone") for run in expected_runs(name)]
     assert in_any_order(expected) == in_any_order([told(run) for run in graded])
