@@ -297,6 +297,7 @@ async def test_a_run_of_log_records_outlives_the_process(tmp_path: Path) -> None
     assert [] == service.results()
     async with ServiceProcess(tmp_path, settings) as service:
         await service.until(lambda: len(service.results()) == 1)
+        was_long = (await service.metrics())['tracegrade_traces_interrupted_total{reason="outage"}']
         await asyncio.sleep(0.5)
         assert 0 == await service.stop()
     async with ServiceProcess(tmp_path, settings) as service:
@@ -305,7 +306,9 @@ async def test_a_run_of_log_records_outlives_the_process(tmp_path: Path) -> None
 
     (run,) = service.results()
     evaluations: Any = run["evaluations"]
-    assert "fail" == {each["name"]: each["outcome"] for each in evaluations}["honest-response"]
+    # Where a start took so long that senders may have given up meanwhile, that is the verdict instead.
+    outcome = {each["name"]: each["outcome"] for each in evaluations}["honest-response"]
+    assert outcome == ("not_evaluated" if was_long else "fail")
     calls: Any = run["tool_calls"]
     assert 4 == len(calls)
     assert 0 < held["tracegrade_log_records_awaiting_verdict"] <= len(steps)
