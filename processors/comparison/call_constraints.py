@@ -55,8 +55,8 @@ from processors.model import (
 _Reach: TypeAlias = Literal["any", "later", "next", "alternate", "beside"]
 _MAX_EVENTS: Final = 10_000
 """Calls, once for each kind they are of, that one evaluation looks at. Each costs about two microseconds."""
-_MAX_PAIRS: Final = 30_000
-"""Pairs of events that one evaluation compares by their values. Each costs about a microsecond."""
+_MAX_PAIRS: Final = 20_000
+"""Pairs of events that one evaluation compares by their values. Each costs about two microseconds."""
 _MAX_PLACES: Final = 200
 """Places in recorded values among which one is proposed for a path that none has."""
 _INDEXED: Final = 8

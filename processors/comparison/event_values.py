@@ -238,56 +238,69 @@ def _side(value: EventValue, side: str, kinds: Sequence[Target]) -> int:
 class ValueIndex:
     """The values of one side that a comparison is made with, so that a partner is found without trying each.
 
-    Only numbers, and texts that are neither numbers nor dates, of comparisons of size and equality are
-    looked up; `usable` is false for all others.
+    Only numbers, texts that are neither numbers nor dates, and lists of these are looked up, and not whether
+    a text is part of another; `usable` is false for all others.
     """
 
-    __slots__ = ("_largest", "_name", "_places", "_smallest", "_values", "usable")
+    __slots__ = ("_largest", "_last", "_name", "_smallest", "_type", "usable")
 
     def __init__(self, comparison: Comparison, side: int, values: Sequence[Read]) -> None:
         name = comparison.name
-        self._name = name if comparison.sides[0] == side else _MIRRORED.get(name, "")
-        keys = [_index_key(value) for value in values]
-        kinds = set(map(type, keys))
-        self.usable = len(kinds) == 1 and (
-            kinds == {float}
-            if name in ("<", "<=", ">", ">=")
-            else name in ("==", "!=") and NoValue not in kinds
+        if name in ("in", "contains"):
+            are_lists = (name == "contains") == (comparison.sides[0] == side)
+            name = "in list" if are_lists else "in"
+            listed = [value if isinstance(value, list) else [None] for value in values]
+            members = listed if are_lists else [[value] for value in values]
+        else:
+            name = name if comparison.sides[0] == side else _MIRRORED[name]
+            members = [[value] for value in values]
+        keys = [[_index_key(member) for member in each] for each in members]
+        kinds = {type(key) for each in keys for key in each}
+        self._name = name
+        self._type = next(iter(kinds), float)
+        self._last: dict[float | str | NoValue, int] = {
+            key: place for place, each in enumerate(keys) for key in each
+        }
+        """The last place of each value."""
+        self._smallest: list[Any] = []
+        self._largest: list[Any] = []
+        self.usable = NoValue not in kinds and (
+            name in ("in", "in list") or (len(kinds) == 1 and (kinds == {float} or name in ("==", "!=")))
         )
-        self._values: list[float | str] = [key for key in keys if not isinstance(key, NoValue)]
-        self._places: dict[float | str, list[int]] = {}
-        self._smallest: list[float | str] = []
-        self._largest: list[float | str] = []
-        if self.usable:
-            for place, key in enumerate(self._values):
-                self._places.setdefault(key, []).append(place)
-            self._smallest = [*accumulate(reversed(self._values), min)][::-1]
-            self._largest = [*accumulate(reversed(self._values), max)][::-1]
+        if self.usable and name not in ("in", "in list", "=="):
+            backwards: list[Any] = [key for (key,) in reversed(keys)]
+            self._smallest = [*accumulate(backwards, min)][::-1]
+            self._largest = [*accumulate(backwards, max)][::-1]
 
     def has_partner(self, value: Read, begin: int) -> bool | None:
         """Whether one of the values from the place `begin` on compares with `value`; None: try each."""
+        if not self.usable:
+            return None
+        if self._name == "in":
+            if not isinstance(value, list):
+                return None
+            keys = [_index_key(member) for member in value]
+            return None if UNKNOWN in keys else any(self._last.get(key, -1) >= begin for key in keys)
         key = _index_key(value)
-        if not self.usable or isinstance(key, NoValue):
+        if isinstance(key, NoValue):
             return None
-        if begin >= len(self._values):
-            return False
+        if self._name == "in list":
+            return self._last.get(key, -1) >= begin
+        if type(key) is not self._type:
+            return None
         if self._name == "==":
-            places = self._places.get(key)
-            return places is not None and places[-1] >= begin if type(key) is type(self._values[0]) else None
+            return self._last.get(key, -1) >= begin
+        if begin >= len(self._smallest):
+            return False
         low, high = self._smallest[begin], self._largest[begin]
-        if type(key) is not type(low):
-            return None
         if self._name == "!=":
-            return low != key or high != key
-        nearest = low if self._name in ("<", "<=") else high
-        return _TESTS[self._name](nearest, key)
+            return bool(low != key or high != key)
+        return _TESTS[self._name](low if self._name in ("<", "<=") else high, key)
 
 
-def _index_key(value: Read) -> float | str | NoValue:
+def _index_key(value: object) -> float | str | NoValue:
     """The value as a number, or as a text that compares as such; UNKNOWN where it is neither."""
-    if isinstance(value, NoValue):
-        return UNKNOWN
-    number = number_of(value)
+    number = number_of(value) if isinstance(value, int | float | str) else None
     if number is not None:
         return float(number) if abs(number) < _EXACT else UNKNOWN
     return value if isinstance(value, str) and _moment(value) is None else UNKNOWN

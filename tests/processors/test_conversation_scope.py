@@ -191,6 +191,22 @@ agents:
     assert [] == evaluate_run(replace(paying, input={"action": "ask"}), evaluations)
 
 
+def test_constraints_on_messages_are_about_single_runs() -> None:
+    text = """\
+agents:
+  a:
+    evaluations:
+      - evaluator: tool-constraints
+        scope: conversation
+        criteria: {constraints: [{precedence: [{message: {role: user}}, refund]}]}
+"""
+
+    (problem,) = read_criteria(text, "c.yaml", {}, strict=False).problems
+
+    assert "agents.a.evaluations[0].scope" == problem.path
+    assert "messages and the answer are known of single runs: expected run" == problem.message
+
+
 def test_what_cannot_have_the_scope_is_refused_with_those_that_can() -> None:
     text = "agents: {a: {evaluations: [{evaluator: run-error, scope: conversation}]}}"
 

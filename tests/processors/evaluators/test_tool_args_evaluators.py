@@ -239,9 +239,35 @@ def test_without_anything_to_check_flow_and_grounding_score_1() -> None:
     )
 
 
-def test_a_flow_with_a_broken_path_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no path"):
-        _evaluator("tool-args-flow", {"flows": [{"tool": "a", "argument": "b[", "from_tool": "c"}]})
+@pytest.mark.parametrize(
+    ("flow", "message"),
+    [
+        ({"tool": "a", "argument": "b[", "from_tool": "c"}, "is no path"),
+        ({"tool": "a", "argument": "b"}, "either from_tool or any_of"),
+        ({"tool": "a", "argument": "b", "from_tool": "c", "any_of": [{"from_tool": "d"}]}, "either"),
+        ({"tool": "a", "argument": "b", "from_path": "x", "any_of": [{"from_tool": "d"}]}, "from_path"),
+    ],
+)
+def test_a_flow_with_a_broken_path_or_no_one_source_is_refused(flow: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _evaluator("tool-args-flow", {"flows": [flow]})
+
+
+def test_one_of_several_sources_suffices_and_all_are_named_where_none_does() -> None:
+    flow = {
+        "tool": "pay",
+        "argument": "to",
+        "any_of": [{"from_tool": "a", "from_path": "id"}, {"from_tool": "b"}],
+    }
+    evaluator = _evaluator("tool-args-flow", {"flows": [flow]})
+    sources = [
+        ToolCall(name="a", result={"id": 1}, result_state=ValueState.PRESENT),
+        ToolCall(name="b", result=2, result_text="2", result_state=ValueState.PRESENT),
+    ]
+
+    assert 1.0 == _score(evaluator, run_with([*sources, _call("pay", to=1), _call("pay", to=2)])).value
+    answer = _score(evaluator, run_with([*sources, _call("pay", to=3)]))
+    assert ("call 3, pay.to: not in any earlier a.id or b",) == answer.lines
 
 
 def _asked(text: JsonValue, *calls: ToolCall, **fields: Any) -> AgentRun:

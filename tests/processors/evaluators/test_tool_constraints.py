@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby, permutations, product
+from time import process_time
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from processors.evaluators.tool_constraints import (
     ToolConstraintsConfig,
     ToolConstraintsCriteria,
 )
+from processors.model import AgentIdentity, Conversation, over_conversation
 from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import RunFacts
@@ -695,3 +697,61 @@ def test_hostile_runs_are_given_up_in_time() -> None:
     assert isinstance(alone, Score)
     long = replace(many, tool_calls=[*many.tool_calls, _call("a")])
     assert isinstance(_evaluator({"absence": "b"}).evaluate(long, RunFacts()), NotEvaluated)
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        {"not_response": ["*", "*"], "where": "first.args.amount == second.args.amount"},
+        {"not_response": ["*", "*"], "where": "first.args.id in second.args.id"},
+        {"precedence": ["*", {"tool": "*"}], "nearest": True, "within": "1s"},
+        {"unique": "args.amount"},
+        {"sum": "args.amount", "per": "args.id", "max": 1},
+    ],
+)
+def test_the_largest_run_is_compared_or_given_up(constraint: dict[str, Any]) -> None:
+    run = run_with([_tool("a", id=str(at), amount=at, list=["x"]) for at in range(10_000)])
+
+    answer = _evaluator(constraint).evaluate(run, RunFacts())
+
+    assert isinstance(answer, NotEvaluated)
+    assert NotEvaluatedReason.OVER_LIMIT is answer.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "where",
+    [
+        "refund.args.amount <= get_order.result.total",
+        "get_order.result.id == refund.args.id",
+        "get_order.result.ids contains refund.args.id",
+    ],
+)
+def test_a_comparison_over_a_thousand_calls_takes_less_than_20_milliseconds(where: str) -> None:
+    calls = [
+        _returning("get_order", {"id": str(at), "ids": [str(at)], "total": at % 300})
+        if at % 2
+        else _tool("refund", id=str(at + 1), amount=at % 700)
+        for at in range(1000)
+    ]
+    evaluator, run = _evaluator({"precedence": ["get_order", "refund"], "where": where}), run_with(calls)
+    times = []
+    for _ in range(7):
+        start = process_time()
+        assert isinstance(evaluator.evaluate(run, RunFacts()), Score | NotEvaluated)
+        times.append(process_time() - start)
+
+    assert min(times) < 0.02
+
+
+def test_calls_of_several_agents_are_told_apart_by_who_made_them() -> None:
+    first = run_with([_tool("approve")], session="s", start_unix_nano=1)
+    second = replace(
+        run_with([_tool("pay")], session="s", start_unix_nano=2), agent=AgentIdentity(name="executor")
+    )
+    view = over_conversation(second.in_conversation(Conversation(runs=(first,)))).run
+    apart = {"precedence": ["approve", "pay"], "where": "approve.agent != pay.agent"}
+
+    assert 1.0 == _score(_evaluator(apart), view).value
+    assert 0.0 == _score(_evaluator(apart), run_with([_tool("approve"), _tool("pay")])).value
+    assert 1.0 == _score(_evaluator({"absence": {"tool": "pay", "agent": "weather"}}), view).value
