@@ -48,14 +48,16 @@ class ToolRepetitionConfig(ToolSelectionConfig):
 
     threshold: int = Field(default=3, ge=2)
     """Identical calls from which the score is 0.5; from twice as many it is 0."""
+    ignore_args: tuple[str, ...] = Field(default=(), examples=[["request_id", "*_at"]])
+    """Names of arguments, as globs, that do not make a call another one."""
 
 
 class ToolRepetition(Evaluator):
     """How far the most repeated call, same tool and same arguments, stays below the threshold.
 
     With k the largest number of identical calls and t the threshold: score = 1 when k < t, 0.5 when
-    t <= k < 2t, else 0. Arguments are equal by value; other calls in between do not matter. The rule is
-    the repetition part of DeepEval's agent loop detection.
+    t <= k < 2t, else 0. Arguments are equal by value, those in `ignore_args` left out; other calls in between
+    do not matter. The rule is the repetition part of DeepEval's agent loop detection.
 
     There is nothing to expect. A run without calls scores 1 (k is 0).
     """
@@ -66,6 +68,7 @@ class ToolRepetition(Evaluator):
 
     def __init__(self, config: ToolRepetitionConfig, criteria: None = None) -> None:
         self._threshold = config.threshold
+        self._identifying = _without(config.ignore_args)
         self._categories = config.categories()
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
@@ -103,13 +106,13 @@ class ToolRepetition(Evaluator):
         for calls in tools:
             if len(calls) <= count:
                 continue
-            groups, unread, masked = _by_arguments(calls, _all)
+            groups, unread, masked = _by_arguments(calls, self._identifying)
             most = max(map(len, groups.values()), default=0)
             largest = most or 1  # a call is identical with itself, also where its arguments are not known
             doubted = doubted or next(iter([*unread, *(call for call, _ in masked)]), None)
             if masked:
                 readable = [call for call in calls if readable_arguments(call) is not None]
-                most = max(most, *[len(group) for _, group in _alike(readable, masked, _all)])
+                most = max(most, *[len(group) for _, group in _alike(readable, masked, self._identifying)])
             doubtful = max(doubtful, most + len(unread))
             if largest > count:
                 count, tool = largest, calls[0].name
@@ -237,7 +240,7 @@ class DuplicateSideEffect(Evaluator):
 
     def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
         self._tools = ToolPatterns(criteria.tools)
-        self._ignored = argument_names(config.ignore_args)
+        self._identifying = _without(config.ignore_args)
         self._idempotency = argument_names(config.idempotency_keys)
         self._unclear = config.after_unclear_failure
 
@@ -307,15 +310,13 @@ class DuplicateSideEffect(Evaluator):
         keys = {name: value for name, value in arguments.items() if names.match(name)}
         return equality_key(keys) if keys else None
 
-    def _identifying(self, arguments: JsonObject) -> JsonObject:
-        ignored = self._ignored
-        if ignored is None:
-            return arguments
-        return {name: value for name, value in arguments.items() if ignored.match(name) is None}
 
-
-def _all(arguments: JsonObject) -> JsonObject:
-    return arguments
+def _without(ignored_names: Sequence[str]) -> Callable[[JsonObject], JsonObject]:
+    """What identifies a call: its arguments without those whose names match one of the globs."""
+    ignored = argument_names(ignored_names)
+    if ignored is None:
+        return lambda arguments: arguments
+    return lambda arguments: {name: value for name, value in arguments.items() if ignored.match(name) is None}
 
 
 def _by_tool(calls: Sequence[ToolCall]) -> list[list[ToolCall]]:

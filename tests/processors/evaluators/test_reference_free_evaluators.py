@@ -52,6 +52,26 @@ def test_calls_are_identical_by_value_and_need_not_follow_each_other() -> None:
     assert ("search: 2 identical calls, threshold 2",) == answer.lines
 
 
+def test_ignored_arguments_do_not_make_a_call_another_one() -> None:
+    calls = [_search({"q": 1, "request_id": number, "sent_at": f"{number} s"}) for number in range(3)]
+    masked = _search({"q": 1, "request_id": "[REDACTED]"})
+    other = _search({"q": 2, "request_id": 0})
+    ignored = {"ignore_args": ["request_id", "*_at"]}
+
+    distinct = _repetition(*calls, other)
+    answer = _repetition(*calls, other, **ignored)
+    with_masked = _repetition(*calls, *[masked] * 3, **ignored)
+
+    assert isinstance(distinct, Score)
+    assert isinstance(answer, Score)
+    assert isinstance(with_masked, Score)
+    assert (1.0, 1) == (distinct.value, distinct.details["identical_calls"])
+    assert (0.5, 3) == (answer.value, answer.details["identical_calls"])
+    assert (0.0, 6) == (with_masked.value, with_masked.details["identical_calls"])
+    run = run_with([*calls, other])
+    assert (0.0, 0.5) == ToolRepetition(ToolRepetitionConfig(**ignored)).attainable(run)
+
+
 def test_unknown_arguments_matter_only_if_they_could_change_the_score() -> None:
     unknown = ToolCall(name="search")
 
