@@ -50,7 +50,6 @@ NONE: Final = NoValue.NONE
 Read: TypeAlias = JsonValue | NoValue
 """What was read of an event."""
 
-_PARTS = ("args", "result", "agent", "duration", "text", "answer")
 _OF_CALLS = re.compile(r"(?:(?P<side>.+?)\.)??(?P<part>args|result)(?P<path>[.\[].*)?")
 _PLAIN = re.compile(r"(?:(?P<side>.+)\.)?(?P<part>agent|duration|text)")
 _ANSWER = re.compile(r"(?P<part>answer)(?P<path>[.\[].*)?")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import join_spans, split_request
 from processors.model.json_values import JsonObject, JsonValue
 from processors.spans.span import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool

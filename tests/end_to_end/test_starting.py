@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import split_request
+from collector.otlp import split_request
 from collector.receivers.receiver import Receiver
 from collector.resumption import Resumption
 from collector.task_supervisor import TaskOwner

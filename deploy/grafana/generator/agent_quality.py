@@ -335,6 +335,7 @@ def _left_out() -> list[JsonObject]:
     runs = total(select("tracegrade_agent_runs_total", AGENTS), AGENT)
     judged = total(select(RESULTS, AGENTS, DECIDED), AGENT)
     ungraded = select("tracegrade_agents_without_criteria", AGENTS)
+    uncaptured = select("tracegrade_agents_without_content", AGENTS)
     shadow = "tracegrade_shadow_evaluation_results_total"
     shadow_score = "tracegrade_shadow_evaluation_score"
     muted = select("tracegrade_evaluation_muted_until_timestamp_seconds", AGENTS, EVALUATIONS)
@@ -342,16 +343,21 @@ def _left_out() -> list[JsonObject]:
         table(
             "Agents with runs but no verdict",
             "Agents that ran in the time range and got neither a pass nor a failure: no evaluation applies "
-            "to them (1 under No criteria), or nothing could be evaluated. An agent is not fine because it "
-            "is not graded.",
+            "to them (1 under No criteria), content was not captured (1 under No content), or nothing could "
+            "be evaluated. An agent is not fine because it is not graded.",
             [
                 Query(f"({runs} > 0) unless ({judged} > 0)", "runs"),
                 Query(f"max by ({AGENT}) ({ungraded}) and on ({AGENT}) ({runs} > 0)", "no criteria"),
+                Query(
+                    f"max by ({AGENT}) ({uncaptured}) and on ({AGENT}) (({runs} > 0) unless ({judged} > 0))",
+                    "no content",
+                ),
             ],
             [
                 _AGENT_COLUMN,
                 Column("runs", "Runs"),
                 Column("no criteria", "No criteria", thresholds=(("text", None), ("orange", 1))),
+                Column("no content", "No content", thresholds=(("text", None), ("orange", 1))),
             ],
             sort_by="Runs",
             runbook="AgentEvaluationsSilent",

@@ -13,7 +13,7 @@ from collector.cli import run_command
 from collector.clock import SystemClock
 from collector.page import PageServer, Views
 from collector.page.page_config import PageConfig
-from collector.store.run_database import RunDatabase
+from collector.store import RunDatabase
 from collector.store.run_queries import RunQueries
 from processors.annotation import run_to_json
 from processors.criteria.agent_criteria import CriteriaSet

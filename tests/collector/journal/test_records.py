@@ -32,6 +32,7 @@ from collector.journal.verdicts import StoredVerdicts, decode_graded, encode_gra
 from collector.otlp.codec import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from collector.trace_forms import Additions
+from processors.model import GradedRun
 from processors.model.conversation import RunReference
 from processors.model.evaluation_result import (
     EvaluationResult,
@@ -41,7 +42,6 @@ from processors.model.evaluation_result import (
     Stage,
 )
 from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
 from tests.support.deliveries import ENVELOPE
 from tests.support.graded_runs import result, weather_run
 from tests.support.values import values_of

@@ -16,9 +16,9 @@ from collector.telemetry.score_series import ScoreSeries
 from collector.telemetry.signals import Readiness
 from collector.telemetry.telemetry_config import TelemetryConfig
 from collector.trace import GradedTrace
+from processors.model import GradedRun
 from processors.model.agent_run import AgentIdentity, AgentRun
 from processors.model.evaluation_result import EvaluationResult, Outcome
-from processors.model.graded_run import GradedRun
 from processors.model.json_values import JsonObject
 from tests.support.named_criteria import criteria_with
 

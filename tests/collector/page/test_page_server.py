@@ -23,8 +23,7 @@ from collector.criteria import run_criteria_tests
 from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer, Views, page_server
 from collector.page.charts import trend
-from collector.store.run_database import RunDatabase
-from collector.store.run_queries import Counts, RunQueries
+from collector.store import Counts, RunDatabase, RunQueries
 from collector.store.run_rows import not_stored_key, rows_of
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import GradedRun, JsonObject, NotEvaluatedReason, Outcome, Severity, Stage

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from collector.store.run_queries import RunFilter, RunQueries
 from processors.annotation.run_line import format_run, run_to_json
-from processors.model.evaluation_result import Outcome, Severity
-from processors.model.graded_run import GradedRun
+from processors.model import GradedRun, Outcome, Severity
 from processors.model.json_values import decode_json
 from tests.support.graded_runs import result
 from tests.support.stored_runs import MINUTE, NOW, filled, graded_run, hundred_thousand_runs

@@ -16,7 +16,7 @@ from collector.store.run_queries import RunFilter, RunQueries
 from collector.store.run_rows import rows_of
 from collector.store.run_store import STORE
 from collector.telemetry.metrics import Metrics
-from processors.model.graded_run import GradedRun
+from processors.model import GradedRun
 from tests.support.backends import eventually
 from tests.support.check_tools import PROJECT
 from tests.support.graded_runs import trace_of

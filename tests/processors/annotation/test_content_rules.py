@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from processors.annotation.content_rules import REDACTED_TEXT, ContentRules
 from processors.annotation.run_line import format_run, run_to_json
-from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
+from processors.model import AgentRun, GradedRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import EvaluationResult, Outcome
-from processors.model.graded_run import GradedRun
 from processors.spans import Envelope
 from tests.support.agent_spans import envelope
 from tests.support.graded_runs import agent_runs, result, weather_run

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
+from processors.model import AgentRun, Message, ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import Evaluator, RunFacts
 from processors.model.json_values import JsonValue

@@ -19,8 +19,16 @@ from processors.evaluators.tool_constraints import (
     ToolConstraintsConfig,
     ToolConstraintsCriteria,
 )
-from processors.model import AgentIdentity, Conversation, over_conversation
-from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    Conversation,
+    Message,
+    ToolCall,
+    ToolError,
+    ValueState,
+    over_conversation,
+)
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
 from processors.model.evaluator import RunFacts
 from processors.model.json_values import JsonObject

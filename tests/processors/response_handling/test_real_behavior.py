@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from msgspec import structs
 
-from processors.model.agent_run import AgentRun, CallCategory, Message, ToolCall, ToolError
+from processors.model import AgentRun, CallCategory, Message, ToolCall, ToolError
 from processors.response_handling import ErrorClass, ErrorClassifier, ObservedCall, Response
 from tests.processors.response_handling.test_rules import evidence, parts_of
 from tests.support.agent_responses import answered, call
