@@ -11,7 +11,7 @@ import pytest
 
 from collector.cli import run_command
 from collector.criteria import load_criteria
-from collector.recordings.recorded_stream import RecordedStream
+from collector.recordings import RecordedStream
 from processors.model import AgentIdentity, GradedRun
 from tests.support.score_backend import ScoreBackend, takes_all
 from tests.support.stored_runs import MINUTE, NOW, filled

@@ -1,6 +1,9 @@
 """Evaluations in criteria files are changed where they stand: all else stays as it is written."""
 
 import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from processors.criteria import Change, edit_evaluations
 from processors.documents import InvalidInput, read_yaml
 
+PROJECT = Path(__file__).parents[3]
 MUTE: dict[str, Any] = {"mute": {"until": "2026-11-28T00:00:00Z", "reason": "known: #12", "by": "me"}}
 WRITTEN = 'mute: {until: "2026-11-28T00:00:00Z", reason: "known: #12", by: me}'
 
@@ -140,3 +144,21 @@ def test_what_would_touch_anything_else_is_refused(text: str) -> None:
             "criteria.yaml",
             lambda agent, entry: {"stage": None} if agent == "x" and entry.get("name") == "a" else None,
         )
+
+
+def _written() -> Iterator[tuple[str, str]]:
+    for path in sorted((PROJECT / "config" / "criteria").glob("*.yaml")):
+        yield path.name, path.read_text("utf-8")
+    recipes = (PROJECT / "docs" / "recipes.md").read_text("utf-8")
+    for number, block in enumerate(re.findall(r"```yaml\n(.*?)```", recipes, re.DOTALL)):
+        yield f"recipe-{number}", block
+
+
+@pytest.mark.parametrize(("name", "text"), list(_written()), ids=lambda value: str(value)[:12])
+def test_a_mute_that_ends_leaves_the_file_as_it_was(name: str, text: str) -> None:
+    muted = edit_evaluations(text, name, lambda agent, entry: None if "mute" in entry else MUTE)
+
+    assert muted != text or "mute:" in text
+    assert text == edit_evaluations(
+        muted, name, lambda agent, entry: {"mute": None} if entry.get("mute") == MUTE["mute"] else None
+    )
