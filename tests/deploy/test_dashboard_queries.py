@@ -36,6 +36,8 @@ from tests.support.service_process import ServiceProcess
 RULES = GRAFANA.parent / "prometheus" / "rules" / "tracegrade.yaml"
 AGENT, EVALUATION, VERSION = "gen_ai_agent_name", "gen_ai_evaluation_name", "gen_ai_agent_version"
 NAMED, OTHER, UNGRADED = "support_agent", "weather_agent", "new_agent"
+UNNAMED = "travel_agent"
+"""An agent of the demonstration that the criteria of this test do not name."""
 VERSIONS = ("1.4.0", "1.5.0")
 WINDOWS: Mapping[str, str] = {"__range": "10m", "__rate_interval": "5s"}
 ROUNDS = 6
@@ -301,9 +303,8 @@ async def problems_of_variables(
     problems = []
     for variable in variable_queries():
         offered = set(await prometheus.label_values(variable.label, fill_in(variable.selector, picked)))
-        also = (
-            {UNGRADED} if variable.name == "agent" and variable.dashboard == "tracegrade-one-agent" else set()
-        )
+        of_all = variable.name == "agent" and variable.dashboard == "tracegrade-one-agent"
+        also = {UNGRADED, UNNAMED} if of_all else set()
         if offered != wanted[variable.name] | also:
             problems.append(f"{variable}: offers {offered}")
     return problems

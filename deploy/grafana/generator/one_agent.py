@@ -133,7 +133,7 @@ def _numbers() -> list[JsonObject]:
             share_of_results(NOT_EVALUATED, *_PICKED),
             unit="percentunit",
             thresholds=SHARE_OF_TROUBLE,
-            runbook="AgentEvaluationsNotEvaluated",
+            runbook="AgentEvaluationNeverDecides",
         ),
         stat(
             "Failed tool calls",

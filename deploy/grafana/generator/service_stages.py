@@ -227,6 +227,7 @@ def delivery() -> list[JsonObject]:
                 ),
             ],
             unit="cps",
+            runbook="TracegradeRunsNotStored",
             width=8,
         ),
     ]
@@ -332,6 +333,7 @@ def log_records() -> list[JsonObject]:
                 ),
             ],
             unit="cps",
+            runbook="TracegradeLogRecordsDropped",
             width=8,
         ),
         time_series(

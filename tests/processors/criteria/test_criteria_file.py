@@ -247,7 +247,10 @@ def test_an_evaluator_that_expects_nothing_needs_no_criteria() -> None:
         ),
         (
             {"evaluator": "tool-repetition", "when": {}},
-            [".when: expected at least one condition: input, session, resource_attributes, span_attributes"],
+            [
+                ".when: expected at least one condition: "
+                "input, session, resource_attributes, span_attributes, called"
+            ],
         ),
         (
             {
