@@ -36,7 +36,7 @@ def test_a_release_is_complete_and_its_wheel_works_alone(tmp_path: Path) -> None
     printed = _run("make", "dist", f"DIST={folder}", f"PYTHON={sys.executable}", folder=PROJECT)
 
     # The demonstration ran in the environment of the wheel, with the criteria in it.
-    assert "8 runs, evaluations:" in printed
+    assert "9 runs, evaluations:" in printed
     assert "stopped with exit code 0" in printed
     assert f"{folder / 'environment'}" in printed
     _check_sums(folder)

@@ -27,6 +27,7 @@ from processors.model import (
     ToolCall,
     ToolError,
     ValueState,
+    json_text,
     over_conversation,
 )
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
@@ -736,15 +737,16 @@ def test_the_largest_run_is_compared_or_given_up(constraint: dict[str, Any]) -> 
     ],
 )
 def test_a_comparison_over_a_thousand_calls_takes_less_than_20_milliseconds(where: str) -> None:
+    orders: list[JsonObject] = [{"id": str(at), "ids": [str(at)], "total": at % 300} for at in range(1000)]
     calls = [
-        _returning("get_order", {"id": str(at), "ids": [str(at)], "total": at % 300})
+        _returning("get_order", orders[at], result_text=json_text(orders[at]))  # as telemetry carries it
         if at % 2
         else _tool("refund", id=str(at + 1), amount=at % 700)
         for at in range(1000)
     ]
     evaluator, run = _evaluator({"precedence": ["get_order", "refund"], "where": where}), run_with(calls)
     times = []
-    for _ in range(7):
+    for _ in range(40):  # others use the machine, too
         start = process_time()
         assert isinstance(evaluator.evaluate(run, RunFacts()), Score | NotEvaluated)
         times.append(process_time() - start)
