@@ -343,7 +343,10 @@ class KafkaReceiver:
 
     def _note_statistics(self, partitions: Mapping[Place, tuple[int, bool]]) -> None:
         """Of each partition: the offset behind its last record, and if its broker answers."""
-        if count := sum(topic == self.config.topic for topic, _ in partitions):
+        # While partitions are assigned, the client's statistics may lack some that it already has. A topic
+        # never gets fewer; one that was made anew has its number from `_open`.
+        count = max((number + 1 for topic, number in partitions if topic == self.config.topic), default=0)
+        if count > self._keys.partition_count:
             self._note_partition_count(count)
         for place, partition in self._partitions.items():
             end, is_alive = partitions.get(place, (-1, False))
