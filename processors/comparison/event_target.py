@@ -249,12 +249,10 @@ class Target:
         """
         if returned_nothing(call):
             return None if may_change else False
-        text = comparable_result_text(call)
-        if text is None or is_oversized(call.result_text):
+        known = known_result(call, may_change=may_change)
+        if known is None:
             return None
-        if may_change and call.result_state is ValueState.ABSENT:
-            return None
-        value = comparable_result_value(call, text)
+        text, value = known
         return any_fits(
             fits(expected, text) if _is_about_text(expected) else _fits_among(expected, value)
             for expected in alternatives(self._result)
@@ -321,6 +319,16 @@ def returned_nothing(call: ToolCall) -> bool:
     if not call.executed or call.is_held_back:
         return True
     return call.error is not None and call.result_state is ValueState.ABSENT
+
+
+def known_result(call: ToolCall, *, may_change: bool) -> tuple[str, JsonValue] | None:
+    """What `call` returned, as text and as value; None where that is not known, or may still come."""
+    text = comparable_result_text(call)
+    if text is None or is_oversized(call.result_text):
+        return None
+    if may_change and call.result_state is ValueState.ABSENT:
+        return None
+    return text, comparable_result_value(call, text)
 
 
 def messages_are_known(run: AgentRun, role: str) -> bool:

@@ -16,12 +16,11 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from processors.comparison.captured_value import (
     comparable_result_text,
     comparable_result_value,
-    is_oversized,
     readable_arguments,
     unknown_arguments,
     unknown_result,
 )
-from processors.comparison.event_target import Target, returned_nothing
+from processors.comparison.event_target import Target, known_result, returned_nothing
 from processors.comparison.json_paths import EVERY, JsonPath, parse_json_path
 from processors.comparison.value_equality import any_fits, known_equality
 from processors.documents import did_you_mean
@@ -29,7 +28,6 @@ from processors.model import (
     JsonValue,
     NotEvaluated,
     ToolCall,
-    ValueState,
     canonical_tool_name,
     contains_mask,
     has_masked_key,
@@ -84,12 +82,8 @@ class EventValue:
             return UNKNOWN if arguments is None else self._picked(arguments)
         if returned_nothing(call):
             return UNKNOWN if may_change else NONE
-        text = comparable_result_text(call)
-        if text is None or is_oversized(call.result_text):
-            return UNKNOWN
-        if may_change and call.result_state is ValueState.ABSENT:
-            return UNKNOWN
-        return self._picked(comparable_result_value(call, text))
+        known = known_result(call, may_change=may_change)
+        return UNKNOWN if known is None else self._picked(known[1])
 
     def root_of(self, call: ToolCall) -> JsonValue:
         """The arguments, or what `call` returned; None where that is not known or no object."""

@@ -12,7 +12,7 @@ from processors.model.limits import MAX_SEARCHED_CHARACTERS
 from tests.strategies import run_with
 
 
-def _said(role: Literal["system", "user", "assistant", "tool"], text: str, turn: int = 0) -> Message:
+def _message(role: Literal["system", "user", "assistant", "tool"], text: str, turn: int = 0) -> Message:
     return Message(role=role, content=text, turn=turn)
 
 
@@ -40,7 +40,7 @@ _MESSAGE_EXTRACTORS: list[tuple[ExtractorName, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("extractor", "config"), _MESSAGE_EXTRACTORS)
-@pytest.mark.parametrize("messages", [(), (_said("user", "q"),)])
+@pytest.mark.parametrize("messages", [(), (_message("user", "q"),)])
 def test_answers_that_telemetry_does_not_show_are_not_an_empty_text(
     extractor: ExtractorName, config: dict[str, str], messages: Sequence[Message]
 ) -> None:
@@ -52,7 +52,7 @@ def test_answers_that_telemetry_does_not_show_are_not_an_empty_text(
 
 
 def test_last_answer_is_the_output_where_the_conversation_does_not_end_with_an_answer() -> None:
-    announced = [_said("user", "q"), _said("assistant", "Let me see."), _said("tool", "21.5")]
+    announced = [_message("user", "q"), _message("assistant", "Let me see."), _message("tool", "21.5")]
     output: dict[str, Any] = {"output": "21.5 degrees", "output_state": ValueState.PRESENT}
 
     assert "21.5 degrees" == _extract("last_assistant", _recorded(announced, **output))
@@ -64,7 +64,7 @@ def test_last_answer_is_the_output_where_the_conversation_does_not_end_with_an_a
 
 
 def test_last_answer_is_the_last_message_where_the_conversation_ends_with_it() -> None:
-    messages = [_said("user", "q"), _said("assistant", "first"), _said("assistant", "last")]
+    messages = [_message("user", "q"), _message("assistant", "first"), _message("assistant", "last")]
     run = _recorded(messages, output="other", output_state=ValueState.PRESENT)
 
     assert "last" == _extract("last_assistant", run)
@@ -74,11 +74,11 @@ def test_last_answer_is_the_last_message_where_the_conversation_ends_with_it() -
 
 def test_text_of_one_turn_leaves_out_the_others() -> None:
     messages = [
-        _said("user", "q"),
-        _said("assistant", "a"),
-        _said("user", "r", turn=1),
-        _said("assistant", "b", turn=1),
-        _said("assistant", "c", turn=2),
+        _message("user", "q"),
+        _message("assistant", "a"),
+        _message("user", "r", turn=1),
+        _message("assistant", "b", turn=1),
+        _message("assistant", "c", turn=2),
     ]
     extraction = Extraction("last_assistant", ExtractorConfig())
 
@@ -130,8 +130,8 @@ def test_run_that_is_written_down_says_that_a_call_returned_nothing() -> None:
 
 
 def test_long_messages_and_very_many_matches_are_over_the_limit() -> None:
-    long = run_with([], messages=[_said("assistant", "a" * (MAX_SEARCHED_CHARACTERS + 1))])
-    many = run_with([], messages=[_said("assistant", "a" * 10_000)])
+    long = run_with([], messages=[_message("assistant", "a" * (MAX_SEARCHED_CHARACTERS + 1))])
+    many = run_with([], messages=[_message("assistant", "a" * 10_000)])
 
     assert NotEvaluatedReason.OVER_LIMIT is _reason(_extract("pattern", long, pattern="b"))
     assert NotEvaluatedReason.OVER_LIMIT is _reason(_extract("pattern", many, pattern="a", search_all=True))

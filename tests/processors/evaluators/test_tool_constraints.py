@@ -754,7 +754,7 @@ def test_a_comparison_over_a_thousand_calls_takes_less_than_20_milliseconds(wher
     assert min(times) < 0.02
 
 
-def test_calls_of_several_agents_are_told_apart_by_who_made_them() -> None:
+def test_calls_of_several_agents_are_distinguished_by_their_agent() -> None:
     first = run_with([_tool("approve")], session="s", start_unix_nano=1)
     second = replace(
         run_with([_tool("pay")], session="s", start_unix_nano=2), agent=AgentIdentity(name="executor")
