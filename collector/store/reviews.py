@@ -295,7 +295,7 @@ def _rules(verdict: JsonObject) -> list[str]:
     details = verdict.get("details")
     violations = details.get("violations") if isinstance(details, dict) else None
     rules = [
-        str(violation.get("rule") or "").replace(" ", "-")[:_MAX_NAME_CHARACTERS]
+        str(violation.get("check") or "").replace(" ", "-")[:_MAX_NAME_CHARACTERS]
         for violation in (violations if isinstance(violations, list) else ())
         if isinstance(violation, dict) and violation.get("gating") is not False
     ]

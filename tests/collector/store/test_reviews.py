@@ -7,7 +7,9 @@ import pytest
 
 from collector.store import InvalidReview, NewReview, Precision, Reviewed, Reviews, RunQueries
 from collector.telemetry import Metrics
-from processors.model import Outcome
+from processors.criteria import read_criteria
+from processors.evaluate import evaluate_run
+from tests.support import agent_responses as responses
 from tests.support.graded_runs import result
 from tests.support.stored_runs import NOW, add_runs, filled, graded_run, run_store
 
@@ -40,11 +42,19 @@ def test_the_newest_review_of_a_verdict_counts_and_all_are_retained() -> None:
 
 
 def test_rules_that_decided_are_counted_apart() -> None:
-    violations = [{"rule": "RH4"}, {"rule": "RH9", "gating": False}]
-    fail = result("reply", Outcome.FAIL, details={"violations": violations})
-    reviews = Reviews(filled([replace(graded_run(1), results=[fail])]))
-    answered(reviews, 1, "wrong", "reply")
+    criteria = (
+        "agents: {weather: {evaluations: [{evaluator: tool-response-handling, config: {gating: [RH4]}}]}}"
+    )
+    (agent,) = read_criteria(criteria, "criteria.yaml", {}).agents
+    run = responses.answered(
+        "Done: https://shop.example.com/r/77", responses.call(name="refund", error="TimeoutError")
+    )
+    (verdict,) = evaluate_run(run, agent.evaluations)
+    found = {violation["check"]: violation["gating"] for violation in verdict.details["violations"]}  # type: ignore[index,union-attr,call-overload]  # JSON
+    reviews = Reviews(filled([replace(graded_run(1), results=[verdict])]))
+    answered(reviews, 1, "wrong", verdict.name)
 
+    assert {"RH4": True, "RH3.1": False, "RH9.a": False} == found
     assert {"": 1, "RH4": 1} == {of.rule: precision.wrong for of, precision in reviews.precision().items()}
 
 
