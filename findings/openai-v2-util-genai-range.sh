@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # opentelemetry-instrumentation-openai-v2 2.4b0 accepts any opentelemetry-util-genai from 0.4b0 on, so that pip
 # installs 1.3b0 beside it, which no longer has the module that the instrumentation imports: it installs without a
-# conflict and cannot be imported.
-# With opentelemetry-util-genai 1.1b0 it works.
+# conflict and cannot be imported. With opentelemetry-util-genai 1.1b0 it works.
 #
 # Observed: `pip check` has no complaint with 1.3b0 and the import fails; with 1.1b0 it succeeds. Fails if that is
 # no longer so.
