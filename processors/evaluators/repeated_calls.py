@@ -156,17 +156,19 @@ class ToolErrorRecovery(Evaluator):
         for tool, fallbacks in config.fallbacks.items():
             name = canonical_tool_name(tool)
             self._fallbacks[name] = (*self._fallbacks.get(name, ()), *map(canonical_tool_name, fallbacks))
-        self._errors = frozenset(config.errors)
+        self._classes = tuple(dict.fromkeys(config.errors))
         self._classifier = ErrorClassifier()
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
         calls = without_invented(run, calls_of(run, self._categories))
-        failed = [
-            position for position, call in enumerate(calls) if looks_failed(call) and self._counts(call)
-        ]
+        of_any_class = [position for position, call in enumerate(calls) if looks_failed(call)]
+        failed = [position for position in of_any_class if self._counts(calls[position])]
         if not failed:
-            return Score(1.0, {"failed": 0, "recovered": 0, "not_recovered": []}, ("no call failed",))
+            line = "no call failed"
+            if of_any_class:
+                line = f"failed: {len(of_any_class)}, none with an error that is {' or '.join(self._classes)}"
+            return Score(1.0, {"failed": 0, "recovered": 0, "not_recovered": []}, (line,))
         last = {canonical_tool_name(call.name): position for position, call in enumerate(calls)}
         unrecovered = []
         for position in failed:
@@ -192,10 +194,10 @@ class ToolErrorRecovery(Evaluator):
         return Score(recovered / len(failed), details, tuple(lines))
 
     def _counts(self, call: ToolCall) -> bool:
-        if len(self._errors) == len(ErrorClass):
+        if len(self._classes) == len(ErrorClass):
             return True
         failure = self._classifier.failure_of(call)
-        return failure is not None and failure.error_class in self._errors
+        return failure is not None and failure.error_class in self._classes
 
 
 class DuplicateSideEffectConfig(EvaluatorModel):

@@ -147,5 +147,8 @@ def test_only_failures_of_the_classes_named_are_to_be_followed() -> None:
 
     assert 0.0 == _recovery(refused, timed_out).value
     assert 1.0 == _recovery(refused, errors=["retryable"]).value
+    assert _recovery(refused, errors=["retryable", "argument"]).lines == (
+        "failed: 1, none with an error that is retryable or argument",
+    )
     assert 0.0 == _recovery(refused, timed_out, errors=["retryable"]).value
     assert ["book"] == _recovery(refused, timed_out, errors=["retryable"]).details["not_recovered"]
