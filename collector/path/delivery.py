@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from collector.buffer import RecordAdmission
@@ -26,6 +26,10 @@ class ServiceTraces(Protocol):
 
     def finish(self, trace: FinishedTrace) -> None:
         """Take a finished trace that was `made` here, count its spans and release its bytes."""
+        ...
+
+    def drop_records(self, records: Sequence[RawRecord]) -> None:
+        """Count log records of these as dropped and release their bytes; copies come with their trace."""
         ...
 
 
@@ -99,11 +103,19 @@ class Delivery:
         """Forward log records that were admitted.
 
         `body` is their request if it has no other records, for the journal; `receipt` is for the source that
-        they were read from.
+        they were read from. Those of the service's own traces end here.
         """
         if self.contradictions is not None:
             for batch in admitted.late:
                 self.contradictions.note_late_records(batch)
+        own = [batch for batch in admitted.kept if self.service_traces.is_own(batch.trace_id)]
+        if own:
+            dropped = [record for batch in own for record in batch.spans]
+            self.service_traces.drop_records(dropped)
+            left_out = {id(record) for record in dropped}
+            records = [record for record in records if id(record) not in left_out]
+            kept = [batch for batch in admitted.kept if batch not in own]
+            admitted, body = replace(admitted, held_bytes=held_bytes(records), kept=kept), None
         if self.journal is not None:
             receipt = self.journal.add_records(records, body, admitted.kept)
         self.fan_out.forward_records(records, admitted.held_bytes, receipt)

@@ -2,13 +2,13 @@
 
 from collector.receivers.assembly import ReceiversConfig, build_receivers, listening_at
 from collector.receivers.consumer import ExportOutcome, PartitionIntake
-from collector.receivers.otlp_grpc import TRACE_SERVICE, GrpcServerConfig
-from collector.receivers.otlp_http import PROTOBUF, TRACES_PATH
+from collector.receivers.otlp_grpc import LOGS_SERVICE, TRACE_SERVICE, GrpcServerConfig
+from collector.receivers.otlp_http import LOGS_PATH, PROTOBUF, TRACES_PATH
 from collector.receivers.receiver import BearerAuth, Receiver, SpanSource
 from collector.receivers.server_config import ServerAuthConfig, ServerConfig, ServerTlsConfig, ssl_context
 
 __all__ = [
-    "PROTOBUF", "TRACES_PATH", "TRACE_SERVICE", "BearerAuth", "ExportOutcome", "GrpcServerConfig",
-    "PartitionIntake", "Receiver", "ReceiversConfig", "ServerAuthConfig", "ServerConfig", "ServerTlsConfig",
-    "SpanSource", "build_receivers", "listening_at", "ssl_context",
+    "LOGS_PATH", "LOGS_SERVICE", "PROTOBUF", "TRACES_PATH", "TRACE_SERVICE", "BearerAuth", "ExportOutcome",
+    "GrpcServerConfig", "PartitionIntake", "Receiver", "ReceiversConfig", "ServerAuthConfig", "ServerConfig",
+    "ServerTlsConfig", "SpanSource", "build_receivers", "listening_at", "ssl_context",
 ]  # fmt: skip

@@ -73,7 +73,8 @@ async def test_every_hop_works_and_the_probe_is_in_no_series_and_no_file(tmp_pat
     assert b"tracegrade doctor" in backend.requests[0]
     assert [] == [name for name in found if "gen_ai_agent_name" in name]
     assert 0 == found['tracegrade_spans_forwarded_total{exporter="otlp"}']
-    assert 12 == found['tracegrade_spans_dropped_total{exporter="",reason="self_check"}']
+    assert 16 == found['tracegrade_spans_dropped_total{exporter="",reason="self_check"}']
+    assert 4 == found['tracegrade_log_records_dropped_total{exporter="",reason="self_check"}']
     assert 0 == found['tracegrade_accounting_error_spans{exporter="otlp"}']
     assert 0 == (tmp_path / "verdicts.runs.jsonl").stat().st_size
 

@@ -28,10 +28,14 @@ from tests.support.service_process import ServiceProcess, deep_merge
 
 pytestmark = pytest.mark.end_to_end
 
-SPANS = 2 * (1 + 2)  # two traces, each of an agent and its two calls
+SPANS, RECORDS = (
+    2 * (1 + 1 + 2),
+    2,
+)  # two traces, each of an agent, its model turn and two calls, and a record
 SUCCESS = 'tracegrade_self_checks_total{outcome="success"}'
 FAILURE = 'tracegrade_self_checks_total{outcome="failure"}'
 DROPPED = 'tracegrade_spans_dropped_total{exporter="",reason="self_check"}'
+RECORDS_DROPPED = 'tracegrade_log_records_dropped_total{exporter="",reason="self_check"}'
 LAST_SUCCESS = "tracegrade_self_check_last_success_timestamp_seconds"
 
 ENABLED: JsonObject = {"service": {"telemetry": {"self_check": {"enabled": True, "interval": "500ms"}}}}
@@ -83,10 +87,11 @@ async def test_a_check_succeeds_through_the_listener_that_is_there(
 
     assert (1, 0) == (samples[SUCCESS], samples[FAILURE])
     assert SPANS == samples[DROPPED] == samples["tracegrade_spans_received_total"]
+    assert RECORDS == samples[RECORDS_DROPPED] == samples["tracegrade_log_records_received_total"]
     assert time.time() - 60 < samples[LAST_SUCCESS] < time.time() + 3600
     assert 0 == samples['tracegrade_accounting_error_spans{exporter="debug"}']
     code = "OK" if protocol == "grpc" else "200"
-    assert 1 == samples[f'tracegrade_requests_total{{code="{code}",transport="{protocol}"}}']
+    assert 2 == samples[f'tracegrade_requests_total{{code="{code}",transport="{protocol}"}}']
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
@@ -119,11 +124,15 @@ async def test_without_self_checks_nothing_is_sent_and_nothing_is_shown() -> Non
 
 
 @pytest.mark.parametrize("mode", ["hold", "stream", "verdicts_only"])
+@pytest.mark.parametrize("has_journal", [False, True])
 async def test_nothing_of_a_check_leaves_the_service_or_enters_a_series_of_agents(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: str, has_journal: bool
 ) -> None:
     emit = "span_event" if mode == "hold" else "span"
-    settings = deep_merge(ENABLED, {"results": {"mode": mode, "emit": [emit]}})
+    more: JsonObject = {"results": {"mode": mode, "emit": [emit]}}
+    if has_journal:
+        more["journal"] = {"directory": str(tmp_path / "journal")}
+    settings = deep_merge(ENABLED, more)
     assert isinstance(settings, dict)
     async with ServiceProcess(tmp_path, settings) as service:
         samples = await service.metrics()
@@ -134,11 +143,24 @@ async def test_nothing_of_a_check_leaves_the_service_or_enters_a_series_of_agent
 
     assert [] == service.results() == service.exported_requests()
     assert [] == [name for name in samples if "gen_ai_agent_name" in name]
-    assert {0} == {samples[name] for name in samples if name.startswith("tracegrade_accounting_error_spans")}
-    assert {0} == {samples[name] for name in samples if name.startswith("tracegrade_spans_forwarded_total")}
+    for signal in ("spans", "log_records"):
+        left = [f"tracegrade_{signal}_forwarded_total", f"tracegrade_accounting_error_{signal}"]
+        assert {0} == {samples[name] for name in samples if name.startswith(tuple(left))}
+    assert 0 < samples[RECORDS_DROPPED]
     assert 0 == samples["tracegrade_verdict_delay_seconds_count"]
     assert 0 == samples["tracegrade_late_spans_total"]
     assert 0 == samples[FAILURE]
+
+
+async def test_a_check_whose_log_records_are_not_joined_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("collector.path.received_records.may_have_content", lambda _: False)
+    async with running(configuration()) as service:
+        samples = await first_check(service)
+
+    assert (0, 1) == (samples[SUCCESS], samples[FAILURE])
+    assert "got not_evaluated from tool-call-args" in _errors(caplog)
 
 
 async def test_an_agent_of_the_reserved_name_is_like_any_other(tmp_path: Path) -> None:

@@ -26,12 +26,14 @@ from collector.tools.doctor.hop import Hop, State
 from collector.tools.doctor.sending import open_exporter, sent
 from collector.tools.http_client import NoAnswerError
 from collector.tools.running_service import RunningService
-from collector.tools.self_check import ListenerTls, NotAcceptedError, authorization, self_check_request
+from collector.tools.self_check import ListenerTls, NotAcceptedError, authorization, self_check_requests
+from collector.trace import Signal
 from processors.model import JsonObject, Outcome
 
 _TIMEOUT = "10s"
 _LOOK_SECONDS = 0.2
 _PORT_OF_HTTP = 4318
+_NO_REQUESTS: Mapping[Signal, bytes] = {"logs": b"", "traces": b""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,11 @@ class ListenerTrial:
         hops: list[Hop] = []
         awaited: dict[str, float] = {}
         for target in self._targets():
-            request, traces = b"", dict[str, float]()
+            requests, traces = _NO_REQUESTS, dict[str, float]()
             if target.is_own and self.service is not None:
                 with contextlib.suppress(NoAnswerError):  # the hop of the telemetry endpoint reports it
-                    request, traces = _probe(await asyncio.to_thread(self.service.expect_probe))
-            of_target = await self._sent(target, request)
+                    requests, traces = _probe(await asyncio.to_thread(self.service.expect_probe))
+            of_target = await self._sent(target, requests)
             if of_target[0].state is State.WORKS:
                 awaited |= traces
             hops += of_target
@@ -110,21 +112,18 @@ class ListenerTrial:
         secure = None if not url.scheme else url.scheme == "https"
         return [replace(like, address=address, secure=secure, is_own=bool(same))]
 
-    async def _sent(self, target: _Target, request: bytes) -> list[Hop]:
-        """The hop of traces, and where it works that of log records, of which the request has none."""
+    async def _sent(self, target: _Target, requests: Mapping[Signal, bytes]) -> list[Hop]:
+        """The hop of traces, and where it works that of log records, which are sent first."""
         try:
             settings = self._settings(target)
+            hops: dict[Signal, Hop] = {}
             async with open_exporter(target.kind, settings, self.clock) as exporter:
-                hops = []
-                for signal, where, body in (
-                    ("traces", target.where, request),
-                    ("logs", f"{target.where} (log records)", b""),
-                ):
-                    url, sending = exporter.endpoints[signal], exporter.export(body, 1, signal)
-                    hops.append(await sent(where, url, settings, sending))
-                    if hops[-1].state is not State.WORKS:
-                        break
-                return hops
+                for signal, request in requests.items():
+                    where = target.where if signal == "traces" else f"{target.where} (log records)"
+                    url, sending = exporter.endpoints[signal], exporter.export(request, 1, signal)
+                    hops[signal] = await sent(where, url, settings, sending)
+            works = hops["traces"].state is State.WORKS
+            return [hops["traces"], hops["logs"]] if works else [hops["traces"]]
         except NotAcceptedError as error:
             advice = "Write a token that the listener accepts into the file."
             return [Hop(target.where, str(error), "a token to send", advice)]
@@ -203,10 +202,10 @@ class ListenerTrial:
         return Hop(where, f"{len(problems)} traces were graded as expected, and dropped")
 
 
-def _probe(probe: JsonObject) -> tuple[bytes, dict[str, float]]:
-    """The request to send for what the service expects, and how long each of its traces may take."""
+def _probe(probe: JsonObject) -> tuple[Mapping[Signal, bytes], dict[str, float]]:
+    """The requests to send for what the service expects, and how long each of its traces may take."""
     traces, unix_nano, patience = probe.get("traces"), probe.get("unix_nano"), probe.get("patience_seconds")
     if not (isinstance(traces, dict) and isinstance(unix_nano, int) and isinstance(patience, int | float)):
         raise NoAnswerError("the telemetry endpoint gave no traces to send")
     expected = {bytes.fromhex(trace): Outcome(str(outcome)) for trace, outcome in traces.items()}
-    return self_check_request(expected, unix_nano), dict.fromkeys(traces, float(patience))
+    return self_check_requests(expected, unix_nano), dict.fromkeys(traces, float(patience))

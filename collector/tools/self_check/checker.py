@@ -8,7 +8,7 @@ ordinary trace.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,15 +19,16 @@ from collector.receivers import ServerConfig
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import BEFORE_FAN_OUT, Metrics, RateLimitedLogger, SelfCheckConfig
 from collector.tools.self_check.listener_client import ListenerClient, NotAcceptedError
-from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
+from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_requests
 from collector.trace import FinishedTrace, held_bytes
 from processors.model import JsonObject, Outcome
+from processors.spans import RawRecord
 
 VERDICT_MARGIN_SECONDS = 20.0
 """How long after the grace a verdict may come. The finish clock may stand still for 10 s of it."""
 
 DROP_REASON = "self_check"
-"""Under which the spans of self-checks are counted as dropped."""
+"""Under which the spans and log records of self-checks are counted as dropped."""
 
 _MAX_TRACES = 1000
 """Trace ids that are remembered until their traces finish."""
@@ -50,10 +51,11 @@ class SelfCheckFailedError(TracegradeError):
 class SelfCheck:
     """Checks the service at once when started, and from then on at every interval, if it is enabled.
 
-    A check succeeds when the listener accepted both traces and each was graded as expected within
-    `grace_seconds` (how long the trace buffer holds a whole trace) and `VERDICT_MARGIN_SECONDS`. Anything
-    else is a failure, a service that refuses for want of memory included; each is counted, and logged
-    with its cause. `release` gives held bytes back to the memory limiter, `random_bytes` makes trace ids.
+    A check succeeds when the listener accepted both traces and their log records, and each was graded as
+    expected within `grace_seconds` (how long the trace buffer holds a whole trace) and
+    `VERDICT_MARGIN_SECONDS`. Anything else is a failure, a service that refuses for want of memory included;
+    each is counted, and logged with its cause. `release` gives held bytes back to the memory limiter,
+    `random_bytes` makes trace ids.
     """
 
     config: SelfCheckConfig
@@ -84,6 +86,7 @@ class SelfCheck:
                 self.metrics.self_checks.add(0, outcome)
             self.metrics.self_check_last_success.set(0)
             self.metrics.spans_dropped.add(0, DROP_REASON, BEFORE_FAN_OUT)
+            self.metrics.log_records_dropped.add(0, DROP_REASON, BEFORE_FAN_OUT)
 
     def start(self, listener: ServerConfig, endpoint: str, tasks: TaskOwner) -> None:
         """Begin checking through the listener of that configuration, which serves `endpoint` by now.
@@ -147,6 +150,11 @@ class SelfCheck:
         else:
             self._probes[trace.trace_id] = problem or ""
 
+    def drop_records(self, records: Sequence[RawRecord]) -> None:
+        """Drop log records of traces that were `made` here: copies of them wait to be graded."""
+        self.metrics.log_records_dropped.add(len(records), DROP_REASON, BEFORE_FAN_OUT)
+        self.release(held_bytes(records))
+
     def _expect(self) -> Mapping[bytes, Outcome]:
         """The ids of two new traces, one to pass and one to fail."""
         expected = {self.random_bytes(16): outcome for outcome in (Outcome.PASS, Outcome.FAIL)}
@@ -196,7 +204,8 @@ class SelfCheck:
         expected = self._expect()  # a request without an answer may have been accepted all the same
         self._awaited = {trace_id: loop.create_future() for trace_id in expected}
         verdicts = list(self._awaited.values())
-        await client.send(self_check_request(expected, self.clock.unix_nano()))
+        for signal, request in self_check_requests(expected, self.clock.unix_nano()).items():
+            await client.send(request, signal)
         standstill = self.metrics.finish_clock_standstill_seconds.value()
         await ends_within(self._patience, asyncio.wait(verdicts), self.clock)
         standstill = self.metrics.finish_clock_standstill_seconds.value() - standstill

@@ -10,6 +10,7 @@ and whatever name is in it, since the listener is reached by its address. An exp
 
 import contextlib
 import ssl
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from collector.config_fields import reachable_address
 from collector.errors import StartupError, TracegradeError
 from collector.exporters import one_line, read_response, read_status, user_agent
 from collector.receivers import (
+    LOGS_PATH,
+    LOGS_SERVICE,
     PROTOBUF,
     TRACE_SERVICE,
     TRACES_PATH,
@@ -28,11 +31,14 @@ from collector.receivers import (
     ServerTlsConfig,
 )
 from collector.telemetry import SelfCheckConfig, SelfCheckTlsConfig
+from collector.trace import Signal
 
 TIMEOUT_SECONDS = 10.0
 """For connecting, sending and the answer."""
 
-_EXPORT_METHOD = f"/{TRACE_SERVICE}/Export"
+_SERVICES: Mapping[Signal, str] = {"traces": TRACE_SERVICE, "logs": LOGS_SERVICE}
+_PATHS: Mapping[Signal, str] = {"traces": TRACES_PATH, "logs": LOGS_PATH}
+_ITEMS: Mapping[Signal, str] = {"traces": "spans", "logs": "log records"}
 _HANDSHAKE_STEPS = 10
 
 
@@ -53,22 +59,23 @@ class ListenerClient:
         self._token_file = None if config.auth is None else config.auth.bearer_token_file
         self._post = self._send_grpc if isinstance(config, GrpcServerConfig) else self._send_http
 
-    async def send(self, request: bytes) -> None:
-        """Send a serialised ExportTraceServiceRequest and return when all of it is accepted.
+    async def send(self, request: bytes, signal: Signal) -> None:
+        """Send a serialised export request of spans or log records, and return when all of it is accepted.
 
         Raises:
             NotAcceptedError: it is not.
         """
         token = None if self._token_file is None else authorization(self._token_file)
-        response = read_response(await self._post(request, token))
+        response = read_response(await self._post(request, signal, token))
         if response.rejected_spans:
-            raise NotAcceptedError(f"{response.rejected_spans} spans were rejected: {response.message}")
+            rejected = f"{response.rejected_spans} {_ITEMS[signal]}"
+            raise NotAcceptedError(f"{rejected} were rejected: {response.message}")
 
-    async def _send_grpc(self, request: bytes, token: str | None) -> bytes:
+    async def _send_grpc(self, request: bytes, signal: Signal, token: str | None) -> bytes:
         metadata = () if token is None else (("authorization", token),)
         try:
             async with self._channel() as channel:
-                export = channel.unary_unary(_EXPORT_METHOD)
+                export = channel.unary_unary(f"/{_SERVICES[signal]}/Export")
                 answer: bytes = await export(request, metadata=metadata, timeout=TIMEOUT_SECONDS)
                 return answer
         except grpc.aio.AioRpcError as error:
@@ -90,8 +97,8 @@ class ListenerClient:
         credentials = grpc.ssl_channel_credentials(tls.authorities, tls.key, tls.certificate)
         return grpc.aio.secure_channel(self._address, credentials, options=options)
 
-    async def _send_http(self, request: bytes, token: str | None) -> bytes:
-        url = f"{'http' if self._tls is None else 'https'}://{self._address}{TRACES_PATH}"
+    async def _send_http(self, request: bytes, signal: Signal, token: str | None) -> bytes:
+        url = f"{'http' if self._tls is None else 'https'}://{self._address}{_PATHS[signal]}"
         headers = {"Content-Type": PROTOBUF.decode(), "User-Agent": user_agent()}
         if token is not None:
             headers["Authorization"] = token

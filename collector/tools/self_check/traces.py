@@ -1,17 +1,20 @@
 """The traces of a self-check, one to pass and one to fail, and whether they were graded so.
 
-They are spans in the OpenTelemetry GenAI conventions, of the reserved agent, and are graded by the
-criteria below alone.
+They are spans and log records in the OpenTelemetry GenAI conventions, of the reserved agent, and are graded
+by the criteria below alone. What the calls were is on spans, their arguments are in log records.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.trace import FinishedTrace, GradedTrace
+from collector.trace import FinishedTrace, GradedTrace, Signal
 from processors.annotation import count_results
 from processors.criteria import SELF_CHECK_AGENT, CriteriaSet, read_criteria
 from processors.model import Outcome
@@ -28,14 +31,15 @@ agents:
 """
 _EVALUATIONS = ("tool-call-order", "tool-call-args")
 
-_LOOK = ("look", '{"at": "traces"}')
-_REPORT = ("report", '{"to": "operator"}')
-_CALLS: Mapping[Outcome, Sequence[tuple[str, str]]] = {
-    Outcome.PASS: (_LOOK, _REPORT),
-    Outcome.FAIL: (("report", '{"to": "nobody"}'), _LOOK),
+_LOOK = ("look", {"at": "traces"})
+_CALLS: Mapping[Outcome, Sequence[tuple[str, Mapping[str, str]]]] = {
+    Outcome.PASS: (_LOOK, ("report", {"to": "operator"})),
+    Outcome.FAIL: (("report", {"to": "nobody"}), _LOOK),
 }
 
 _MILLISECOND = 1_000_000
+_TURN = 2
+"""The number of the span of the model turn, which the log record of its trace names."""
 
 
 def self_check_criteria() -> CriteriaSet:
@@ -43,17 +47,21 @@ def self_check_criteria() -> CriteriaSet:
     return CriteriaSet(read_criteria(_CRITERIA, "self-check", {}).agents)
 
 
-def self_check_request(expected: Mapping[bytes, Outcome], unix_nano: int) -> bytes:
-    """A serialised export request: a trace for each id in `expected` that is to pass or fail.
+def self_check_requests(expected: Mapping[bytes, Outcome], unix_nano: int) -> Mapping[Signal, bytes]:
+    """Serialised export requests: a trace for each id in `expected` that is to pass or fail, and its records.
 
-    All of them began at `unix_nano`.
+    All of them began at `unix_nano`. A trace is not graded as expected without its log record, which is to be
+    sent first: no time is then too short for it.
     """
-    spans = [span for trace, outcome in expected.items() for span in _spans(trace, outcome, unix_nano)]
     resource = Resource(attributes=[_attribute("service.name", SELF_CHECK_AGENT)])
-    request = ExportTraceServiceRequest(
-        resource_spans=[ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=spans)])]
-    )
-    return request.SerializeToString()
+    spans = [span for trace, outcome in expected.items() for span in _spans(trace, outcome, unix_nano)]
+    records = [_record(trace, outcome, unix_nano) for trace, outcome in expected.items()]
+    of_logs = ResourceLogs(resource=resource, scope_logs=[ScopeLogs(log_records=records)])
+    of_spans = ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=spans)])
+    return {
+        "logs": ExportLogsServiceRequest(resource_logs=[of_logs]).SerializeToString(),
+        "traces": ExportTraceServiceRequest(resource_spans=[of_spans]).SerializeToString(),
+    }
 
 
 def misgrading(trace: FinishedTrace, graded: GradedTrace, expected: Outcome) -> str | None:
@@ -74,20 +82,42 @@ def misgrading(trace: FinishedTrace, graded: GradedTrace, expected: Outcome) -> 
 
 
 def _spans(trace: bytes, outcome: Outcome, unix_nano: int) -> Iterator[Span]:
-    """The agent's span, and one for each of its calls, a millisecond apart."""
+    """The agent's span, one for its model turn, and one for each of its calls, a millisecond apart."""
     calls = _CALLS[outcome]
-    end = unix_nano + (len(calls) + 1) * _MILLISECOND
+    end = unix_nano + (len(calls) + 2) * _MILLISECOND
     agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": SELF_CHECK_AGENT}
     yield _span(trace, 1, f"invoke_agent {SELF_CHECK_AGENT}", (unix_nano, end), agent)
-    for number, (tool, arguments) in enumerate(calls, 1):
-        start = unix_nano + number * _MILLISECOND
+    turn = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "none"}
+    yield _span(trace, _TURN, "chat none", _times(unix_nano, 1), turn)
+    for number, (tool, _) in enumerate(calls, _TURN + 1):
         call = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": tool,
-            "gen_ai.tool.call.arguments": arguments,
+            "gen_ai.tool.call.id": f"call-of-{tool}",
             "gen_ai.tool.call.result": '{"done": true}',
         }
-        yield _span(trace, 1 + number, f"execute_tool {tool}", (start, start + _MILLISECOND // 2), call)
+        yield _span(trace, number, f"execute_tool {tool}", _times(unix_nano, number - 1), call)
+
+
+def _record(trace: bytes, outcome: Outcome, unix_nano: int) -> LogRecord:
+    """The answer of the model turn: the calls that it requests, with their arguments."""
+    calls = [
+        {"type": "tool_call", "id": f"call-of-{tool}", "name": tool, "arguments": arguments}
+        for tool, arguments in _CALLS[outcome]
+    ]
+    answer = {"role": "assistant", "parts": calls, "finish_reason": "tool_call"}
+    return LogRecord(
+        event_name="gen_ai.client.inference.operation.details",
+        trace_id=trace,
+        span_id=_TURN.to_bytes(8, "big"),
+        time_unix_nano=unix_nano,
+        attributes=[_attribute("gen_ai.output.messages", json.dumps([answer]))],
+    )
+
+
+def _times(unix_nano: int, number: int) -> tuple[int, int]:
+    start = unix_nano + number * _MILLISECOND
+    return start, start + _MILLISECOND // 2
 
 
 def _span(

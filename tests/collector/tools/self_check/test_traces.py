@@ -6,9 +6,9 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.grading import Grader, GradingStage
-from collector.otlp.codec import split_request
+from collector.otlp.codec import records_by_trace, split_records, split_request
 from collector.telemetry.metrics import Metrics
-from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_request
+from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_requests
 from collector.trace import FinishedTrace, GradedTrace
 from processors.model.evaluation_result import Outcome
 from processors.model.finish_reason import FinishReason
@@ -17,9 +17,13 @@ from tests.support.held_spans import START_UNIX_NANO, trace_id
 EXPECTED = {trace_id(1): Outcome.PASS, trace_id(2): Outcome.FAIL}
 
 
+REQUESTS = self_check_requests(EXPECTED, START_UNIX_NANO)
+
+
 def finished(number: int, reason: FinishReason = FinishReason.ROOT) -> FinishedTrace:
-    request = split_request(self_check_request(EXPECTED, START_UNIX_NANO))
-    return FinishedTrace(trace_id=trace_id(number), spans=request.traces[trace_id(number)], reason=reason)
+    spans = split_request(REQUESTS["traces"]).traces[trace_id(number)]
+    records = records_by_trace(split_records(REQUESTS["logs"]).records)[trace_id(number)]
+    return FinishedTrace(trace_id=trace_id(number), spans=spans, reason=reason, records=records)
 
 
 def graded(trace: FinishedTrace) -> GradedTrace:
@@ -29,11 +33,13 @@ def graded(trace: FinishedTrace) -> GradedTrace:
     return GradingStage(grader=grader, metrics=Metrics(), clock=clock).grade_now(trace)
 
 
-def test_a_request_holds_a_trace_for_each_id() -> None:
-    request = split_request(self_check_request(EXPECTED, START_UNIX_NANO))
+def test_each_request_holds_something_for_each_id() -> None:
+    request = split_request(REQUESTS["traces"])
+    records = split_records(REQUESTS["logs"])
 
-    assert EXPECTED.keys() == request.traces.keys()
-    assert 0 == request.rejected
+    assert EXPECTED.keys() == request.traces.keys() == records_by_trace(records.records).keys()
+    assert 0 == request.rejected == records.rejected
+    assert ["logs", "traces"] == [*REQUESTS], "a record that comes after its span could come too late"
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, Outcome.PASS), (2, Outcome.FAIL)])
@@ -59,6 +65,16 @@ def test_a_trace_that_was_cut_short_is_told_as_not_evaluated() -> None:
     problem = misgrading(trace, graded(trace), Outcome.PASS)
 
     assert "the trace to pass (finish reason pressure) got not_evaluated from tool-call-order" == problem
+
+
+@pytest.mark.parametrize(("number", "expected"), [(1, Outcome.PASS), (2, Outcome.FAIL)])
+def test_a_trace_without_its_log_record_is_told_as_not_evaluated(number: int, expected: Outcome) -> None:
+    trace = replace(finished(number), records=())
+
+    problem = misgrading(trace, graded(trace), expected)
+
+    assert problem is not None
+    assert problem.endswith("got not_evaluated from tool-call-args")
 
 
 def test_a_missing_result_is_told() -> None:
