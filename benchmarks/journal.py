@@ -41,6 +41,7 @@ from collector.task_supervisor import TaskSupervisor
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, Signal
 from processors.criteria import CriteriaSet, read_criteria
+from processors.spans import RawRecord
 
 _SENDERS = 16
 _SECONDS_PER_TURN = 0.5
@@ -114,6 +115,9 @@ class _NoServiceTraces:
         return False
 
     def finish(self, trace: FinishedTrace) -> None:
+        raise AssertionError("none was made here")
+
+    def drop_records(self, records: Sequence[RawRecord]) -> None:
         raise AssertionError("none was made here")
 
 

@@ -38,6 +38,7 @@ from collector.grading import (
     ThreadLane,
     WorkerSettings,
     evidence_reader,
+    reports_end,
 )
 from collector.journal import Journal, stored_criteria_files
 from collector.memory_limiter import MemoryLimiter
@@ -189,6 +190,7 @@ def assemble(
         verdict_delay=verdict_delay,
         learned=learned,
         settled_scopes=None if evaluation.grading_processes else evidence_reader(evaluation.own_dialects()),
+        reports_end=reports_end,
     )
     if journal is not None:
         buffer.on_unmatched = journal.discard_records

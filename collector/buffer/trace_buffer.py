@@ -152,6 +152,7 @@ class TraceBuffer:
         source: RecordSource | None = None,
         learned: LearnedWaits | None = None,
         settled_scopes: Callable[[Sequence[RawSpan]], Scopes | None] | None = None,
+        reports_end: Callable[[Sequence[RawRecord]], bool] = lambda records: False,
     ) -> None:
         self._config = config
         self._learned = learned
@@ -159,6 +160,7 @@ class TraceBuffer:
         self._policy = policy or FinishPolicy(config, learned, verdict_delay)
         self._verdict_delay = verdict_delay
         self._settled_scopes = settled_scopes
+        self._reports_end = reports_end
         self._judging_since = 0.0
         self._judged = 0  # traces since then
         self._clock = clock
@@ -312,7 +314,8 @@ class TraceBuffer:
             return
         for trace in self._traces.values():
             trace.read_shape()
-            trace.was_whole_before = trace.has_root and not (trace.is_missing_parents or trace.is_distributed)
+            is_whole = trace.has_root and not (trace.is_missing_parents or trace.is_distributed)
+            trace.was_whole_before = is_whole or not trace.spans
         clock = self.finish_clock
         clock.stand_still()
         if clock.unix_nano - resumed_unix_nano > OUTAGE_SECONDS * 1e9:
@@ -613,6 +616,7 @@ class TraceBuffer:
             trace.is_judged = trace.is_settled = False
             self._traces.move_to_end(trace.key)
         if not trace.spans:
+            trace.was_whole_before = False
             trace.last_unix_nano = self.finish_clock.unix_nano
 
     def _check_size(self, trace: HeldTrace) -> None:
@@ -810,9 +814,10 @@ class TraceBuffer:
             return "keys"
         if trace.earliest_start < self._horizon_unix_nano:
             return "start"
-        clock = self.finish_clock
-        if not trace.was_whole_before and clock.outages.touch(
-            trace.first_monotonic, trace.earliest_start, trace.latest_end
+        outages = self.finish_clock.outages
+        if outages.touch(trace.first_monotonic, trace.earliest_start, trace.latest_end) and not (
+            trace.was_whole_before
+            and (trace.spans or self._reports_end([*(trace.log_records or {}).values()]))
         ):
             return "outage"
         if trace.earliest_start < self._ready_unix_nano:

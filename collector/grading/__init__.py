@@ -1,6 +1,6 @@
 """Grading finished traces: a function of a trace and the criteria, with what it counted as a value."""
 
-from collector.grading.grader import WATCHED, Grader, evidence_reader
+from collector.grading.grader import WATCHED, Grader, evidence_reader, reports_end
 from collector.grading.grading_pool import GradingPool
 from collector.grading.grading_worker import WorkerSettings
 from collector.grading.hand_over import Form
@@ -9,5 +9,5 @@ from collector.grading.stage import GradingStage
 
 __all__ = [
     "WATCHED", "Form", "Grader", "GradingPool", "GradingStage", "ThreadLane", "WorkerSettings",
-    "evidence_reader", "full_collections", "is_large",
+    "evidence_reader", "full_collections", "is_large", "reports_end",
 ]  # fmt: skip

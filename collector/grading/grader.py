@@ -29,9 +29,9 @@ from processors.model import (
     SkipReason,
 )
 from processors.reconstruction import Scopes, reconstruct, reported_agents, settled_scopes, span_reader
-from processors.records import run_of_records, trace_with_records
+from processors.records import report_end, run_of_records, trace_with_records
 from processors.shapes import Dialect
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 
 Questions: TypeAlias = Sequence[Mapping[str, tuple[str, bytes]]]
 """What custom evaluators are to be asked about each run, by the name of the evaluation."""
@@ -330,6 +330,14 @@ def evidence_reader(dialects: Sequence[Dialect]) -> Callable[[Sequence[RawSpan]]
             return None
 
     return read
+
+
+def reports_end(records: Sequence[RawRecord]) -> bool:
+    """Whether the log records of one prompt report a run that is over; False where they cannot be read."""
+    try:
+        return report_end(records)
+    except Exception:  # as above
+        return False
 
 
 def _look_at_conversations(runs: Sequence[AgentRun], evaluations: Sequence[Sequence[Evaluation]]) -> bool:

@@ -170,6 +170,9 @@ def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
         elif record.name == "api_request":
             run.turns.append(turn_in(record, ("input_tokens", "output_tokens")))
     run.calls = merged_calls(reports)
+    last = records[-1]
+    # Beside an answer can be a call. Only where no person has to approve that, its decision comes at once.
+    run.is_over = last.name == "assistant_response" and last.attributes.get("query_source") == "sdk"
     return run if run.calls or run.turns else None
 
 

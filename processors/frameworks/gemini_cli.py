@@ -183,6 +183,13 @@ def _reply(record: LogRecord) -> list[JsonObject]:
     return [{"role": "model", "parts": [*parts]} if parts else {"role": "assistant", "content": text}]
 
 
+def _ends_the_run(record: LogRecord, answered: Sequence[JsonValue]) -> bool:
+    """Whether this is the agent's own reply and requests nothing, which only the provider's form shows."""
+    parts = [part for message in answered for part in objects_at(message, "parts")]
+    is_main = record.attributes.get("role") == "main"
+    return is_main and bool(parts) and not any("functionCall" in part for part in parts)
+
+
 def _with_id_of_history(part: JsonObject) -> JsonObject:
     """A part of a reply, in which the id of a call has the tool's name before it; requests leave it out."""
     requested = object_at(part, "functionCall")
@@ -214,6 +221,7 @@ def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
             )
             tokens = "input_token_count", "output_token_count"
             run.turns.append(turn_in(record, tokens, [*history], answered))
+            run.is_over = record is records[-1] and _ends_the_run(record, answered)
     _identify(run.calls, history)
     traces = {record.message.trace_id for record in records if record.message.trace_id}
     if run.calls and len(traces) == 1:

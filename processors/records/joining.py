@@ -1,11 +1,11 @@
 """Log records put back on the spans that they belong to."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from processors.carriers import discover_content_records
 from processors.reconstruction import span_reader
 from processors.records.record_head import emitter_of
-from processors.shapes import ContentSpans, SpanReading, spans_of
+from processors.shapes import ContentSpans, ReportedRun, SpanReading, spans_of
 from processors.spans import LogRecord, RawRecord, RawSpan, Span
 
 
@@ -50,13 +50,21 @@ def run_of_records(records: Sequence[RawRecord], run_id: bytes) -> Sequence[RawS
     Raises:
         google.protobuf.message.DecodeError: A record is no such message.
     """
+    return next((spans_of(run, reported, run_id) for run, reported in _reported_runs(records)), ())
+
+
+def report_end(records: Sequence[RawRecord]) -> bool:
+    """Whether the records of one prompt report a run, and that it is over; takes them as `run_of_records`."""
+    return next((run.is_over for run, _ in _reported_runs(records)), False)
+
+
+def _reported_runs(records: Sequence[RawRecord]) -> Iterator[tuple[ReportedRun, Sequence[LogRecord]]]:
     by_emitter = _by_emitter(records)
     for emitter in discover_content_records():
         if (reported := by_emitter.get(id(emitter))) and emitter.run is not None:
             run = emitter.run(reported)
             if run is not None:
-                return spans_of(run, reported, run_id)
-    return ()
+                yield run, reported
 
 
 def trace_with_records(

@@ -49,7 +49,7 @@ from processors.shapes.messages import (
     waits_for,
 )
 from processors.shapes.model_usage import NO_USAGE, USAGE_KEYS, UsageReading, merged_usage, usage_plan
-from processors.shapes.reported_runs import derived_id, spans_of
+from processors.shapes.reported_runs import ReportedRun, derived_id, spans_of
 from processors.shapes.result_envelope import OpenedResult, open_result
 from processors.shapes.rewriting import (
     CarrierKind,
@@ -71,8 +71,8 @@ __all__ = [
     "INTERRUPTION_ERRORS", "MCP_NAME_SEPARATORS", "NOTHING_AWAITED", "NO_USAGE",
     "PROVIDER_CALL_MARKERS", "SYNTHETIC_TOOL_NAMES", "USAGE_KEYS", "AgentReading", "AwaitedCall",
     "CallDecision", "CallRequest", "CallResponse", "CarrierKind", "ChatMessage", "ContentRecords",
-    "ContentSpans", "Conversation", "Dialect", "DialectMapping", "OpenedResult", "Outline", "Rewrite",
-    "RewriteStage", "RunScope", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace",
+    "ContentSpans", "Conversation", "Dialect", "DialectMapping", "OpenedResult", "Outline", "ReportedRun",
+    "Rewrite",    "RewriteStage", "RunScope", "Shape", "SpanReading", "SpanRole", "ToolReading", "Trace",
     "UsageReading", "after_results", "better", "conversation_id", "decision_at",
     "decision_in_place_of_result",
     "decoded", "derived_id", "in_turns", "interruption_of", "is_call_id", "is_placeholder_agent",

@@ -60,6 +60,8 @@ class ReportedRun:
     answer: str | None = None
     calls: list[ReportedCall] = field(default_factory=list)
     turns: list[ReportedTurn] = field(default_factory=list)
+    is_over: bool = False
+    """Whether the last record shows that no other can follow."""
 
 
 def has_failed(record: LogRecord) -> bool:

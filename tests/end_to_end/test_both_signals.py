@@ -17,6 +17,7 @@ import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from collector.buffer.finish_clock import OUTAGE_SECONDS
 from collector.criteria import default_file, load_criteria
 from collector.otlp import logs_json_to_request, split_records, split_request
 from collector.recordings import RecordedStream
@@ -313,6 +314,29 @@ async def test_a_run_of_log_records_outlives_the_process(tmp_path: Path) -> None
     assert 4 == len(calls)
     assert 0 < held["tracegrade_log_records_awaiting_verdict"] <= len(steps)
     assert 0 == after["tracegrade_log_records_awaiting_verdict"] == after["tracegrade_traces_held"]
+
+
+@pytest.mark.slow
+async def test_a_run_of_log_records_that_was_over_is_graded_after_a_long_restart(tmp_path: Path) -> None:
+    settings: Any = {
+        "processors": {"group_by_trace": {"idle_timeout": "3s"}},
+        "journal": {"directory": "journal"},
+    }
+    sent = [("logs", body) for body in requests("claude_code_logs_alone", "logs")]
+    async with ServiceProcess(tmp_path, settings) as service:
+        await _send(service, sent)
+        service.signal(signal.SIGKILL)
+        await service.wait()
+    await asyncio.sleep(OUTAGE_SECONDS + 1)
+    async with ServiceProcess(tmp_path, settings) as service:
+        await service.until(lambda: len(service.results()) == 1)
+        samples = await service.metrics()
+        assert 0 == await service.stop()
+
+    (run,) = service.results()
+    evaluations: Any = run["evaluations"]
+    assert "fail" == {each["name"]: each["outcome"] for each in evaluations}["honest-response"]
+    assert 0 == samples['tracegrade_traces_interrupted_total{reason="outage"}']
 
 
 async def test_verdicts_on_a_run_of_log_records_are_delivered_after_a_crash(tmp_path: Path) -> None:

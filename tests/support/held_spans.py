@@ -17,7 +17,7 @@ from collector.telemetry.metrics import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from processors.reconstruction import Scopes
 from processors.spans.envelope import Envelope
-from processors.spans.span import RawSpan
+from processors.spans.span import RawRecord, RawSpan
 
 START_UNIX_NANO = 1_800_000_000_000_000_000
 SECOND = 1_000_000_000
@@ -99,6 +99,7 @@ class BufferUnderTest:
         shared_bytes: Callable[[], int] = int,
         learned: LearnedWaits | None = None,
         settled_scopes: Callable[[Sequence[RawSpan]], Scopes | None] | None = None,
+        reports_end: Callable[[Sequence[RawRecord]], bool] = lambda records: False,
     ) -> None:
         self.clock = ManualClock(unix_nano=START_UNIX_NANO)
         self.metrics = Metrics()
@@ -113,6 +114,7 @@ class BufferUnderTest:
             verdict_delay=verdict_delay,
             learned=learned,
             settled_scopes=settled_scopes,
+            reports_end=reports_end,
         )
         self.buffer.poll()
 

@@ -1,9 +1,16 @@
 """Traces that a process before had admitted: they go on where they were."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from collector.buffer.finish_policy import GroupByTraceConfig
 from collector.buffer.trace_buffer import settled_spans
+from collector.grading import reports_end
+from collector.trace import SpanBatch
+from processors.records import run_of_records
+from processors.spans import LogRecord, RawRecord
+from tests.support.both_signals import traces_in
 from tests.support.held_spans import (
     SECOND,
     START_UNIX_NANO,
@@ -49,6 +56,39 @@ def test_what_was_not_whole_when_the_process_was_down_for_long_is_interrupted(
 
     (trace,) = under_test.pass_time(SENDERS_COME_BACK + 5)
     assert interrupted == trace.interrupted
+
+
+@pytest.mark.parametrize("name", ["claude_code_logs_alone", "gemini_cli", "qwen_code_logs_alone"])
+@pytest.mark.parametrize("down_seconds", [4.0, 6.0])
+@pytest.mark.parametrize("missing", [0, 1])
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_a_run_of_log_records_is_interrupted_unless_they_show_that_it_was_over(
+    name: str, down_seconds: float, missing: int, goes_on: bool
+) -> None:
+    under_test = BufferUnderTest(
+        GroupByTraceConfig.model_validate({"idle_timeout": "20s", "max_lateness": "100000h"}),
+        reports_end=reports_end,
+    )
+    stopped = START_UNIX_NANO - int(down_seconds * SECOND)
+    run_id, records = run_records(name)
+    restored = records[: len(records) - missing]
+    under_test.buffer.restore_records(SpanBatch(run_id, restored, is_run=True), stopped, stopped)
+    under_test.buffer.note_ready(stopped)
+    if goes_on:
+        under_test.buffer.admit_records([], [SpanBatch(run_id, records[-1:], is_run=True)])
+
+    (run,) = under_test.pass_time(SENDERS_COME_BACK + 25)
+    # Qwen Code does not report whether a reply with a text requests calls as well.
+    is_known_to_be_over = not missing and name != "qwen_code_logs_alone"
+    assert run.interrupted == (down_seconds > 5 and not is_known_to_be_over)
+
+
+def run_records(name: str) -> tuple[bytes, Sequence[RawRecord]]:
+    """The records of the one run that a recording has without spans, in order of time, and its id."""
+    (of_run,) = (
+        (key, trace.records) for key, trace in traces_in(name).items() if run_of_records(trace.records, key)
+    )
+    return of_run[0], sorted(of_run[1], key=lambda record: LogRecord(record[1], record[2]).unix_nano)
 
 
 def test_spans_of_traces_that_a_process_before_finished_are_late_or_repeats() -> None:
