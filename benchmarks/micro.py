@@ -1,4 +1,4 @@
-"""The steps of the data path one by one, in this process, without any network."""
+"""The steps of the data path one by one, in this process, without any network; then recorded traffic."""
 
 from collections.abc import Callable, Iterator, Sequence
 from time import process_time, time_ns
@@ -6,6 +6,7 @@ from time import process_time, time_ns
 from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.agent_trace import SPANS_PER_TRACE
 from benchmarks.page import with_range
+from benchmarks.recorded_families import family_lines
 from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
 from collector.clock import ManualClock
@@ -31,7 +32,7 @@ _RUNS_PER_WRITE = 100
 
 
 def micro_lines() -> Iterator[str]:
-    """Measure step after step, one row of a Markdown table each: median [range] of seven repeats."""
+    """Measure step after step, one row of a Markdown table each, then every family of recordings."""
     yield "| step | CPU µs | for a |"
     yield "| --- | --- | --- |"
     for shape in SHAPES:
@@ -39,6 +40,8 @@ def micro_lines() -> Iterator[str]:
     traces = _traces(SHAPES[0])
     yield _line("Span view", "span", _spans(traces), lambda: [Span(raw, of) for _, raw, of in _flat(traces)])
     yield from _per_trace_lines(traces)
+    yield ""
+    yield from family_lines()
 
 
 def _per_span_lines(shape: Shape) -> Iterator[str]:
