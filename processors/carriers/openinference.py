@@ -49,7 +49,7 @@ from processors.shapes.messages import (
 from processors.shapes.model_usage import UsageReading, usage_in_object
 from processors.shapes.printed_messages import answer_in_printed_steps, last_printed_message
 from processors.shapes.result_envelope import CONTENT, RESPONSE
-from processors.spans import STATUS_ERROR, Attributes, Span
+from processors.spans import STATUS_ERROR, Attributes, Span, cached_for_small
 
 _KIND = "openinference.span.kind"
 _INPUT = "input.value"
@@ -369,7 +369,13 @@ def _metadata_mentions(span: Span, *words: str) -> bool:
 
 
 def _metadata(span: Span) -> JsonObject:
-    return object_at(first_arguments(span.attributes, ("metadata",)).value)
+    encoded = span.attributes.encoded("metadata")
+    return {} if encoded is None else _object_in(encoded)
+
+
+@cached_for_small(128)  # of a trace: the role, the agent and the session each look at them
+def _object_in(any_value: bytes) -> JsonObject:
+    return object_at(first_arguments(Attributes({"": any_value}), ("",)).value)
 
 
 def _printed_agent(attributes: Attributes, key: str) -> str:
