@@ -6,7 +6,7 @@ It names operations of the GenAI conventions too, but chains and the shapes of v
 from collections.abc import Callable
 
 from processors.frameworks import langgraph
-from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result
+from processors.model import ABSENT, DecodedValue, ValueState, decode_arguments, decode_result, json_value
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.chat_envelope import decode_input, decode_output
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
@@ -75,8 +75,8 @@ def _conversation(span: Span) -> Conversation:
     if attributes.get(_KIND) != "llm":
         return Conversation()
     return Conversation(
-        lambda: read_messages(_recorded(attributes, _INPUTS), "user"),
-        lambda: read_model_response(_recorded(attributes, _OUTPUTS)),
+        lambda: read_messages(json_value(_recorded(attributes, _INPUTS)), "user"),
+        lambda: read_model_response(json_value(_recorded(attributes, _OUTPUTS))),
     )
 
 

@@ -27,8 +27,8 @@ from processors.shapes import known_names
 from processors.shapes.attribute_reading import (
     arguments_of_recorded_call,
     first_decoded,
+    first_json,
     first_object,
-    first_raw,
     first_text,
     flattened_list,
 )
@@ -217,7 +217,7 @@ def _only_argument(arguments: DecodedValue) -> DecodedValue:
 
 
 def _result(attributes: Attributes, category: CallCategory) -> OpenedResult:
-    raw = first_raw(attributes, _RESULTS)
+    raw = first_json(attributes, _RESULTS)
     printed = _PRINTED_OUTCOME.fullmatch(raw) if isinstance(raw, str) else None
     if printed:
         return _printed_result(printed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from processors.model import ABSENT, CallCategory, DecodedValue, text_value
+from processors.model import ABSENT, CallCategory, DecodedValue, json_value, text_value
 from processors.shapes.attribute_reading import after_prefix, first_arguments, first_result, first_text
 from processors.shapes.chat_envelope import first_input, first_output
 from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
@@ -85,12 +85,12 @@ def _conversation(span: Span) -> Conversation:
     kind = attributes.text(_TYPE) or ""
     if _answer_key(kind) in attributes:
         return Conversation(
-            lambda: read_messages(attributes.get(f"mastra.{kind}.input"), "user"),
-            lambda: read_model_response(attributes.get(_answer_key(kind))),
+            lambda: read_messages(json_value(attributes.get(f"mastra.{kind}.input")), "user"),
+            lambda: read_model_response(json_value(attributes.get(_answer_key(kind)))),
         )
     return Conversation(
-        lambda: read_messages(attributes.get("gen_ai.prompt"), "user"),
-        lambda: read_model_response(attributes.get("gen_ai.completion")),
+        lambda: read_messages(json_value(attributes.get("gen_ai.prompt")), "user"),
+        lambda: read_model_response(json_value(attributes.get("gen_ai.completion"))),
     )
 
 

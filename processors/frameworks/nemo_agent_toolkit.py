@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from processors.model import parse_text, text_value
+from processors.model import json_value, parse_text, text_value
 from processors.shapes.attribute_reading import first_object, first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
@@ -83,7 +83,7 @@ def _conversation(span: Span) -> Conversation:
     if first_text(attributes, _EVENTS) != "LLM_START":
         return Conversation(read_output=lambda: _chained_answer(attributes))
     return Conversation(
-        lambda: read_messages(attributes.get(_INPUT), "user"),
+        lambda: read_messages(json_value(attributes.get(_INPUT)), "user"),
         lambda: _answered(first_text(attributes, (_OUTPUT,))),
         lambda: read_tool_definitions(
             first_object(attributes, ("nat.metadata", "aiq.metadata")).get("tools_schema")

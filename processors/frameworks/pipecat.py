@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from processors.model import json_value
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import Conversation, Dialect, SpanRole
@@ -38,7 +39,7 @@ def _conversation(span: Span) -> Conversation:
 
 
 def _given(attributes: Attributes) -> list[ChatMessage]:
-    messages = read_messages(attributes.get(_INPUT), "user")
+    messages = read_messages(json_value(attributes.get(_INPUT)), "user")
     for message in messages:
         message.responses = [
             _opened(response) for response in message.responses if response.content != "IN_PROGRESS"

@@ -1,6 +1,6 @@
 """Prompt flow: `framework` is `promptflow`, `span_type` is what a function was traced as."""
 
-from processors.shapes.attribute_reading import first_object, first_raw
+from processors.shapes.attribute_reading import first_json, first_object
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole
 from processors.shapes.dialect_functions import Sign, agent_fields, by_signs
@@ -27,7 +27,7 @@ def _conversation(span: Span) -> Conversation:
         return Conversation()
     return Conversation(
         lambda: read_messages(first_object(attributes, _INPUT).get("messages"), "user"),
-        lambda: read_model_response(first_raw(attributes, ("llm.generated_message", _OUTPUT))),
+        lambda: read_model_response(first_json(attributes, ("llm.generated_message", _OUTPUT))),
         lambda: read_tool_definitions(first_object(attributes, _INPUT).get("tools")),
     )
 

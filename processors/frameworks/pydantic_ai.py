@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, text_value
+from processors.model import ABSENT, CallCategory, DecodedValue, ValueState, json_value, text_value
 from processors.shapes.attribute_reading import (
     first_arguments,
-    first_raw,
+    first_json,
     first_result,
     first_text,
     first_value,
@@ -84,7 +84,7 @@ def _conversation(span: Span) -> Conversation:
         if "events" not in attributes:
             if not _offers_answers(attributes):
                 return Conversation()
-            answers = attributes.get("gen_ai.output.messages")
+            answers = json_value(attributes.get("gen_ai.output.messages"))
             return Conversation(
                 read_output=lambda: _with_answers(read_messages(answers, "assistant"), attributes)
             )
@@ -93,7 +93,7 @@ def _conversation(span: Span) -> Conversation:
             lambda: _with_failures(events.input), lambda: _with_answers(events.output, attributes)
         )
     # A whole history: input up to the run's last request by the user, then what followed.
-    messages = read_messages(first_raw(attributes, (_ALL_MESSAGES, _ALL_EVENTS)))
+    messages = read_messages(first_json(attributes, (_ALL_MESSAGES, _ALL_EVENTS)))
     start = attributes.get("pydantic_ai.new_message_index")
     position = start if isinstance(start, int) and start >= 0 else 0
     while (
@@ -142,9 +142,12 @@ def _gives_the_answer(span: Span) -> bool:
 def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
     """The same messages, where a result that is a request to try again is that of a failed call."""
     for message in messages:
-        for position, response in enumerate(message.responses):
-            if isinstance(response.content, str) and response.content.endswith(_TRY_AGAIN):
-                message.responses[position] = replace(response, failed=True)
+        message.responses = [
+            replace(response, failed=True)
+            if isinstance(response.content, str) and response.content.endswith(_TRY_AGAIN)
+            else response
+            for response in message.responses
+        ]
     return messages
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from processors.model import ABSENT, CallCategory, decode_result, text_value
+from processors.model import ABSENT, CallCategory, decode_result, json_value, text_value
 from processors.shapes.attribute_reading import first_result, first_text, operation_name
 from processors.shapes.dialect import AgentReading, AwaitedCall, Dialect, SpanRole, ToolReading
 from processors.shapes.known_names import FINAL_ANSWER_DESCRIPTIONS
@@ -87,7 +87,8 @@ def _answer(span: Span) -> str | None:
             answer = event.attributes.text("message") or answer
         elif event.name == "gen_ai.client.inference.operation.details" and _OUTPUT in event.attributes:
             answer = (
-                last_text(read_messages(event.attributes.get(_OUTPUT), "assistant"), "assistant") or answer
+                last_text(read_messages(json_value(event.attributes.get(_OUTPUT)), "assistant"), "assistant")
+                or answer
             )
     return None if answer is None else answer.removesuffix("\n")
 

@@ -3,7 +3,7 @@
 Version 7 itself writes the GenAI semantic conventions.
 """
 
-from processors.model import DecodedValue, text_value
+from processors.model import DecodedValue, json_value, text_value
 from processors.shapes.attribute_reading import first_object, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import first_input, first_output
@@ -42,7 +42,7 @@ def _agent(span: Span) -> AgentReading:
 def _conversation(span: Span) -> Conversation:
     attributes = span.attributes
     return Conversation(
-        lambda: read_messages(attributes.get("ai.prompt.messages"), "user"),
+        lambda: read_messages(json_value(attributes.get("ai.prompt.messages")), "user"),
         lambda: _answered(attributes),
         lambda: read_tool_definitions(attributes.get("ai.prompt.tools")),
     )

@@ -66,9 +66,9 @@ def first_text(attributes: Attributes, keys: Sequence[str]) -> str:
     return ""
 
 
-def first_raw(attributes: Attributes, keys: Sequence[str]) -> AttributeValue:
-    """The first of the attributes `keys` that is there, as it is; None where none is."""
-    return next((attributes.get(key) for key in keys if key in attributes), None)
+def first_json(attributes: Attributes, keys: Sequence[str]) -> JsonValue:
+    """The first of the attributes `keys` that is there, as JSON can hold it; None where none is."""
+    return next((json_value(attributes.get(key)) for key in keys if key in attributes), None)
 
 
 def after_prefix(name: str, prefixes: Iterable[str]) -> str:
@@ -151,27 +151,22 @@ def flattened_value(attributes: Attributes, prefix: str) -> JsonValue:
     """The list or object that attributes whose keys begin with `prefix` spell out, `{}` where none does."""
     root: dict[str, JsonValue] = {}
     length = len(prefix)
-    for key in attributes:
-        if not key.startswith(prefix):
-            continue
+    for key in attributes.beginning_with(prefix):
         node = root
         *path, last = key[length:].split(".", MAX_DEPTH)
         if len(path) == MAX_DEPTH:
             continue
         for step in path:
             child = node.get(step)
-            if not isinstance(child, dict):
-                child = {}
-                node[step] = child
+            if child.__class__ is not dict:
+                child = node[step] = {}
             node = child
         node[last] = json_value(attributes.get(key))
     return _as_lists(root)
 
 
-def _as_lists(node: JsonValue) -> JsonValue:
-    if not isinstance(node, dict):
-        return node
-    children = {key: _as_lists(child) for key, child in node.items()}
+def _as_lists(node: JsonObject) -> JsonValue:
+    children = {key: _as_lists(child) if isinstance(child, dict) else child for key, child in node.items()}
     if children and all(key.isdecimal() and key.isascii() for key in children):
         return [children[key] for key in sorted(children, key=lambda key: (len(key), key))]
     return children

@@ -7,7 +7,7 @@ from processors.model import CallCategory, JsonValue, ToolError
 from processors.shapes.attribute_reading import (
     after_prefix,
     first_arguments,
-    first_raw,
+    first_json,
     first_result,
     first_text,
 )
@@ -167,13 +167,13 @@ def model_messages(
         def offered() -> Mapping[str, JsonValue]:
             if schema is not None and has_schema:
                 return read_tool_schema(attributes, *schema)
-            return read_tool_definitions(first_raw(attributes, tools))
+            return read_tool_definitions(first_json(attributes, tools))
 
         if role is not None and role(span) is not SpanRole.MODEL:
             return Conversation(read_tools=offered) if has_schema else Conversation()
         return Conversation(
-            lambda: read_messages(first_raw(attributes, input), "user"),
-            lambda: read_model_response(first_raw(attributes, output)),
+            lambda: read_messages(first_json(attributes, input), "user"),
+            lambda: read_model_response(first_json(attributes, output)),
             offered,
         )
 

@@ -5,6 +5,7 @@ it requests and the results it carries; everything else in a message is left out
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
+from copy import copy
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from processors.model import (
     ABSENT,
+    MAX_TEXT_LENGTH,
     REDACTION_MARKERS,
     DecodedValue,
     JsonObject,
@@ -22,14 +24,12 @@ from processors.model import (
     is_digest,
     is_mask,
     json_text,
-    json_value,
     parse_json,
     parse_text,
     text_value,
 )
 from processors.shapes.known_names import BOGUS_CALL_IDS
 from processors.shapes.members import list_at, object_at, objects_at, text_at, value_at
-from processors.spans import AttributeValue
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
@@ -130,7 +130,7 @@ class CallResponse(Struct, frozen=True):
 
 
 class ChatMessage(Struct):
-    """One message in the normal form."""
+    """One message in the normal form. Readings share its lists: they are replaced, never changed."""
 
     role: Role
     text: str = ""
@@ -155,27 +155,47 @@ class ChatMessage(Struct):
         return self.closing or (self.text if not self.responses or self.finish_reason in _ENDS else "")
 
 
-def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "user") -> list[ChatMessage]:
+_HISTORIES: dict[Role, tuple[str, Sequence[ChatMessage]]] = {}
+"""The list that was read last, up to its closing bracket, and its messages: the history of a turn begins with
+that of the turn before it, so that only its end has to be read."""
+
+
+def read_messages(value: JsonValue, default_role: Role = "user") -> list[ChatMessage]:
     """The messages in `value`: a list of them, one of them, their JSON text, or plain text.
 
     What is not recognised is left out. Never raises.
     """
-    content: JsonValue
-    if isinstance(value, str):
-        text = value.strip()
-        if is_mask(text) or is_digest(text):
-            return []
-        if text[:1] not in ("[", "{"):
-            return [ChatMessage(default_role, value)] if text else []
-        try:
+    if not isinstance(value, str):
+        return _messages_of(value, default_role)
+    text = value.strip()
+    if is_mask(text) or is_digest(text):
+        return []
+    if text[:1] not in ("[", "{"):
+        return [ChatMessage(default_role, value)] if text else []
+    begun, known = _HISTORIES.get(default_role, ("", ()))
+    try:
+        if (
+            begun
+            and text.startswith(f"{begun},")
+            and len(text) <= MAX_TEXT_LENGTH
+            and (further := list_at(parse_json(f"[{text[len(begun) + 1 :]}")))
+        ):
+            size = len(known) + len(further)
+            messages = [*known, *_read_items(further, default_role)][:MAX_MESSAGES]
+        else:
             content = parse_json(text)
-        except ValueError:
-            is_broken = is_broken_data(text)
-            return [
-                ChatMessage(default_role, "" if is_broken else value, unreadable=value if is_broken else "")
-            ]
-    else:
-        content = json_value(value)
+            size = len(content) if isinstance(content, list) else 0
+            messages = _messages_of(content, default_role)
+    except ValueError:
+        is_broken = is_broken_data(text)
+        return [ChatMessage(default_role, "" if is_broken else value, unreadable=value if is_broken else "")]
+    if 1 < size == len(messages):  # one by one: what follows them does not change how they are read
+        _HISTORIES[default_role] = text[:-1], messages
+        return list(map(copy, messages))
+    return messages
+
+
+def _messages_of(content: JsonValue, default_role: Role) -> list[ChatMessage]:
     if isinstance(content, dict):
         inner = content.get("messages")
         content = inner if isinstance(inner, list) else [content]
@@ -188,12 +208,16 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
         content = content[0]
     if not isinstance(content, list):
         return []
-    messages: list[ChatMessage] = []
     if content and all(_is_content_block(item) for item in content):
         blocks = ChatMessage(default_role)
         _read_parts(blocks, content, skip_requests=False)
         return [blocks]
-    for item in content[:MAX_MESSAGES]:
+    return _read_items(content, default_role)
+
+
+def _read_items(items: Sequence[JsonValue], default_role: Role) -> list[ChatMessage]:
+    messages: list[ChatMessage] = []
+    for item in items[:MAX_MESSAGES]:
         if isinstance(item, str):
             messages.append(ChatMessage(default_role, item))
         elif isinstance(item, dict):
@@ -203,13 +227,13 @@ def read_messages(value: "AttributeValue | JsonValue", default_role: Role = "use
     return messages
 
 
-def read_model_response(value: "AttributeValue | JsonValue") -> list[ChatMessage]:
+def read_model_response(value: JsonValue) -> list[ChatMessage]:
     """The messages in a response: its choices, candidates, generations or output items, or it is a message.
 
     Text that is no data is the answer itself. Never raises.
     """
     try:
-        content = parse_text(value.strip()) if isinstance(value, str) else json_value(value)
+        content = parse_text(value.strip()) if isinstance(value, str) else value
     except ValueError:
         content = value if isinstance(value, str) else None
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):

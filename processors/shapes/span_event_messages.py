@@ -29,12 +29,12 @@ def messages_in_attributes(attributes: Attributes) -> Conversation:
     """The messages in the attributes of a span, or of the event that holds the same ones."""
     return Conversation(
         lambda: [
-            *read_messages(attributes.get("gen_ai.system_instructions") or [], "system"),
-            *read_messages(attributes.get("gen_ai.input.messages"), "user"),
+            *read_messages(json_value(attributes.get("gen_ai.system_instructions")) or [], "system"),
+            *read_messages(json_value(attributes.get("gen_ai.input.messages")), "user"),
         ],
         lambda: [
             opened_answer(message)
-            for message in read_messages(attributes.get("gen_ai.output.messages"), "assistant")
+            for message in read_messages(json_value(attributes.get("gen_ai.output.messages")), "assistant")
         ],
     )
 
@@ -97,12 +97,12 @@ def call_in_events(span: Span) -> tuple[DecodedValue, DecodedValue, str]:
                     break
             call_id = call_id or first_text(attributes, _CALL_ID)
         elif event.name == DETAILS_EVENT:
-            for message in read_messages(attributes.get("gen_ai.input.messages"), "assistant"):
+            for message in read_messages(json_value(attributes.get("gen_ai.input.messages")), "assistant"):
                 for request in message.requests:
                     if request.has_arguments:
                         arguments = decode_arguments(request.arguments)
                     call_id = call_id or request.call_id
-            for message in read_messages(attributes.get("gen_ai.output.messages"), "tool"):
+            for message in read_messages(json_value(attributes.get("gen_ai.output.messages")), "tool"):
                 for response in message.responses:
                     result = open_result(decode_result(response.content), BLOCKS).result
     return arguments, result, call_id

@@ -72,6 +72,10 @@ class Attributes(Mapping[str, AttributeValue]):
         value = self.get(key)
         return value if isinstance(value, str) and value else None
 
+    def beginning_with(self, prefix: str) -> list[str]:
+        """The keys that begin with `prefix`, in order."""
+        return sorted([key for key in self._encoded if key.startswith(prefix)])
+
     def among(self, keys: frozenset[str]) -> frozenset[str]:
         """Those of `keys` that are there; cheaper than asking for three of them."""
         return keys.intersection(self._encoded)

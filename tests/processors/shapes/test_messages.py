@@ -154,3 +154,62 @@ def test_a_result_of_one_block_of_data_written_as_a_text_is_that_data() -> None:
 @pytest.mark.parametrize("raw", ["__REDACTED__", "[REDACTED]", " HIDDEN:non-empty "])
 def test_what_stands_for_hidden_messages_is_no_message(raw: str) -> None:
     assert [] == read_messages(raw)
+
+
+TURN = '{"role": "user", "content": "Where is it?"}, {"role": "assistant", "content": "On its way."}'
+ENDS = [
+    ', {"role": "tool", "tool_call_id": "c1", "content": {"at": 18446744073709551617}}]',
+    ', ["user", "And now?"], "Hello"]',
+    ', {"role": "user", "content": [{"type": "text", "text": "a"}]}, 4, null]',
+    ', {"role": "user", "amount": ****4}]',
+    ", NaN]",
+    ",]",
+    ",  ]",
+    ", {]",
+    '], {"role": "user", "content": "no list"}',
+    "",
+    "]",
+    ", " + "[" * 101 + "]" * 101 + "]",
+    ', {"role": "user", "content": "' + "x" * (256 * 1024) + '"}]',
+]
+
+
+@pytest.mark.parametrize("end", ENDS, ids=range(len(ENDS)))
+def test_a_history_that_goes_on_is_read_as_if_it_stood_alone(end: str) -> None:
+    read_messages('[{"role": "user", "content": "1"}, {"role": "user", "content": "2"}]')
+    alone = read_messages(f"[{TURN}{end}")
+
+    read_messages(f"[{TURN}]")
+
+    assert read_messages(f"[{TURN}{end}") == alone
+
+
+def test_a_history_that_goes_on_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("processors.shapes.messages.MAX_MESSAGES", 3)
+    read_messages(f"[{TURN}]")
+
+    assert len(read_messages(f"[{TURN}, {TURN}]")) == 3
+    assert len(read_messages(f"[{TURN}, {TURN}, {TURN}]")) == 3
+
+
+def test_what_a_reader_changes_in_a_message_is_its_own() -> None:
+    first, *_ = read_messages(f"[{TURN}]")
+    first.responses = []
+    first.text = "changed"
+
+    assert read_messages(f"[{TURN}, {TURN}]")[0].text == "Where is it?"
+
+
+def test_only_the_end_of_a_history_that_goes_on_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+
+    def noted(text: str) -> JsonValue:
+        parsed.append(len(text))
+        value: JsonValue = json.loads(text)
+        return value
+
+    monkeypatch.setattr("processors.shapes.messages.parse_json", noted)
+    for turns in range(1, 51):
+        read_messages(f"[{', '.join([TURN] * turns)}]")
+
+    assert max(parsed) <= len(f"[{TURN}] ")
