@@ -51,12 +51,14 @@ from processors.model import (
     has_masked_key,
     may_be_masked,
 )
-from processors.response_handling import Evidence, EvidenceTooLargeError
+from processors.response_handling import FROM_USER, Evidence, OverLimitError
 
 _SHOWN_VIOLATIONS = 20
 _NO_OBJECT = "arguments: no JSON object"
 _CHOICE_WORDS = ("enum", "const", "default", "examples")
 _DEEPEST_SCHEMA = 12
+_EARLIER = -2
+"""The position of calls of earlier turns, of which only the results are known."""
 
 _PathsByTool = list[tuple[ToolPatterns, list[JsonPath]]]
 
@@ -402,7 +404,7 @@ class ToolArgsGrounded(Evaluator):
     """
 
     id = "tool-args-grounded"
-    version = "2"
+    version = "3"
 
     def __init__(self, config: ToolArgsGroundedConfig, criteria: None = None) -> None:
         self._categories = config.categories()
@@ -415,8 +417,8 @@ class ToolArgsGrounded(Evaluator):
         """Grade `run`; not evaluated where evidence that is not known decides, and beyond caps."""
         try:
             answer = self._check(run)
-        except EvidenceTooLargeError:
-            return NotEvaluated.over_limit("more text in the run than arguments are looked up in")
+        except OverLimitError as error:
+            return NotEvaluated.over_limit(str(error))
         if isinstance(answer, NotEvaluated):
             return answer
         return answer.score(
@@ -450,7 +452,7 @@ class ToolArgsGrounded(Evaluator):
                 evidence, blind = self._given(run)
             group = call.parallel_group
             while shown < position and (group is None or calls[shown].parallel_group != group):
-                blind = _add_result(calls[shown], evidence) or blind
+                blind = _add_result(calls[shown], shown, evidence) or blind
                 shown += 1
             choices = {*_choices((run.available_tools or {}).get(call.name))}
             for place, value in values:
@@ -468,11 +470,11 @@ class ToolArgsGrounded(Evaluator):
     def _given(self, run: AgentRun) -> tuple[Evidence, NotEvaluated | None]:
         """What the agent was given before the first call, and why that may not be all of it."""
         evidence = Evidence()
-        evidence.add(self._constants)
+        evidence.add(self._constants, FROM_USER)
         is_input_known = run.input_state is ValueState.PRESENT
         is_masked = is_input_known and contains_mask(run.input)
         if is_input_known:
-            evidence.add(run.input, is_from_people=True)
+            evidence.add(run.input, FROM_USER)
         # Tool messages of earlier turns show results that were there before this run.
         turn = max((message.turn for message in run.messages), default=0)
         for message in run.messages:
@@ -480,9 +482,9 @@ class ToolArgsGrounded(Evaluator):
                 is_masked = is_masked or has_mask(message.content)
             if message.role in ("user", "system"):
                 is_input_known = is_input_known or message.role == "user"
-                evidence.add(message.content, is_from_people=True)
+                evidence.add(message.content, FROM_USER)
             elif message.role == "tool" and message.turn < turn:
-                evidence.add(message.content)
+                evidence.add(message.content, _EARLIER)
         if is_masked:
             return evidence, NotEvaluated.not_captured("what the agent was given: redacted in part")
         if is_input_known:
@@ -502,13 +504,13 @@ def _covers(paths_by_tool: _PathsByTool, call: ToolCall, place: Place) -> bool:
     )
 
 
-def _add_result(call: ToolCall, evidence: Evidence) -> NotEvaluated | None:
+def _add_result(call: ToolCall, position: int, evidence: Evidence) -> NotEvaluated | None:
     """Add what `call` returned; the answer to give if that is not all of it."""
     if call.error is not None:
-        evidence.add(call.error.message)
+        evidence.add(call.error.message, position)
     results, is_known = _result_of(call)
     for result in results:
-        evidence.add(result)
+        evidence.add(result, position)
     return None if is_known else unknown_result(call)
 
 

@@ -6,8 +6,8 @@ file a language, by the language in which the answer is written.
 
 from processors.response_handling.errors import open_failures
 from processors.response_handling.failures import ErrorClass, ErrorClassifier, ToolFailure
-from processors.response_handling.grounding import Evidence, EvidenceTooLargeError
-from processors.response_handling.ledger import OverLimitError
+from processors.response_handling.grounding import Evidence
+from processors.response_handling.ledger import FROM_USER, OverLimitError
 from processors.response_handling.response import MAX_CALLS, Finding, ObservedCall, Response, Settings
 from processors.response_handling.rules import (
     REMOVED_RULES,
@@ -20,7 +20,7 @@ from processors.response_handling.rules import (
 )
 
 __all__ = [
-    "MAX_CALLS", "REMOVED_RULES", "RULES", "RULE_IDS", "ErrorClass", "ErrorClassifier", "Evidence",
-    "EvidenceTooLargeError", "Finding", "ObservedCall", "OverLimitError", "Response", "Rule", "Settings",
-    "ToolFailure", "applicable_rules", "findings_of", "group_of", "open_failures",
+    "FROM_USER", "MAX_CALLS", "REMOVED_RULES", "RULES", "RULE_IDS", "ErrorClass", "ErrorClassifier",
+    "Evidence", "Finding", "ObservedCall", "OverLimitError", "Response", "Rule", "Settings", "ToolFailure",
+    "applicable_rules", "findings_of", "group_of", "open_failures",
 ]  # fmt: skip

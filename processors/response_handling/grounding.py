@@ -1,7 +1,7 @@
-"""Where the values of arguments come from: what an agent had been told or shown before a call.
+"""Where the values of arguments come from: what an agent had been given before a call.
 
-Values are looked up in the ledger's way: texts folded, numbers by value within their rounding, dates by
-the parts that are written. What was never told is the agent's own invention.
+Values are looked up in a ledger that grows with the run: texts folded, numbers by value within their
+rounding, dates by the parts that are written. What was never given is the agent's own invention.
 """
 
 import math
@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final, Literal
 
-from processors.comparison import leaves
 from processors.model import JsonValue
-from processors.response_handling.ledger import folded
+from processors.response_handling.ledger import FROM_USER, Ledger, OverLimitError, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.reading import CalendarDay, agree, moment_of_number, reader
 
-MAX_EVIDENCE_CHARACTERS: Final = 200_000
-"""Characters of evidence that are read."""
+MAX_ARGUMENT_EVIDENCE: Final = 200_000
+"""Characters, and values, of evidence that arguments are looked up in."""
 MAX_SEARCHED_CHARACTERS: Final = 20_000_000
 """Characters that look-ups in one run search, all together."""
 MAX_ARITHMETIC_NUMBERS: Final = 12
@@ -36,69 +35,43 @@ _WORD = re.compile(r"[^\W_]{1,200}")
 _BETWEEN_WORDS = re.compile(r"[\s,;:/|()\[\]\"]")
 _NUMBER = re.compile(r"\s{0,9}[-+]?(?:\d[\d,' ]{0,30})?\d(?:\.\d{1,15})?\s{0,9}")
 _BESIDE_MOMENTS = re.compile(r"[\sTZtz:+\-.,/0]*")
-_COMPACT_DATE = re.compile(r"(?<!\w)(?:19|20)\d{6}(?!\w)")
-
-
-class EvidenceTooLargeError(Exception):
-    """There is more evidence, or more to look up in it, than is read."""
 
 
 class Evidence:
-    """What was told and shown so far; grows as a run goes on.
+    """What an agent was given so far; grows as a run goes on.
 
-    Texts are kept as they come. They are folded, cut into words, and searched for numbers and dates when the
-    first value is looked up that needs it.
+    Texts are cut into words, and searched for numbers and dates, when the first value is looked up that
+    needs it.
+
+    Raises:
+        OverLimitError: on any call, if there is more evidence, or more to look up in it, than is searched.
     """
 
     def __init__(self) -> None:
-        self._texts: list[tuple[str, bool]] = []
-        self._fresh_numbers: list[float] = []
-        self._characters = self._searched = 0
-        self._folded, self._folded_texts = "", 0
+        self._ledger = Ledger(MAX_ARGUMENT_EVIDENCE, MAX_ARGUMENT_EVIDENCE)
+        self._searched = 0
         self._words: set[str] = set()
-        self._worded_texts = self._read_texts = 0
+        self._worded_texts = self._read_leaves = self._read_lists = 0
         self._numbers: list[float] = []
         self._known: set[float] = set()
         self._dates: set[CalendarDay] = set()
         self._times: set[tuple[int, bool]] = set()
         self._has_relative_dates = False
         self._reader = reader("en")
-        english = lexicon("en")
-        self._stop_words = english.function | {"any", "all"}
+        self._stop_words = lexicon("en").function | {"any", "all"}
 
-    def add(self, value: JsonValue, *, is_from_people: bool = False) -> None:
-        """Add a text, or every key and value of anything else.
+    def add(self, value: JsonValue, call: int) -> None:
+        """Add a text or any JSON value that `call` returned, or people wrote if that is `FROM_USER`.
 
-        `is_told` marks the words of people: in them "next Friday" stands for a date that is not written.
-
-        Raises:
-            EvidenceTooLargeError: there is too much of it.
+        In the words of people "next Friday" stands for a date that is not written.
         """
-        keys: set[str] = set()
-        for place, leaf in leaves(value):
-            if place and isinstance(place[-1], str):
-                keys.add(place[-1])
-            if isinstance(leaf, str):
-                self._texts.append((leaf, is_from_people))
-                self._characters += len(leaf)
-            elif isinstance(leaf, (int, float)) and not isinstance(leaf, bool):
-                self._fresh_numbers.append(leaf)
-                self._texts.append((str(leaf), False))
-                self._characters += len(self._texts[-1][0])
-        self._fresh_numbers += _lengths(value)
-        self._texts += [(key, False) for key in keys]
-        self._characters += sum(map(len, keys))
-        if self._characters > MAX_EVIDENCE_CHARACTERS:
-            raise EvidenceTooLargeError
+        self._ledger.add(value, call)
 
     def supports(self, value: str | int | float, text: Literal["words", "whole"]) -> bool:
-        """Whether `value` was told or shown, or needs not to be.
+        """Whether `value` was given, or needs not to be.
 
         Empty texts and whole numbers up to 10 need not. With `words` a text is supported too when all its
-        words are, short ones and stop words aside.
-
-        Raises:
-            EvidenceTooLargeError: too much was looked up.
+        words are, but for short ones and stop words.
         """
         return self._supports_text(value, text) if isinstance(value, str) else self._supports_number(value)
 
@@ -193,42 +166,41 @@ class Evidence:
         is_word = len(needle) < _SHORTEST_SEARCHED and needle.isascii()
         if is_word and (needle in self._all_words() or len(needle) < _SHORTEST_PREFIX):
             return needle in self._words
-        self._searched += self._characters
+        self._searched += self._ledger.characters
         if self._searched > MAX_SEARCHED_CHARACTERS:
-            raise EvidenceTooLargeError
+            raise OverLimitError(f"arguments looked up in more than {MAX_SEARCHED_CHARACTERS} characters")
         if is_word:
             return any(word.startswith(needle) for word in self._words)
-        fresh = self._texts[self._folded_texts :]
-        if fresh:
-            self._folded_texts = len(self._texts)
-            self._folded = "\0".join((self._folded, *(folded(text) for text, _ in fresh)))
-        return needle in self._folded
+        return needle in self._ledger.text
 
     def _all_words(self) -> set[str]:
-        for text, _ in self._texts[self._worded_texts :]:
+        for text in self._ledger.texts[self._worded_texts :]:
             low = text.casefold()
             self._words.update(_WORD.findall(low))
             self._words.update(folded(word) for word in low.split() if not word.isalnum())
-        self._worded_texts = len(self._texts)
+        self._worded_texts = len(self._ledger.texts)
         return self._words
 
     def _read_all(self) -> None:
         """Read what was added since: dates, times and numbers, in texts and by themselves."""
-        for number in self._fresh_numbers:
-            self._add_number(number)
-        self._fresh_numbers.clear()
-        for text, is_from_people in self._texts[self._read_texts :]:
-            if is_from_people and "relative" in self._reader.words.categories(text):
-                self._has_relative_dates = True
-            for match in _COMPACT_DATE.finditer(text):
-                self._dates.add((int(match[0][:4]), int(match[0][4:6]), int(match[0][6:])))
-            for token in self._reader.read(text):
-                self._dates.update(token.dates)
-                if token.kind == "time":
-                    self._times.add((token.minutes, token.is_exact))
-                for value in token.values:
-                    self._add_number(value)
-        self._read_texts = len(self._texts)
+        for leaf in self._ledger.leaves[self._read_leaves :]:
+            if isinstance(leaf.value, str):
+                if leaf.call == FROM_USER and "relative" in self._reader.words.categories(leaf.value):
+                    self._has_relative_dates = True
+                self._read_text(leaf.value)
+            elif leaf.value is not None and not isinstance(leaf.value, bool):
+                self._add_number(leaf.value)
+        for _, length in self._ledger.lists[self._read_lists :]:
+            self._add_number(length)
+        self._read_leaves, self._read_lists = len(self._ledger.leaves), len(self._ledger.lists)
+
+    def _read_text(self, text: str) -> None:
+        for token in self._reader.read(text):
+            self._dates.update(token.dates)
+            if token.kind == "time":
+                self._times.add((token.minutes, token.is_exact))
+            for value in token.values:
+                self._add_number(value)
 
     def _add_number(self, value: int | float) -> None:
         number = _magnitude(value)
@@ -240,15 +212,6 @@ class Evidence:
         if moment is not None:
             self._dates.add((moment.year, moment.month, moment.day))
             self._times.add((moment.hour * 60 + moment.minute, True))
-
-
-def _lengths(value: JsonValue) -> Iterator[int]:
-    """The lengths of all lists in `value`."""
-    if isinstance(value, list):
-        yield len(value)
-    if isinstance(value, (dict, list)):
-        for member in value.values() if isinstance(value, dict) else value:
-            yield from _lengths(member)
 
 
 def _products(one: float, other: float) -> Iterator[float]:

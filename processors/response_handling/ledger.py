@@ -75,22 +75,26 @@ def folded(text: str) -> str:
 
 
 class Ledger:
-    """The evidence of one run, to be added before it is looked at.
+    """The evidence of one run so far, of at most so many characters and values.
 
     Raises:
-        OverLimitError: on `add`, if there is more than can be checked in bounded time.
+        OverLimitError: on `add`, if there is more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_characters: int = MAX_EVIDENCE_CHARACTERS, most_values: int = MAX_LEAVES) -> None:
         self.leaves: list[Leaf] = []
         self.records: list[Record] = []
         self.lists: list[tuple[str, int]] = []
         """The lists of the evidence: key, and how many items."""
-        self.keys: set[str] = set()
-        self._characters = 0
+        self.texts: list[str] = []
+        """Every value as text, and every key where it first stands."""
+        self.characters = 0
+        self._most_characters, self._most_values = most_characters, most_values
+        self._keys: set[str] = set()
+        self._folded, self._folded_texts = "", 0
 
     def add(self, value: JsonValue, call: int, name: str = "") -> None:
-        """Add a text or any JSON value."""
+        """Add a text or any JSON value, after what the run had before."""
         stack: list[_Work] = [(unwrapped(value), "", "", self._record(-1, call, name, name, ""))]
         while stack:  # an explicit stack, since depth is the telemetry's choice
             value, key, path, record = stack.pop()
@@ -107,7 +111,8 @@ class Ledger:
     def _members(self, value: JsonObject, key: str, path: str, record: Record) -> Iterable[_Work]:
         self._count(sum(map(len, value)), len(value))
         value = _with_rows(value)
-        self.keys.update(value)
+        self.texts += [key for key in value if key not in self._keys]
+        self._keys.update(value)
         if path:
             is_of_map = not path.endswith("]") and record.group.endswith(".*")
             group = record.group if is_of_map else f"{record.group}.{key}" + "[]" * path.endswith("]")
@@ -131,11 +136,11 @@ class Ledger:
         return record
 
     def _count(self, characters: int, values: int) -> None:
-        self._characters += characters
-        if self._characters > MAX_EVIDENCE_CHARACTERS:
-            raise OverLimitError(f"evidence of more than {MAX_EVIDENCE_CHARACTERS} characters")
-        if len(self.leaves) + values > MAX_LEAVES:
-            raise OverLimitError(f"evidence of more than {MAX_LEAVES} values")
+        self.characters += characters
+        if self.characters > self._most_characters:
+            raise OverLimitError(f"evidence of more than {self._most_characters} characters")
+        if len(self.leaves) + values > self._most_values:
+            raise OverLimitError(f"evidence of more than {self._most_values} values")
 
     def _leaf(self, value: str | int | float | bool | None, key: str, path: str, record: Record) -> None:
         if isinstance(value, int) and value.bit_length() > 60:
@@ -143,19 +148,23 @@ class Ledger:
         leaf = Leaf(value, key, path, record.call, record.index)
         self.leaves.append(leaf)
         record.leaves.append(leaf)
+        self.texts.append(str(value))
         if isinstance(value, str):
             self._count(len(value), 1)
 
-    @cached_property
+    @property
     def text(self) -> str:
-        """All values and keys, folded; nothing matches across two of them."""
-        return folded("\0".join([str(leaf.value) for leaf in self.leaves] + [*self.keys]))
+        """All values and keys so far, folded; nothing matches across two of them."""
+        if self._folded_texts < len(self.texts):
+            fresh = folded("\0".join(self.texts[self._folded_texts :]))
+            self._folded, self._folded_texts = f"{self._folded}\0{fresh}", len(self.texts)
+        return self._folded
 
     @cached_property
     def written_numbers(self) -> frozenset[str]:
         """The runs of digits in texts and keys, as names and codes have them too."""
         texts = [leaf.value for leaf in self.leaves if isinstance(leaf.value, str)]
-        return frozenset(run.strip(".,") for run in WRITTEN.findall(" ".join((*texts, *self.keys))))
+        return frozenset(run.strip(".,") for run in WRITTEN.findall(" ".join((*texts, *self._keys))))
 
     @cached_property
     def groups(self) -> list[list[Record]]:

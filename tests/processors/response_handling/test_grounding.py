@@ -3,18 +3,14 @@
 import pytest
 
 from processors.model.json_values import JsonValue
-from processors.response_handling.grounding import (
-    MAX_EVIDENCE_CHARACTERS,
-    MAX_SEARCHED_CHARACTERS,
-    Evidence,
-    EvidenceTooLargeError,
-)
+from processors.response_handling import FROM_USER, Evidence, OverLimitError
+from processors.response_handling.grounding import MAX_ARGUMENT_EVIDENCE, MAX_SEARCHED_CHARACTERS
 
 
 def _told(*values: JsonValue) -> Evidence:
     evidence = Evidence()
     for value in values:
-        evidence.add(value, is_from_people=isinstance(value, str))
+        evidence.add(value, FROM_USER if isinstance(value, str) else 0)
     return evidence
 
 
@@ -135,13 +131,20 @@ def test_dates_that_were_not_told_are_not_found(told: JsonValue, value: str) -> 
 
 
 def test_the_amount_of_evidence_is_bounded() -> None:
-    with pytest.raises(EvidenceTooLargeError):
-        _told("x " * MAX_EVIDENCE_CHARACTERS)
+    with pytest.raises(OverLimitError):
+        _told("x " * MAX_ARGUMENT_EVIDENCE)
 
 
 def test_the_amount_of_searching_is_bounded() -> None:
-    evidence = _told("word " * (MAX_EVIDENCE_CHARACTERS // 10))
+    evidence = _told("word " * (MAX_ARGUMENT_EVIDENCE // 10))
     wanted = [f"absent{number}" for number in range(MAX_SEARCHED_CHARACTERS // 50_000)]
 
-    with pytest.raises(EvidenceTooLargeError):
+    with pytest.raises(OverLimitError):
         any(evidence.supports(word, "whole") for word in wanted)
+
+
+def test_the_name_of_a_member_that_holds_others_is_evidence_too() -> None:
+    evidence = _told({"covers": {"broken_glass": {"active": True}}, "records": {"TXT": ["v=spf1"]}})
+
+    assert evidence.supports("broken_glass", "whole")
+    assert evidence.supports("TXT", "whole")
