@@ -68,14 +68,23 @@ def _criteria_schema(custom_evaluators: Iterable[str]) -> JsonSchema:
     definitions["ExpectedObject"] = {"type": "object", "$ref": "#/$defs/ExpectedJson"}
     conditions = {key: schema for key, schema in MATCHER_ARGUMENTS.items() if key != INPUT}
     definitions["Condition"] = _expected("Condition", conditions)
-    entry = definitions["EvaluationEntry"]
-    known = [*evaluators, *custom_evaluators]
-    spellings = "|".join(name.replace("-", "[-_]") for name in known)
-    entry["properties"]["evaluator"] = {
-        "description": entry["properties"]["evaluator"]["description"],
-        "anyOf": [{"enum": known}, {"pattern": f"^(uipath[-_])?({spellings})$"}, _REFERENCE],
-    }
-    entry["allOf"] = [_conditional(name, kind, references, definitions) for name, kind in evaluators.items()]
+    entry, alternative = definitions["EvaluationEntry"], definitions["AlternativeEntry"]
+    for one, known in ((entry, [*evaluators, *custom_evaluators]), (alternative, [*evaluators])):
+        spellings = "|".join(name.replace("-", "[-_]") for name in known)
+        one["properties"]["evaluator"] = {
+            "description": one["properties"]["evaluator"]["description"],
+            "anyOf": [{"enum": known}, {"pattern": f"^(uipath[-_])?({spellings})$"}, _REFERENCE],
+        }
+        one["allOf"] = []
+    for name, kind in evaluators.items():
+        definitions[f"{name}.entry"] = _of_evaluator(name, kind, references, definitions)
+        own = {"$ref": f"#/$defs/{name}.entry"}
+        inherited = {"items": {"if": {"not": {"required": ["evaluator"]}}, "then": own}}
+        pattern = f"^(uipath[-_])?{name.replace('-', '[-_]')}$"
+        condition = {"required": ["evaluator"], "properties": {"evaluator": {"pattern": pattern}}}
+        alternative["allOf"].append({"if": condition, "then": own})
+        several = {"properties": dict.fromkeys(("any_of", "anyOf"), inherited)}
+        entry["allOf"].append({"if": condition, "then": {**own, **several}})
     return schema
 
 
@@ -96,10 +105,10 @@ def _expected(name: str, matchers: Mapping[str, JsonSchema]) -> JsonSchema:
     }
 
 
-def _conditional(
+def _of_evaluator(
     name: str, kind: type[Evaluator], references: Mapping[str, JsonSchema], definitions: JsonSchema
 ) -> JsonSchema:
-    """What an entry of the evaluator `name` contains in addition to what every entry does."""
+    """The `config` and `criteria` of an entry of the evaluator `name`."""
     criteria = references.get(f"{name}.criteria", {"type": "object", "maxProperties": 0})
     config = dict(definitions[references[f"{name}.config"]["$ref"].rpartition("/")[2]])
     accepted = {key: {"type": "string"} for key in ("name", "description")}
@@ -107,11 +116,7 @@ def _conditional(
     accepted |= {key: _nullable(criteria) for key in spellings}
     config["properties"] = accepted | config.get("properties", {})
     config["not"] = {"anyOf": [{"required": spellings}, *config.get("not", {"anyOf": []})["anyOf"]]}
-    pattern = f"^(uipath[-_])?{name.replace('-', '[-_]')}$"
-    return {
-        "if": {"required": ["evaluator"], "properties": {"evaluator": {"pattern": pattern}}},
-        "then": {"properties": {"config": _nullable(config), "criteria": _nullable(criteria)}},
-    }
+    return {"properties": {"config": _nullable(config), "criteria": _nullable(criteria)}}
 
 
 def _nullable(schema: JsonSchema) -> JsonSchema:

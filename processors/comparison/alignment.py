@@ -10,10 +10,60 @@ A call is a row: an integer whose bit `j` says that the call can stand for expec
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import groupby
+from itertools import combinations, groupby
 from operator import or_
+from typing import Annotated, TypeAlias
+
+from pydantic import Field
 
 from processors.model import MAX_REORDERING_STEPS, ToolCall, canonical_tool_name, canonical_tool_names
+
+MAX_OPTIONAL_CALLS = 8
+"""Optional calls of one expected order: each alternative with or without one is aligned."""
+
+OptionalCall: TypeAlias = Annotated[
+    bool, Field(description="Whether the call may be left out: with and without it, the better score counts.")
+]
+
+
+class OptionalCalls:
+    """Which of `width` expected keys are optional, and the alternatives that they make.
+
+    Keys are bits. With `in_order` more than `MAX_OPTIONAL_CALLS` raise a ValueError.
+    """
+
+    def __init__(self, optional: Iterable[bool], *, in_order: bool) -> None:
+        marked = list(optional)
+        self.width = len(marked)
+        self._keys = [key for key, is_optional in enumerate(marked) if is_optional]
+        self.required = mask_of(key for key, is_optional in enumerate(marked) if not is_optional)
+        """The keys that are no optional ones."""
+        if in_order and len(self._keys) > MAX_OPTIONAL_CALLS:
+            raise ValueError(
+                f"{len(self._keys)} optional calls: at most {MAX_OPTIONAL_CALLS} where their order counts"
+            )
+        self.alternatives: Sequence[int] = self._alternatives() if in_order else ()
+        """What can be expected, none left out but the empty one; those with more optional keys first."""
+        self.required_first = sorted(range(self.width), key=set(self._keys).__contains__)
+        """All keys, the optional ones last."""
+
+    def _alternatives(self) -> list[int]:
+        chosen = (
+            self.required | mask_of(keys)
+            for number in range(len(self._keys), -1, -1)
+            for keys in combinations(self._keys, number)
+        )
+        return [keys for keys in chosen if keys]
+
+    def rows(self, rows: Sequence[int], alternative: int) -> Sequence[int]:
+        """`rows` of calls where only `alternative` is expected."""
+        if alternative.bit_count() == self.width:
+            return rows
+        return [row & alternative for row in rows]
+
+    def counted(self, assigned: Sequence[int]) -> int:
+        """How many calls are expected once the optional ones without a call of their own are left out."""
+        return self.width - sum(assigned[key] < 0 for key in self._keys)
 
 
 class ExpectedCalls:
@@ -174,8 +224,11 @@ def best_fitting_order(rows: Sequence[int], segments: Sequence[range]) -> list[i
     return order
 
 
-def maximum_matching(rows: Sequence[int], width: int) -> list[int]:
+def maximum_matching(rows: Sequence[int], width: int, order: Sequence[int] | None = None) -> list[int]:
     """For each expected call the position of the call that stands for it, or -1; as many as possible.
+
+    `order` are the keys in the order in which they are served: of those that come first as many as possible
+    are, too. Without it they are served in their own order.
 
     First fit is not enough as soon as one expected call fits several calls: it can take the only call that
     another one fits. Expected calls are served in their order, each by the earliest free call that it fits,
@@ -191,7 +244,7 @@ def maximum_matching(rows: Sequence[int], width: int) -> list[int]:
         {row: len(positions) for row, positions in kinds.items()},
         lambda kind, taken: positions_of[kind][taken],
     )
-    for key in range(width):
+    for key in range(width) if order is None else order:
         matching.add(key)
     assigned = [-1] * width
     for positions, keys in zip(positions_of, matching.keys_of, strict=True):
@@ -203,6 +256,11 @@ def maximum_matching(rows: Sequence[int], width: int) -> list[int]:
 def matching_size(rows: Sequence[int], width: int) -> int:
     """How many expected calls a maximum matching serves."""
     return width - maximum_matching(rows, width).count(-1)
+
+
+def mask_of(keys: Iterable[int]) -> int:
+    """The row with `keys`."""
+    return reduce(or_, (1 << key for key in keys), 0)
 
 
 def keys_of(row: int) -> Iterator[int]:

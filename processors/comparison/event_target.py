@@ -6,9 +6,9 @@ None where that depends on what is not known. docs/constraints.md has the tables
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 
 from processors.comparison.captured_value import (
     call_label,
@@ -54,7 +54,6 @@ CallDecision: TypeAlias = Literal["approved", "denied", "pending", "none"]
 
 _ANY_TEXT: JsonValue = {"$any": True}
 _ANYTHING: Expected = compile_expected(_ANY_TEXT)
-_LATER_KEYS = frozenset({"result", "decision", "agent", "duration", "message", "answer"})
 _OF_ANY_VALUE = frozenset({"result", "agent", "duration", "answer"})
 _KEYS = ("tool", "args", "result", "status", "decision", "agent", "duration", "message", "answer")
 
@@ -70,6 +69,8 @@ class MessageEntry(EvaluatorModel):
 
 class TargetEntry(EvaluatorModel):
     """A kind of events: calls, unless it is `message` or `answer`. All that is written has to hold."""
+
+    later_keys = frozenset({"result", "decision", "agent", "duration", "message", "answer"})
 
     tool: str | None = Field(default=None, min_length=1)
     """Name of the tool, `*` and `?` allowed; left out, any."""
@@ -107,15 +108,6 @@ class TargetEntry(EvaluatorModel):
     def _is_default(self, name: str) -> bool:
         """Whether a key holds its default; null is a value for those that expect any."""
         return name not in _OF_ANY_VALUE and getattr(self, name) == type(self).model_fields[name].default
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out keys that earlier versions did not have: the hash of criteria stays."""
-        return {
-            key: value
-            for key, value in handler(self).items()
-            if key not in _LATER_KEYS or key in self.model_fields_set
-        }
 
     def compiled(self) -> "Target":
         """What it means; raises ValueError for a matcher that is none."""

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
 
 from processors.comparison import KNOWN_MATCHERS, expected_value_problems, is_matcher
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
+from processors.criteria.any_of import Alternative, AnyOf
 from processors.criteria.criteria_file_model import (
     CriteriaFile,
     CriteriaTestEntry,
@@ -120,6 +122,15 @@ def read_criteria(
     return document
 
 
+class _Ready(NamedTuple):
+    """An evaluator with what it was created from; `template` where that takes values from the run."""
+
+    evaluator: Evaluator
+    config: BaseModel
+    criteria: BaseModel | None
+    template: CriteriaTemplate | None
+
+
 class _Reader:
     def __init__(self, document: LocatedYaml, evaluators: Mapping[str, type[Evaluator]]) -> None:
         self._problems: list[Problem] = []
@@ -205,15 +216,16 @@ class _Reader:
             for inner, message in conditions:
                 self._problem((*path, "when", *inner), message)
             kind = self._evaluator(entry.get("evaluator"), path)
+            name = _text(entry.get("name"), "" if kind is None else kind.id)
             evaluation = None
-            if kind is not None:
-                self._check_name("evaluation", _text(entry.get("name"), kind.id), path, names)
+            if kind is not None or _alternatives(entry):
+                self._check_name("evaluation", name, path, names)
                 parsed = validated(EvaluationEntry, entry, self._document, [], path)
                 evaluation = self._evaluation(kind, entry, path, None if conditions else parsed)
             if evaluation is not None:
                 yield evaluation
             else:
-                self._broken.add(_text(entry.get("name"), "" if kind is None else kind.id))
+                self._broken.add(name)
 
     def _evaluator(self, written: JsonValue, path: Path) -> type[Evaluator] | None:
         if not isinstance(written, str) or not written:
@@ -233,12 +245,88 @@ class _Reader:
             names[name] = self._document.problem(path, "").line
 
     def _evaluation(
-        self, kind: type[Evaluator], entry: JsonObject, path: Path, parsed: EvaluationEntry | None
+        self, kind: type[Evaluator] | None, entry: JsonObject, path: Path, parsed: EvaluationEntry | None
     ) -> Evaluation | None:
         """The evaluation of `entry`; None where it has mistakes, or `parsed`, its validated form, is None."""
         before = len(self._problems)
-        written_settings, given = entry.get("config"), entry.get("criteria")
-        config_path: Path = (*path, "config")
+        ready: list[_Ready] = []
+        several = _alternatives(entry)
+        for at, alternative in several:
+            ready += self._alternative(kind, entry, path, alternative, at)
+        if kind is not None and not several:
+            ready += self._ready(kind, entry, path, entry.get("config"), (*path, "config"))
+        if parsed is None or not ready or len(self._problems) > before:
+            return None
+        for one in ready if parsed.scope is Scope.CONVERSATION else ():
+            if not looks_at_calls_alone(one.evaluator):
+                self._refuse_conversation(type(one.evaluator), path)
+                return None
+        only = ready[0]
+        evaluator = only.evaluator
+        if several:
+            labels = [
+                f"alternative {number}" if one.name is None else one.name
+                for number, one in enumerate(parsed.any_of or (), 1)
+            ]
+            of_labels = zip(labels, ready, strict=True)
+            evaluator = AnyOf(
+                [Alternative(label, one.evaluator, one.template) for label, one in of_labels],
+                parsed.pass_threshold,
+            )
+        return Evaluation(
+            name=parsed.name or evaluator.id,
+            evaluator=evaluator,
+            pass_threshold=parsed.pass_threshold,
+            severity=parsed.severity,
+            criteria_hash=_criteria_hash(ready, parsed),
+            enabled=parsed.enabled,
+            source=self._source(path),
+            when=None if parsed.when is None else selector_of(parsed.when),
+            sample=parsed.sample,
+            stage=parsed.stage,
+            mute=None if parsed.mute is None else _mute(parsed.mute),
+            template=None if several else only.template,
+            scope=parsed.scope,
+        )
+
+    def _alternative(
+        self, kind: type[Evaluator] | None, entry: JsonObject, path: Path, written: JsonObject, at: Path
+    ) -> "list[_Ready]":
+        """One of several alternatives of `entry`, at the place `at` in it; none where it has mistakes."""
+        path_of_config = (*path, *at, "config")
+        settings = written.get("config")
+        if written.get("evaluator") is not None:
+            kind = self._evaluator(written.get("evaluator"), (*path, *at))
+        elif settings is None:
+            path_of_config, settings = (*path, "config"), entry.get("config")
+        if kind is None:
+            if written.get("evaluator") is None and entry.get("evaluator") is None:
+                self._problem((*path, *at), 'missing key "evaluator"')
+            return []
+        if kind.id not in evaluator_types():
+            self._problem((*path, *at), f"{kind.id}: custom evaluators cannot be alternatives")
+            return []
+        return self._ready(kind, written, (*path, *at), settings, path_of_config)
+
+    def _refuse_conversation(self, kind: type[Evaluator], path: Path) -> None:
+        message = "messages and the answer are known of single runs: expected run"
+        if not looks_at_calls_alone(kind):
+            able = ", ".join(name for name, other in self._evaluators.items() if looks_at_calls_alone(other))
+            refusal = "looks at more than calls, and cannot grade a conversation"
+            message = f"{kind.id} {refusal}; these can: {able}"
+        self._problem((*path, "scope"), message)
+
+    def _ready(
+        self,
+        kind: type[Evaluator],
+        entry: JsonObject,
+        path: Path,
+        written_settings: JsonValue,
+        config_path: Path,
+    ) -> "list[_Ready]":
+        """The evaluator with the criteria of `entry`, ready to run; none where it has mistakes."""
+        before = len(self._problems)
+        given = entry.get("criteria")
         settings = dict(written_settings) if isinstance(written_settings, dict) else {}
         default, default_key = None, ""
         for key in (to_camel(_DEFAULT_CRITERIA), _DEFAULT_CRITERIA):
@@ -265,37 +353,14 @@ class _Reader:
                 self._problem(path, f'missing key "criteria": {kind.id} needs {keys}')
         written = default if given is None else given
         if config is None or len(self._problems) > before or not isinstance(written, dict | None):
-            return None
+            return []
         try:
             evaluator = kind(config, criteria)
         except ValueError as error:
             self._problem((*path, "criteria") if "criteria" in entry else path, str(error))
-            return None
-        if parsed is None:
-            return None
-        if parsed.scope is Scope.CONVERSATION and not looks_at_calls_alone(kind):
-            able = ", ".join(name for name, other in self._evaluators.items() if looks_at_calls_alone(other))
-            refusal = "looks at more than calls, and cannot grade a conversation"
-            self._problem((*path, "scope"), f"{kind.id} {refusal}; these can: {able}")
-            return None
-        if parsed.scope is Scope.CONVERSATION and not looks_at_calls_alone(evaluator):
-            self._problem((*path, "scope"), "messages and the answer are known of single runs: expected run")
-            return None
-        return Evaluation(
-            name=parsed.name or kind.id,
-            evaluator=evaluator,
-            pass_threshold=parsed.pass_threshold,
-            severity=parsed.severity,
-            criteria_hash=_criteria_hash(kind, config, criteria, parsed),
-            enabled=parsed.enabled,
-            source=self._source(path),
-            when=None if parsed.when is None else selector_of(parsed.when),
-            sample=parsed.sample,
-            stage=parsed.stage,
-            mute=None if parsed.mute is None else _mute(parsed.mute),
-            template=CriteriaTemplate(kind, config, written) if written and has_references(written) else None,
-            scope=parsed.scope,
-        )
+            return []
+        template = CriteriaTemplate(kind, config, written) if written and has_references(written) else None
+        return [_Ready(evaluator, config, criteria, template)]
 
     def _criteria(self, kind: type[Evaluator], value: JsonValue, path: Path) -> BaseModel | None:
         if not isinstance(value, dict):
@@ -362,6 +427,14 @@ def evaluator_id(written: str) -> str:
     return written.replace("_", "-").removeprefix("uipath-")
 
 
+def _alternatives(entry: JsonObject) -> list[tuple[Path, JsonObject]]:
+    """The entries of `any_of` with their places in `entry`; the model reports those that are no objects."""
+    key = "any_of" if "any_of" in entry else "anyOf"
+    written = entry.get(key)
+    places = enumerate(written if isinstance(written, list) else ())
+    return [((key, at), alternative) for at, alternative in places if isinstance(alternative, dict)]
+
+
 def _text(written: JsonValue, default: str = "") -> str:
     """`written` where it is a text; `default` where there is none."""
     if written is None:
@@ -374,12 +447,17 @@ def _mute(entry: MuteEntry) -> Mute:
     return Mute(until_unix_nano=microseconds * 1000, reason=entry.reason, by=entry.by)
 
 
-def _criteria_hash(
-    kind: type[Evaluator], config: BaseModel, criteria: BaseModel | None, entry: EvaluationEntry
-) -> str:
-    texts = [kind.id, kind.version, repr(entry.pass_threshold), config.model_dump_json()]
-    if criteria is not None:
-        texts.append(criteria.model_dump_json())
+def _criteria_hash(evaluators: "Sequence[_Ready]", entry: EvaluationEntry) -> str:
+    texts: list[str] = []
+    for one in evaluators:
+        texts += [
+            one.evaluator.id,
+            one.evaluator.version,
+            repr(entry.pass_threshold),
+            one.config.model_dump_json(),
+        ]
+        if one.criteria is not None:
+            texts.append(one.criteria.model_dump_json())
     if entry.when is not None:
         texts.append(entry.when.model_dump_json(exclude_unset=True))
     if entry.scope is not Scope.RUN:

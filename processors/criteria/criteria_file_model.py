@@ -1,7 +1,7 @@
 """The shape of a criteria file. What an evaluator's own `config` and `criteria` hold is its own matter."""
 
 from datetime import UTC, date, datetime
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
     AfterValidator,
@@ -11,6 +11,7 @@ from pydantic import (
     JsonValue,
     StringConstraints,
     WithJsonSchema,
+    model_validator,
 )
 
 from processors.criteria.selector import WhenEntry
@@ -53,11 +54,31 @@ class MuteEntry(EvaluatorModel):
     """Who muted it."""
 
 
-class EvaluationEntry(EvaluatorModel):
-    """One evaluation of an agent."""
+class AlternativeEntry(EvaluatorModel):
+    """One of several ways to pass."""
 
-    evaluator: Text
-    """Id of the evaluator, such as `tool-call-order`."""
+    evaluator: Text | None = None
+    """Id of its evaluator; left out, that of the evaluation counts, and its `config` where this has none."""
+    name: Text | None = Field(default=None, examples=["by-train"])
+    """How explanations name it; its number if left out."""
+    config: dict[str, JsonValue] | None = None
+    """How the evaluator grades."""
+    criteria: dict[str, JsonValue] | None = None
+    """What the evaluator expects."""
+
+
+def _evaluator_or_alternatives(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"required": [key]} for key in ("evaluator", "any_of", "anyOf")]
+
+
+class EvaluationEntry(EvaluatorModel):
+    """One evaluation of an agent: an evaluator, or several alternatives."""
+
+    model_config = ConfigDict(json_schema_extra=_evaluator_or_alternatives)
+
+    evaluator: Text | None = None
+    """Id of the evaluator, such as `tool-call-order`. With `any_of`, that of the alternatives that name
+    none."""
     name: Text | None = Field(default=None, examples=["forecast-order"])
     """Name of the evaluation in results and metrics, unique for the agent; the evaluator's id if left out."""
     config: dict[str, JsonValue] | None = None
@@ -66,6 +87,18 @@ class EvaluationEntry(EvaluatorModel):
     """What the evaluator expects; left out, `config.default_evaluation_criteria` counts. An expected value is
     literal unless it is an object with one `$` key: $regex, $glob, $in, $range, $approx, $type, $schema,
     $present, $absent, $any, $input (the value at a path of the run's input), $literal."""
+    any_of: list[AlternativeEntry] | None = Field(
+        default=None,
+        min_length=2,
+        examples=[
+            [
+                {"criteria": {"tool_calls": ["search_trains", "book"]}},
+                {"criteria": {"tool_calls": ["search_flights", "book"]}, "name": "by-air"},
+            ]
+        ],
+    )
+    """Alternatives of which the best score counts, in place of `criteria`: other criteria for the
+    `evaluator`, or evaluators of their own."""
     when: WhenEntry | None = Field(default=None, examples=[{"input": {"action": "get_forecast"}}])
     """Which runs this applies to; left out, all runs of the agent."""
     sample: float = Field(default=1.0, gt=0, le=1, examples=[0.1])
@@ -86,6 +119,21 @@ class EvaluationEntry(EvaluatorModel):
     """Keeps known failures from alerting and from deciding an exit code."""
     enabled: bool = True
     """False switches off the evaluation of this name that a less specific pattern gives."""
+
+    @model_validator(mode="after")
+    def _is_one_evaluator_or_several(self) -> "EvaluationEntry":
+        if self.evaluator is None and (self.any_of is None or self.name is None):
+            raise ValueError(f'missing key "{"evaluator" if self.any_of is None else "name"}"')
+        if self.any_of is not None:
+            inherits = [entry for entry in self.any_of if entry.evaluator is None]
+            for key, is_used in (
+                ("criteria", False),
+                ("evaluator", inherits),
+                ("config", any(entry.config is None for entry in inherits)),
+            ):
+                if getattr(self, key) is not None and not is_used:
+                    raise ValueError(f"{key}: every entry of any_of has its own")
+        return self
 
 
 class AgentEntry(StrictModel):

@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -21,8 +21,10 @@ from pydantic import (
     GetJsonSchemaHandler,
     JsonValue,
     SecretStr,
+    SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
+    model_serializer,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
@@ -115,6 +117,16 @@ class EvaluatorModel(StrictModel):
     """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    later_keys: ClassVar[frozenset[str]] = frozenset()
+    """Keys that earlier versions did not have: written only where they are given, so that the hash of
+    criteria stays."""
+
+    @model_serializer(mode="wrap")
+    def _without_later_keys(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        absent = self.later_keys - self.model_fields_set
+        absent |= set(map(to_camel, absent))
+        return {key: value for key, value in handler(self).items() if key not in absent}
 
 
 class AnyKeyCriteria(EvaluatorModel):

@@ -21,6 +21,8 @@ from processors.comparison import (
     ExpectedId,
     IncludeFailed,
     Matcher,
+    OptionalCall,
+    OptionalCalls,
     SchemaTooComplexError,
     ToolCallConfig,
     ToolOrCallId,
@@ -37,6 +39,7 @@ from processors.comparison import (
     fits,
     fits_members,
     is_oversized,
+    keys_of,
     lasting_alignment,
     matching_cost,
     ordered_keys,
@@ -214,11 +217,20 @@ def _empty_text(is_any: bool, what: str) -> str:
     return f"{'Either expected or' if is_any else 'Both expected and'} {what} are empty"
 
 
+class ExpectedTool(EvaluatorModel):
+    """One call to expect in an order."""
+
+    name: ToolOrCallId
+    optional: OptionalCall = False
+
+
 class ToolCallOrderCriteria(EvaluatorModel):
     """The order to expect."""
 
-    tool_calls_order: list[str] = Field(examples=[["get_temperature", "get_humidity", "get_forecast"]])
-    """Tool names (or call ids) in the expected order."""
+    tool_calls_order: list[str | ExpectedTool] = Field(
+        examples=[["get_temperature", {"name": "get_humidity", "optional": True}, "get_forecast"]]
+    )
+    """Tool names (or call ids) in the expected order, or objects."""
 
 
 class ToolCallOrder(Evaluator):
@@ -226,7 +238,8 @@ class ToolCallOrder(Evaluator):
 
     score = length of the longest common subsequence of calls and expected keys / expected keys; further
     calls cost nothing. Calls of one parallel group are taken in the order that fits best. With `strict`:
-    1 when calls and keys match one by one as recorded, else 0.
+    1 when calls and keys match one by one as recorded, else 0. Of an order with `optional` keys the best
+    score counts that it has with or without each of them.
     """
 
     id = "tool-call-order"
@@ -236,12 +249,18 @@ class ToolCallOrder(Evaluator):
     def __init__(self, config: ToolCallConfig, criteria: ToolCallOrderCriteria) -> None:
         self._strict = config.strict
         self._categories = config.categories()
-        self._expected = criteria.tool_calls_order
-        self._width = len(self._expected)
+        expected = [
+            ExpectedTool(name=key) if isinstance(key, str) else key for key in criteria.tool_calls_order
+        ]
+        self._expected = [key.name for key in expected]
+        self._width = len(expected)
+        self._optional = OptionalCalls((key.optional for key in expected), in_order=True)
         self._keys = ToolKeys(self._expected)
         self._rows = ExpectedCalls([(key, None) for key in self._expected]).rows
-        self._expected_detail: list[JsonValue] = [*self._expected]
-        self._shown = str(self._expected)
+        self._expected_detail: list[JsonValue] = [
+            key.model_dump() if key.optional else key.name for key in expected
+        ]
+        self._shown = str([f"{key.name} (optional)" if key.optional else key.name for key in expected])
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `over_limit` beyond the caps on calls and on the search over parallel groups."""
@@ -249,21 +268,27 @@ class ToolCallOrder(Evaluator):
         if len(calls) > MAX_ORDERED_CALLS:
             return NotEvaluated.over_limit(f"{len(calls)} tool calls, at most {MAX_ORDERED_CALLS}")
         actual = [call.name for call in calls]
-        if actual == self._expected:  # the usual case, which needs no search
+        if actual == self._expected or not (actual or self._optional.required):  # needs no search
             return self._score(1.0, actual, actual)
         rows = self._rows(calls)
-        keys: Sequence[int] = range(self._width)
-        if not self._width:
-            return self._score(0.0, actual, [])
-        if self._strict:
-            if not (self._width == len(rows) and all(row >> key & 1 for key, row in enumerate(rows))):
-                keys = ()
-        else:
-            fitting = ordered_keys(calls, rows, self._width, _is_reorderable)
-            if fitting is None:
-                return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
-            keys, _ = fitting
-        return self._score(len(keys) / self._width, actual, [self._expected[key] for key in keys])
+        value: float = 0.0
+        best: Sequence[int] = ()
+        for alternative in self._optional.alternatives:
+            if self._strict:
+                keys: Sequence[int] = [*keys_of(alternative)]
+                if len(keys) != len(rows) or not all(map(_fits_key, rows, keys)):
+                    keys = ()
+            else:
+                own = self._optional.rows(rows, alternative)
+                fitting = ordered_keys(calls, own, self._width, _is_reorderable)
+                if fitting is None:
+                    return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
+                keys, _ = fitting
+            if len(keys) / alternative.bit_count() > value:
+                value, best = len(keys) / alternative.bit_count(), keys
+            if value == 1.0:
+                break
+        return self._score(value, actual, [self._expected[key] for key in best])
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls cannot shorten a common subsequence, and can complete it.
@@ -285,7 +310,11 @@ class ToolCallOrder(Evaluator):
                 rows = [rows[position] for position in order]
                 return 0.0, float(common_subsequence_length(rows, self._width) == len(rows))
             return 0.0, 1.0
-        return lasting_alignment(calls, rows, self._width) / self._width, 1.0
+        lasting = [
+            lasting_alignment(calls, self._optional.rows(rows, keys), self._width) / keys.bit_count()
+            for keys in self._optional.alternatives
+        ]
+        return max(lasting), 1.0
 
     def _score(self, value: float, actual: list[str], lcs: list[str]) -> Score:
         def details() -> JsonObject:
@@ -295,7 +324,11 @@ class ToolCallOrder(Evaluator):
         return Score(value, LateMapping(details), lines)
 
     def _text(self, names: list[str]) -> str:
-        return self._shown if names == self._expected else str(names)
+        return self._shown if names == self._expected_detail else str(names)
+
+
+def _fits_key(row: int, key: int) -> bool:
+    return bool(row >> key & 1)
 
 
 def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:

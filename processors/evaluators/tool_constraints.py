@@ -4,13 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import (
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from processors.comparison import (
@@ -67,22 +61,6 @@ Counted: TypeAlias = str | CountedEntry
 TwoKinds: TypeAlias = tuple[OneTarget, OneTarget]
 
 _TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS, *VALUES, COUNT)
-_LATER_KEYS = frozenset(
-    {
-        "where",
-        "within",
-        "nearest",
-        "not_parallel",
-        "notParallel",
-        *VALUES,
-        COUNT,
-        "of",
-        "per",
-        "min",
-        "max",
-        "weight",
-    }
-)
 _REMOVED = {
     "end": "last",
     "not_responded_existence": "not_co_existence",
@@ -109,6 +87,9 @@ class ToolConstraint(EvaluatorModel):
     """One template with its tools: exactly one of the keys from `existence` to `count`."""
 
     model_config = ConfigDict(json_schema_extra=_one_template)
+    later_keys = frozenset(
+        {"where", "within", "nearest", "not_parallel", *VALUES, COUNT, "of", "per", "min", "max", "weight"}
+    )
 
     existence: Counted | None = _template({"tool": "search", "times": 2})
     """At least n calls."""
@@ -204,15 +185,6 @@ class ToolConstraint(EvaluatorModel):
             if name in written or to_camel(name) in written:
                 raise ValueError(f"{name} was removed: write {other}, which states the same")
         return written
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out keys that earlier versions did not have: the hash of criteria stays."""
-        written = handler(self).items()
-        return {key: value for key, value in written if key not in _LATER_KEYS or key in self._given()}
-
-    def _given(self) -> set[str]:
-        return {spelling for key in self.model_fields_set for spelling in (key, to_camel(key))}
 
     @model_validator(mode="after")
     def _is_one_template(self) -> "ToolConstraint":

@@ -5,10 +5,8 @@ their order or in any. Each evaluator is a row of a table: which of the two, wha
 matches, and whether further calls lower it. `trajectory-exact` alone has a rule of its own.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
@@ -19,6 +17,8 @@ from processors.comparison import (
     ExpectedCalls,
     ExpectedId,
     IncludeFailed,
+    OptionalCall,
+    OptionalCalls,
     SchemaTooComplexError,
     ToolOrCallId,
     ToolSelectionConfig,
@@ -32,6 +32,7 @@ from processors.comparison import (
     keys_of,
     known_equality,
     lasting_alignment,
+    mask_of,
     matching_cost,
     matching_size,
     maximum_matching,
@@ -113,6 +114,9 @@ class ExpectedCall(EvaluatorModel):
     occurrence: Literal["any", "first", "last", "all"] | int = "any"
     """Which calls of the tool may stand for this one: any; the first; the last; a position from 0; or all,
     any of them once all of them fit."""
+    optional: OptionalCall = False
+
+    later_keys = frozenset({"optional"})
 
 
 class TrajectoryCriteria(EvaluatorModel):
@@ -156,7 +160,12 @@ class _Alignment(NamedTuple):
 
 
 class _Trajectory(Evaluator):
-    """What the evaluators share; raises ValueError for a matcher that cannot be used."""
+    """What the evaluators share; raises ValueError for a matcher that cannot be used.
+
+    An expected call that is `optional` makes two alternatives, with it and without it, and the best score of
+    all of them is the score. Where order does not count that is a matching that serves what is required
+    first: an optional call that it serves raises every score, and one that it does not lowers them.
+    """
 
     over_calls = True
     in_order: ClassVar[bool] = False
@@ -170,8 +179,9 @@ class _Trajectory(Evaluator):
         expected = [
             ExpectedCall(name=call) if isinstance(call, str) else call for call in criteria.tool_calls
         ]
-        self._value = _SHARES[self.share]
+        self._share = _SHARES[self.share]
         self._width = len(expected)
+        self._optional = OptionalCalls((call.optional for call in expected), in_order=self.in_order)
         self._categories = config.categories()
         self._include_failed = config.include_failed
         self._keys = ToolKeys(text for call in expected for text in (call.name, call.id) if text is not None)
@@ -185,17 +195,29 @@ class _Trajectory(Evaluator):
             )
             for call in expected
         ]
-        self._demanding = _mask(key for key, match in enumerate(self._matches) if not match.accepts_anything)
+        self._demanding = mask_of(
+            key for key, match in enumerate(self._matches) if not match.accepts_anything
+        )
         self._occurrences = [call.occurrence for call in expected]
-        self._selective = _mask(key for key, call in enumerate(expected) if call.occurrence != "any")
+        self._selective = mask_of(key for key, call in enumerate(expected) if call.occurrence != "any")
         self._row = ExpectedCalls([(call.name, call.id) for call in expected]).row
         self._labels = [
             call.name if call.args is None else call_label(call.name, call.args) for call in expected
         ]
         self._detail: list[JsonValue] = [
-            {"name": call.name, "args": call.args, "id": call.id} for call in expected
+            {
+                "name": call.name,
+                "args": call.args,
+                "id": call.id,
+                **({"optional": True} if call.optional else {}),
+            }
+            for call in expected
         ]
-        self._line = f"expected: {_listed(self._labels)}"
+        shown = [
+            f"{label} (optional)" if call.optional else label
+            for label, call in zip(self._labels, expected, strict=True)
+        ]
+        self._line = f"expected: {_listed(shown)}"
         self._any_order = isinstance(config, OrderedTrajectoryConfig) and config.parallel == "any_order"
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
@@ -205,7 +227,7 @@ class _Trajectory(Evaluator):
             return rows
         calls = rows.calls
         if not calls or not self._width:
-            value = 0.0 if calls or self._width else 1.0
+            value = 0.0 if calls or self._optional.required else 1.0
             return self._score(_Alignment(value, [-1] * self._width), calls, run)
         alignment = self._measure(calls, rows.certain)
         if alignment is None:
@@ -238,18 +260,41 @@ class _Trajectory(Evaluator):
             return 0.0, float(not calls)
         if self.further_calls_cost:
             still_open = width - matching_size(possible, width)
-            return 0.0, self._value(width, len(calls) + still_open, width)
-        in_order = self.in_order
-        lasting = lasting_alignment(calls, certain, width) if in_order else matching_size(certain, width)
-        return self._value(lasting, len(calls), width), 1.0
+            return 0.0, self._share(width, len(calls) + still_open, width)
+        if not self.in_order:
+            return self._matched(calls, certain).value, 1.0
+        lasting = [
+            self._value(
+                lasting_alignment(calls, self._optional.rows(certain, keys), width), calls, keys.bit_count()
+            )
+            for keys in self._optional.alternatives
+        ]
+        return max(lasting), 1.0
 
     def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment | None:
         """The score of `calls`, at least one, with their `rows`; None when the search was given up."""
-        assigned = self._aligned(calls, rows) if self.in_order else maximum_matching(rows, self._width)
-        if assigned is None:
-            return None
+        if not self.in_order:
+            return self._matched(calls, rows)
+        best: _Alignment | None = None
+        for keys in self._optional.alternatives:
+            assigned = self._aligned(calls, self._optional.rows(rows, keys))
+            if assigned is None:
+                return None
+            value = self._value(self._width - assigned.count(-1), calls, keys.bit_count())
+            if best is None or value > best.value:
+                best = _Alignment(value, assigned)
+            if value == 1.0:
+                break
+        return best
+
+    def _matched(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment:
+        assigned = maximum_matching(rows, self._width, self._optional.required_first)
         matched = self._width - assigned.count(-1)
-        return _Alignment(self._value(matched, len(calls), self._width), assigned)
+        return _Alignment(self._value(matched, calls, self._optional.counted(assigned)), assigned)
+
+    def _value(self, matched: int, calls: Sequence[ToolCall], expected: int) -> float:
+        """The score; 0 where nothing is expected, or nothing was called."""
+        return self._share(matched, len(calls), expected) if expected and calls else 0.0
 
     def _aligned(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> list[int] | None:
         """For each expected call the position of its call in order, or -1; None: the search was given up."""
@@ -323,12 +368,13 @@ class _Trajectory(Evaluator):
         assigned = alignment.assigned
         taken = {position for position in assigned if position >= 0}
         actual = [call.name for call in calls]
-        missing = [label for label, position in zip(self._labels, assigned, strict=True) if position < 0]
+        missing = [self._labels[key] for key in self._missing(assigned)]
         unexpected = [name for position, name in enumerate(actual) if position not in taken]
         lines = [
             self._line,
             f"actual: {_listed(actual)}",
-            f"matched: {len(taken)} of {self._width} expected, {len(taken)} of {len(actual)} actual",
+            f"matched: {len(taken)} of {self._optional.counted(assigned)} expected, "
+            f"{len(taken)} of {len(actual)} actual",
         ]
         if missing:
             lines.append(f"missing: {_listed(missing)}")
@@ -343,13 +389,17 @@ class _Trajectory(Evaluator):
         }
         return Score(alignment.value, details, tuple(lines))
 
+    def _missing(self, assigned: Sequence[int]) -> list[int]:
+        required = self._optional.required
+        return [key for key, position in enumerate(assigned) if position < 0 and required >> key & 1]
+
     def _refusals(
         self, assigned: Sequence[int], taken: set[int], calls: Sequence[ToolCall], run: AgentRun
     ) -> list[str]:
         """For the first expected calls that are missing: why a call of the tool does not stand for one."""
         free = [position for position in range(len(calls)) if position not in taken]
         lines: list[str] = []
-        for key in [key for key, position in enumerate(assigned) if position < 0][:_SHOWN_REFUSALS]:
+        for key in self._missing(assigned)[:_SHOWN_REFUSALS]:
             refused = next((at for at in free if self._row(calls[at]) >> key & 1), None)
             if refused is None:
                 continue
@@ -379,6 +429,7 @@ class TrajectoryExact(_Trajectory):
 
     id = "trajectory-exact"
     Config = OrderedTrajectoryConfig
+    in_order = True
 
     def _bounds(
         self, calls: Sequence[ToolCall], certain: Sequence[int], possible: Sequence[int]
@@ -388,19 +439,23 @@ class TrajectoryExact(_Trajectory):
         return 0.0, float(count <= self._width and matching_size(possible, self._width) == count)
 
     def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment:
-        width = self._width
-        if len(calls) == width and self._is_exact(calls, rows):
-            return _Alignment(1.0, range(width))
+        for alternative in self._optional.alternatives:
+            if len(calls) == alternative.bit_count():
+                keys = [*keys_of(alternative)]
+                if self._is_exact(calls, rows, keys):
+                    places = dict(zip(keys, range(len(calls)), strict=True))
+                    return _Alignment(1.0, [places.get(key, -1) for key in range(self._width)])
         # What the longest common subsequence leaves over shows best where the two differ.
         aligned = self._aligned(calls, rows)
-        return _Alignment(0.0, [-1] * width if aligned is None else aligned)
+        return _Alignment(0.0, [-1] * self._width if aligned is None else aligned)
 
-    def _is_exact(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
-        """Whether every call, or every group of parallel calls, fits the expected calls at its own places."""
-        if all(row >> key & 1 for key, row in enumerate(rows)):
+    def _is_exact(self, calls: Sequence[ToolCall], rows: Sequence[int], keys: Sequence[int]) -> bool:
+        """Whether every call, or every group of parallel calls, fits those of `keys` at its own places."""
+        if all(row >> key & 1 for key, row in zip(keys, rows, strict=True)):
             return True
         return self._is_reorderable(calls, rows) and all(
-            matching_size([rows[at] >> own.start & (1 << len(own)) - 1 for at in own], len(own)) == len(own)
+            matching_size([rows[at] & mask_of(keys[own.start : own.stop]) for at in own], self._width)
+            == len(own)
             for own in parallel_segments(calls)
         )
 
@@ -591,10 +646,6 @@ def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all_fit(map(_fits_deep, expected, actual))
     return fits(expected, actual)
-
-
-def _mask(keys: Iterable[int]) -> int:
-    return reduce(or_, (1 << key for key in keys), 0)
 
 
 def _select_occurrence(bit: int, occurrence: str | int, positions: Sequence[int], rows: list[int]) -> None:

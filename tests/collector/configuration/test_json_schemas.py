@@ -96,6 +96,11 @@ def test_the_files_that_are_shipped_follow_their_schema(document: str, file: str
         {"evaluator": "tool-repetition", "when": None,
          "mute": {"until": "2026-01-31", "reason": "x", "by": "y"}},
         {"evaluator": "${env:CHECK}"},
+        {"evaluator": "tool-call-order", "config": {"strict": True},
+         "anyOf": [{"criteria": {"tool_calls_order": ["a"]}}, {"criteria": {"tool_calls_order": ["b"]}}]},
+        {"name": "x", "any_of": [{"evaluator": "contains", "criteria": {"search_text": "a"}},
+                                 {"evaluator": "tool_repetition", "name": "y"}]},
+        {"evaluator": "trajectory-exact", "criteria": {"tool_calls": [{"name": "a", "optional": True}]}},
         {"evaluator": "tool-call-args", "criteria": {"tool_calls": [{"name": "a", "args": {
             "a": {"$range": [None, 5]}, "b": {"$in": [1, {"$glob": "x*"}]}, "c": [{"$input": "city"}],
             "d": {"$approx": {"value": 1, "abs": 0.1}}, "e": {"$type": ["string", "null"]},
@@ -113,6 +118,11 @@ def test_the_schema_takes_every_spelling(entry: dict[str, Any]) -> None:
     "entry",
     [
         {"criteria": {}},
+        {"evaluator": "tool-call-order", "any_of": [{"criteria": {"tool_calls_order": ["a"]}}]},
+        {"evaluator": "tool-call-order",
+         "anyOf": [{"criteria": {"toolCallsOder": ["a"]}}, {"criteria": {"tool_calls_order": ["b"]}}]},
+        {"name": "x", "any_of": [{"evaluator": "contains", "criteria": {"text": "a"}},
+                                 {"evaluator": "tool_repetition"}]},
         {"evaluator": "tool-call-order", "criteria": {"toolCallsOder": ["a"]}},
         {"evaluator": "tool-call-order", "criteria": {"tool_calls_order": "a"}},
         {"evaluator": "tool-call-order", "config": {"stric": True}},

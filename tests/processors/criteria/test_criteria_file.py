@@ -188,7 +188,9 @@ def test_an_evaluator_that_expects_nothing_needs_no_criteria() -> None:
         ),
         (
             {"evaluator": "tool-call-order", "criteria": {"toolCallsOrder": ["a", 1]}},
-            [".criteria.toolCallsOrder[1]: expected a text; found the number 1; put it in quotes"],
+            [
+                ".criteria.toolCallsOrder[1]: expected a text or a mapping of keys to values; found the number 1"
+            ],
         ),
         (
             {"evaluator": "tool-call-order", "criteria": ORDER, "config": {"strict": "maybe"}},
@@ -677,7 +679,7 @@ agents:
 
     assert problems(text) == [
         "criteria.yaml:7: agents.a.evaluations[0].criteria.tool_calls_order[0]: "
-        "expected a text; found the number 1; put it in quotes"
+        "expected a text or a mapping of keys to values; found the number 1"
     ]
 
 
@@ -705,7 +707,7 @@ ENTRIES = st.fixed_dictionaries(
     {"evaluator": st.sampled_from(list(evaluator_types()))},
     optional={
         "name": VALUES, "config": VALUES, "criteria": VALUES, "pass_threshold": VALUES, "severity": VALUES,
-        "when": VALUES, "sample": VALUES, "stage": VALUES, "mute": VALUES,
+        "when": VALUES, "sample": VALUES, "stage": VALUES, "mute": VALUES, "any_of": VALUES,
     },
 )  # fmt: skip
 
