@@ -22,6 +22,8 @@ from collector.commands.arguments import (
 from collector.commands.command import CommandContext, unusable
 from collector.config_fields import parse_moment, reachable_address
 from collector.store import (
+    MOMENTS,
+    InvalidSearch,
     NewReview,
     Precision,
     Review,
@@ -32,16 +34,14 @@ from collector.store import (
     RunQueries,
     StoreUnusable,
     open_store_file,
+    read_filter,
+    unknown_name,
 )
 from collector.tools.http_client import NoAnswerError, send_request
-from processors.documents import did_you_mean
 from processors.model import JsonObject
 
 _TIMEOUT_SECONDS = 15.0
 _RUNS_PER_REQUEST = 500
-_MOMENTS = ("since", "until")
-_NAMES = {"agent": "agents", "evaluation": "evaluations", "tool": "tools"}
-"""Filters whose values the store knows, and what it calls them."""
 
 Filters: TypeAlias = Mapping[str, str]
 """Fields of a `RunFilter` as people write them."""
@@ -178,7 +178,7 @@ def add_filters(parser: ArgumentParser) -> None:
         "--outcome", choices=outcomes, help="of the evaluation, if one is given, else of the run"
     )
     add_argument(parser, "--tool", str, "NAME", "runs that called this tool")
-    words = "runs that contain all of these words, or words that begin with them"
+    words = 'runs with all these words, "phrases" and fields such as answer:A-18 (docs/page.md)'
     add_argument(parser, "--text", str, "WORDS", words)
     add_argument(parser, "--conversation", str, "ID", "runs of this conversation")
     add_argument(parser, "--since", moment_argument, "TIME", f"graded since then: {MOMENT}")
@@ -187,18 +187,17 @@ def add_filters(parser: ArgumentParser) -> None:
 
 def filters_of(options: Namespace) -> dict[str, str]:
     """The filters among the arguments of `add_filters`."""
-    names = ("agent", "version", "evaluation", "outcome", "tool", "text", "conversation", *_MOMENTS)
+    names = ("agent", "version", "evaluation", "outcome", "tool", "text", "conversation", *MOMENTS)
     values = {name: getattr(options, name) for name in names}
     return {name: value for name, value in values.items() if value}
 
 
 def run_filter_of(filters: Filters, clock: Clock) -> RunFilter:
-    """The filter of a store that these are; `clock` is for moments that depend on the present."""
-    now = clock.unix_nano() // 1_000_000
-    fields: dict[str, Any] = {
-        name: parse_moment(value, now) if name in _MOMENTS else value for name, value in filters.items()
-    }
-    return RunFilter(**fields)
+    """The filter of a store that these are; raises InvalidInput."""
+    try:
+        return read_filter(filters, clock.unix_nano() // 1_000_000)
+    except InvalidSearch as error:
+        raise unusable(f"--{error}") from None
 
 
 def store_path(options: Namespace, context: CommandContext) -> Path:
@@ -211,12 +210,9 @@ def store_path(options: Namespace, context: CommandContext) -> Path:
 
 def check_names(filters: Filters, source: RunSource) -> None:
     """Raise InvalidInput if a filter, which nothing matched, names what the store does not know."""
-    known = source.names()
-    for name, kind in _NAMES.items():
-        names = known.get(kind, ())
-        if name in filters and names and filters[name] not in names:
-            hint = did_you_mean(filters[name], names)
-            raise unusable(f'--{name}: no {name} "{filters[name]}" in the store{hint}')
+    chosen: dict[str, Any] = {name: value for name, value in filters.items() if name not in MOMENTS}
+    if problem := unknown_name(RunFilter(**chosen), source.names()):
+        raise unusable(f"--{problem}")
 
 
 def with_source(

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from itertools import islice
 from pathlib import Path
@@ -23,10 +23,15 @@ from collector.page.charts import axis, most_runs, run_bars, score_line, trend
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
 from collector.page.run_view import DIRECTION_MARKS, cost_text, shown_run
 from collector.store import (
+    FILTER_FIELDS,
     HOUR_MILLISECONDS,
+    MAX_COUNT,
+    MOMENTS,
+    SEARCH_FIELDS,
     AgentSummary,
     Counts,
     InvalidReview,
+    InvalidSearch,
     NewReview,
     Precision,
     Review,
@@ -34,10 +39,11 @@ from collector.store import (
     RunFilter,
     RunQueries,
     StoreUnusable,
+    read_filter,
+    unknown_name,
 )
 from processors.criteria import CriteriaSet, Evaluation
 from processors.documents import did_you_mean
-from processors.model import Outcome
 
 _PAGE_OF_RUNS = 50
 _MAX_RUNS = 1_000
@@ -51,12 +57,6 @@ _RANGES = {"24h": _DAY_HOURS, "7d": 7 * _DAY_HOURS, "14d": _LONGEST_HOURS}
 _MAX_SNIPPET_LINES = 40
 _MAX_RUNS_OF_TRACE = 100
 
-_FILTER_FIELDS = (
-    "agent", "evaluation", "outcome", "cause", "tool", "text", "conversation", "tenant", "version", "dialect",
-    "trace",
-)  # fmt: skip
-"""Fields of the search form that are fields of a `RunFilter`."""
-_MOMENTS = ("since", "until")
 _MARKS = re.compile(f"[{DIRECTION_MARKS}]")
 _TEXT_NODE = re.compile(">[^<]+")
 _RULES_PAGE = "https://github.com/tracegrade/tracegrade/blob/main/docs/response-handling.md"
@@ -221,12 +221,25 @@ class Views:
         """The runs that match the query."""
         run_filter, fields, problem = self._filter(request)
         queries = self._queries(request)
-        runs = [] if problem else queries.find(run_filter, _PAGE_OF_RUNS + 1)
+        names = queries.names()
+        runs, count = ([], 0) if problem else queries.find_and_count(run_filter, _PAGE_OF_RUNS + 1)
         more = len(runs) > _PAGE_OF_RUNS
         runs = runs[:_PAGE_OF_RUNS]
-        older = _query({**fields, "before": runs[-1].id}) if more else None
-        values: dict[str, Any] = {"runs": runs, "asked": fields, "problem": problem, "older": older}
-        return self._page(request, "find.html", "Find", names=queries.names(), **values)
+        return self._page(
+            request,
+            "find.html",
+            "Find",
+            400 if problem else 200,
+            names=names,
+            runs=runs,
+            count=f"{MAX_COUNT:,} or more" if count == MAX_COUNT else f"{count:,}",
+            is_continued=bool(run_filter.before),
+            asked=fields,
+            terms=[(name, value, _query({**fields, name: ""})) for name, value in fields.items()],
+            problem=problem or ("" if runs else unknown_name(run_filter, names)),
+            older=_query({**fields, "before": runs[-1].id}) if more else None,
+            search_fields=SEARCH_FIELDS,
+        )
 
     def criteria(self, request: Request) -> Response:
         """What is in force, from which file, how often it applied and failed."""
@@ -317,7 +330,7 @@ class Views:
     def api_runs(self, request: Request) -> Response:
         """The runs that match the query, newest first; `limit` of them."""
         run_filter, _, problem = self._filter(request)
-        known = (*_FILTER_FIELDS, *_MOMENTS, "before", "limit")
+        known = (*FILTER_FIELDS, *MOMENTS, "before", "limit")
         for name in request.query_params:
             if name not in known:
                 problem = f"{name}: unknown parameter{did_you_mean(name, known)}; known: {', '.join(known)}"
@@ -326,8 +339,11 @@ class Views:
             problem = f"limit: expected a whole number from 1 to {_MAX_RUNS}, got {limit[:100]!r}"
         if problem:
             return JSONResponse({"error": problem}, 400)
-        runs = self._queries(request).find(run_filter, int(limit))
-        return JSONResponse({"runs": [asdict(run) for run in runs]})
+        queries = self._queries(request)
+        if run_filter.before:  # counted once, not for each page of a long list
+            return JSONResponse({"runs": [asdict(run) for run in queries.find(run_filter, int(limit))]})
+        runs, count = queries.find_and_count(run_filter, int(limit))
+        return JSONResponse({"runs": [asdict(run) for run in runs], "count": count, "max_count": MAX_COUNT})
 
     def api_run(self, request: Request) -> Response:
         """The lines of the runs of a trace."""
@@ -353,25 +369,16 @@ class Views:
 
     def _filter(self, request: Request) -> tuple[RunFilter, dict[str, str], str]:
         """The filter of a query, its form fields, and the problem with it."""
-        names = (*_FILTER_FIELDS, *_MOMENTS)
-        values = {name: request.query_params.get(name, "").strip() for name in names}
+        values = {name: request.query_params.get(name, "").strip() for name in (*FILTER_FIELDS, *MOMENTS)}
         fields = {name: value for name, value in values.items() if value}
-        filters: dict[str, Any] = {name: fields[name] for name in _FILTER_FIELDS if name in fields}
-        problem = ""
-        if before := request.query_params.get("before", ""):
-            if _is_number(before):
-                filters["before"] = int(before)
-            else:
-                problem = f"before: expected the id of a run, got {before[:100]!r}"
-        if "outcome" in fields and fields["outcome"] not in list(Outcome):
-            problem = f"outcome: expected one of {', '.join(Outcome)}, got {fields['outcome'][:100]!r}"
-        for name in _MOMENTS:
-            try:
-                if name in fields:
-                    filters[name] = parse_moment(fields[name], self.clock.unix_nano() // 1_000_000)
-            except ValueError as error:
-                problem = f"{name}: {error}"
-        return RunFilter(**filters), fields, problem
+        before = request.query_params.get("before", "0")
+        try:
+            if not _is_number(before):
+                raise InvalidSearch(f"before: expected the id of a run, got {before[:100]!r}")
+            run_filter = read_filter(fields, self.clock.unix_nano() // 1_000_000)
+        except InvalidSearch as error:
+            return RunFilter(), fields, str(error)
+        return replace(run_filter, before=int(before)), fields, ""
 
     def _hours(self, since: str) -> tuple[int, int]:
         """The first and the last hour of charts and counts."""

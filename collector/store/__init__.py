@@ -12,15 +12,25 @@ from collector.store.reviews import (
     verdict_key,
 )
 from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
-from collector.store.run_queries import MAX_MATCHES, AgentSummary, Counts, RunFilter, RunQueries
+from collector.store.run_filter import (
+    FILTER_FIELDS,
+    MOMENTS,
+    SEARCH_FIELDS,
+    InvalidSearch,
+    RunFilter,
+    read_filter,
+    unknown_name,
+)
+from collector.store.run_queries import MAX_COUNT, MAX_MATCHES, AgentSummary, Counts, RunQueries
 from collector.store.run_rows import HOUR_MILLISECONDS
 from collector.store.run_store import RunStore
 from collector.store.store_config import StoreConfig, StoreSection
 from collector.store.stored_conversations import StoredConversations
 
 __all__ = [
-    "HOUR_MILLISECONDS", "MAX_MATCHES", "AgentSummary", "Answer", "Counts", "InvalidReview", "NewReview",
-    "Precision", "Review", "Reviewed", "Reviews", "RunDatabase", "RunFilter", "RunQueries", "RunStore",
-    "StoreConfig", "StoreSection", "StoreUnusable", "StoredConversations", "VerdictKey", "open_store_file",
-    "verdict_key",
+    "FILTER_FIELDS", "HOUR_MILLISECONDS", "MAX_COUNT", "MAX_MATCHES", "MOMENTS", "SEARCH_FIELDS",
+    "AgentSummary", "Answer", "Counts", "InvalidReview", "InvalidSearch", "NewReview", "Precision", "Review",
+    "Reviewed", "Reviews", "RunDatabase", "RunFilter", "RunQueries", "RunStore", "StoreConfig",
+    "StoreSection", "StoreUnusable", "StoredConversations", "VerdictKey", "open_store_file", "read_filter",
+    "unknown_name", "verdict_key",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ runs from one id on: old words are removed by dropping a whole generation.
 import os
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from collector.errors import TracegradeError
-from collector.store.run_rows import HOUR_MILLISECONDS, HourKey, RunRows
+from collector.store.run_rows import HOUR_MILLISECONDS, TEXT_COLUMNS, HourKey, RunRows, texts_of
+from processors.model import decode_json
 
-_VERSION = 3
+_VERSION = 4
 _APPLICATION = 0x74677264
 """Marks a file as a run store: no other database is ever written to."""
 _PRUNED_AT_A_TIME = 200
@@ -76,7 +78,9 @@ ALTER TABLE results ADD COLUMN cause TEXT NOT NULL DEFAULT '';
 """,
 }
 """Upgrades each older version to the next one. Runs of version 1 had no tenant; results of version 2
-have no cause, and do not mark a failure that alerts no one."""
+have no cause, and do not mark a failure that alerts no one. Version 3 had an index of words without fields
+and phrases: the runs of every older version are indexed again."""
+_TEXT_COLUMNS = ", ".join(TEXT_COLUMNS)
 
 _MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
 """Added later without a new version: older releases ignore it."""
@@ -151,12 +155,15 @@ class RunDatabase:
             connection.execute(statement)
         if before == _VERSION:
             return 0
-        upgrades = [_UPGRADES[version] for version in range(before, _VERSION)] if before else []
+        upgrades = [_UPGRADES.get(version, "") for version in range(before, _VERSION)] if before else []
         changes = upgrades or [_SCHEMA, _HOURS_SCHEMA]
         connection.executescript(
             f"BEGIN IMMEDIATE;{''.join(changes)}PRAGMA application_id = {_APPLICATION};"
-            f"PRAGMA user_version = {_VERSION};COMMIT;"
+            f"PRAGMA user_version = {_VERSION};"
         )
+        if before:
+            _index_again(connection, self.limit_bytes // _GENERATIONS)
+        connection.execute("COMMIT")
         return before
 
     def take_marks(self) -> dict[str, int]:
@@ -326,7 +333,7 @@ def _add(connection: sqlite3.Connection, runs: Sequence[RunRows], generation_byt
     _insert(connection, "tools", [(tool, at) for at, run in numbered for tool in run.tools])
     size = sum(run.size for run in runs)
     words = _index_for(connection, first, size, generation_bytes)
-    _insert(connection, f"{words} (rowid, text)", [(at, run.words) for at, run in numbered])
+    _insert(connection, words, [(at, *run.texts) for at, run in numbered])
     sums: dict[HourKey, tuple[int, float]] = {}
     for run in runs:
         for key, amount in run.hours:
@@ -369,18 +376,29 @@ def _generations(connection: sqlite3.Connection) -> list[int]:
 
 
 def _index_for(connection: sqlite3.Connection, run: int, size: int, generation_bytes: int) -> str:
-    """The table for the words of the runs from `run` on, of `size` bytes; created if needed."""
+    """Where the words of the runs from `run` on go, of `size` bytes; the table is created if needed."""
     newest = connection.execute(
         "SELECT first_run, bytes FROM generations ORDER BY first_run DESC LIMIT 1"
     ).fetchone()
     if newest is not None and newest[1] < generation_bytes:
         connection.execute("UPDATE generations SET bytes = bytes + ? WHERE first_run = ?", (size, newest[0]))
-        return f"words_{newest[0]}"
+        return f"words_{newest[0]} (rowid, {_TEXT_COLUMNS})"
     connection.execute("INSERT INTO generations VALUES (?, ?)", (run, size))
     connection.execute(
-        f"CREATE VIRTUAL TABLE words_{run} USING fts5 (text, content='', columnsize=0, detail=none)"
+        f"CREATE VIRTUAL TABLE words_{run} USING fts5 ({_TEXT_COLUMNS}, content='', columnsize=0)"
     )
-    return f"words_{run}"
+    return f"words_{run} (rowid, {_TEXT_COLUMNS})"
+
+
+def _index_again(connection: sqlite3.Connection, generation_bytes: int) -> None:
+    """Index the words of all runs, in place of the index of an older version."""
+    for first in _generations(connection):
+        connection.execute(f"DROP TABLE words_{first}")
+    connection.execute("DELETE FROM generations")
+    for run, line in connection.execute("SELECT id, line FROM lines ORDER BY id"):
+        texts = texts_of(decode_json(zlib.decompress(line)))
+        words = _index_for(connection, run, len(line) + sum(map(len, texts)), generation_bytes)
+        _insert(connection, words, [(run, *texts)])
 
 
 def _remove_oldest(connection: sqlite3.Connection, before_milliseconds: int | None = None) -> int:

@@ -5,9 +5,10 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from collector.store.run_database import RunDatabase, word_indices
+from collector.store.run_filter import Condition, RunFilter, conditions_of, resolved, source_of
 from collector.store.run_rows import (
     CAUSE,
     COST,
@@ -19,47 +20,19 @@ from collector.store.run_rows import (
     RUN,
     TOKENS,
     TOOL,
-    search_words,
 )
 from processors.model import JsonObject, JsonValue, decode_json
 
 MAX_MATCHES = 1_000
+MAX_COUNT = 2_000
+"""Matches that are counted; more are not, to bound the time of a search."""
 _RUNS_AT_A_TIME = 200
 _EXEMPTIONS = ("advisory", "shadow", "muted")
 """Labels of failures that alert no one."""
-_AFTER_HEX = "g"
-"""Sorts after every digit of a trace id."""
 _COLUMNS = (
     "id, time, agent, version, service, tenant, trace, span, conversation, finish_reason, outcome, calls, "
     "failed_calls, seconds, dialect"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
-    """Which runs to find; empty fields match every run.
-
-    `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
-    that of the run; with both, `cause` is one that `RunQueries.causes` gives. `text` finds runs with all its
-    words, or words that start with them. `trace` is a trace id or its beginning. `before` and `after` are
-    ids of runs: only older or newer ones.
-    """
-
-    agent: str = ""
-    evaluation: str = ""
-    outcome: str = ""
-    cause: str = ""
-    tool: str = ""
-    text: str = ""
-    conversation: str = ""
-    tenant: str = ""
-    version: str = ""
-    dialect: str = ""
-    trace: str = ""
-    since: int = 0
-    until: int = 0
-    before: int = 0
-    after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +195,6 @@ class ToolSummary:
     mean_seconds: float
 
 
-_Condition: TypeAlias = tuple[str, *tuple[str | int, ...]]
-"""A condition in SQL, followed by its values."""
-
-
 class RunQueries:
     """Reads a store of runs: those of every tenant, or with `tenant` only those of one.
 
@@ -235,7 +204,7 @@ class RunQueries:
     def __init__(self, database: RunDatabase, tenant: str | None = None) -> None:
         self.database = database
         self.tenant = tenant
-        self._visible: list[_Condition] = [] if tenant is None else [("tenant = ?", tenant)]
+        self._visible: list[Condition] = [] if tenant is None else [("tenant = ?", tenant)]
 
     def of_tenant(self, tenant: str) -> "RunQueries":
         """Queries over the runs of this tenant only."""
@@ -254,7 +223,7 @@ class RunQueries:
         """
         with self.database.reading() as connection:
             source, tail = "runs JOIN lines USING (id)", f"ORDER BY id DESC LIMIT {most}"
-            conditions: list[_Condition] = [("conversation != ''",), ("time >= ?", since)]
+            conditions: list[Condition] = [("conversation != ''",), ("time >= ?", since)]
             rows = self._select(connection, "time, line", source, *conditions, tail=tail).fetchall()
             first = connection.execute("SELECT id, time FROM runs ORDER BY id LIMIT 1").fetchone()
         complete_from = 0 if first is None or first[0] == 1 else int(first[1])
@@ -315,7 +284,7 @@ class RunQueries:
     def causes(self, agent: str = "", since_hour: int = 0) -> list[FailureCause]:
         """Why runs failed: failures that alert first, then the most frequent."""
         collected: dict[tuple[str, str, str], FailureCause] = {}
-        of_agent: list[_Condition] = [("agent = ?", agent)] if agent else []
+        of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
         for agent_name, name, label, version, hour, count, _ in self._sums(
             "agent, name, label, version, hour", ("kind = ?", CAUSE), *of_agent, ("hour >= ?", since_hour)
         ):
@@ -334,7 +303,7 @@ class RunQueries:
     def usage(self, agent: str = "", since_hour: int = 0) -> dict[tuple[str, str], dict[str, Counts]]:
         """By agent and version, the `tokens` and the `cost` of the runs that report them."""
         collected: dict[tuple[str, str], dict[str, Counts]] = {}
-        of_agent: list[_Condition] = [("agent = ?", agent)] if agent else []
+        of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
         kinds = ("kind IN (?, ?)", COST, TOKENS)
         for name, version, kind, count, total in self._sums(
             "agent, version, kind", kinds, *of_agent, ("hour >= ?", since_hour)
@@ -393,31 +362,41 @@ class RunQueries:
 
     def find(self, run_filter: RunFilter, limit: int = 50, *, oldest_first: bool = False) -> list[RunSummary]:
         """The runs that match, newest first unless `oldest_first`; at most `limit` and `MAX_MATCHES`."""
-        limit = min(limit, MAX_MATCHES)
-        order = "ASC" if oldest_first else "DESC"
-        conditions = list(_conditions(run_filter))
-        words = " ".join(f'"{word}"*' for word in search_words(run_filter.text))
-        if run_filter.text.strip() and not words:
-            return []
         with self.database.reading() as connection:
-            rows: list[tuple[Any, ...]] = []
-            if not words:
-                tail = f"ORDER BY id {order} LIMIT {limit}"
-                rows = self._select(connection, _COLUMNS, "runs", *conditions, tail=tail).fetchall()
-            for index in word_indices(connection)[:: 1 if oldest_first else -1] if words else ():
-                # The index itself returns them in order, so that few of many rows are read.
-                source = f"{index} CROSS JOIN runs ON id = {index}.rowid"
-                matches = (f"{index} MATCH ?", words)
-                tail = f"ORDER BY {index}.rowid {order} LIMIT {limit - len(rows)}"
-                try:
-                    rows += self._select(connection, _COLUMNS, source, matches, *conditions, tail=tail)
-                except sqlite3.OperationalError as error:
-                    if "fts5" in str(error):  # a word that the index reads as several
-                        return []
-                    raise
-                if len(rows) == limit:
-                    break
-            return [_summary(connection, row) for row in rows]
+            ids = self._ids(connection, run_filter, min(limit, MAX_MATCHES), oldest_first=oldest_first)
+            return self._summaries(connection, ids)
+
+    def find_and_count(self, run_filter: RunFilter, limit: int) -> tuple[list[RunSummary], int]:
+        """The newest runs that match, and how many match: `MAX_COUNT` if there are as many or more."""
+        with self.database.reading() as connection:
+            ids = self._ids(connection, run_filter, MAX_COUNT)
+            return self._summaries(connection, ids[: min(limit, MAX_MATCHES)]), len(ids)
+
+    def _ids(
+        self, connection: sqlite3.Connection, run_filter: RunFilter, limit: int, *, oldest_first: bool = False
+    ) -> list[int]:
+        """The ids of the runs that match, in order: the index returns them so, and few of many are read."""
+        run_filter, match = resolved(run_filter)
+        order = "ASC" if oldest_first else "DESC"
+        ids: list[int] = []
+        if not match:
+            source, key, conditions = source_of(run_filter)
+            tail = f"ORDER BY {key} {order} LIMIT {limit}"
+            ids += [run for (run,) in self._select(connection, key, source, *conditions, tail=tail)]
+        for index in word_indices(connection)[:: 1 if oldest_first else -1] if match else ():
+            key = f"{index}.rowid"
+            source = f"{index} CROSS JOIN runs ON id = {key}"
+            matches: Condition = (f"{index} MATCH ?", match)
+            tail = f"ORDER BY {key} {order} LIMIT {limit - len(ids)}"
+            rows = self._select(connection, "id", source, matches, *conditions_of(run_filter), tail=tail)
+            ids += [run for (run,) in rows]
+        return ids
+
+    def _summaries(self, connection: sqlite3.Connection, ids: Sequence[int]) -> list[RunSummary]:
+        """The runs with these ids, in their order."""
+        among = f"id IN ({','.join('?' * len(ids))})"
+        rows = {row[0]: row for row in self._select(connection, _COLUMNS, "runs", (among, *ids))}
+        return [_summary(connection, rows[run]) for run in ids if run in rows]
 
     def each(
         self, run_filter: RunFilter, needs_line: Callable[[RunSummary], bool] = lambda run: True
@@ -456,7 +435,7 @@ class RunQueries:
             collected = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
         return [(summary, line) for summary, line in collected if line is not None]
 
-    def _where(self, *conditions: _Condition) -> tuple[str, list[str | int]]:
+    def _where(self, *conditions: Condition) -> tuple[str, list[str | int]]:
         """The visible rows that fulfil all conditions, as SQL and its values."""
         everything = [*conditions, *self._visible]
         where = " AND ".join([condition for condition, *_ in everything]) or "1"
@@ -467,20 +446,20 @@ class RunQueries:
         connection: sqlite3.Connection,
         columns: str,
         source: str,
-        *conditions: _Condition,
+        *conditions: Condition,
         tail: str = "",
     ) -> sqlite3.Cursor:
         where, values = self._where(*conditions)
         return connection.execute(f"SELECT {columns} FROM {source} WHERE {where} {tail}", values)
 
-    def _sums(self, columns: str, *conditions: _Condition) -> list[tuple[Any, ...]]:
+    def _sums(self, columns: str, *conditions: Condition) -> list[tuple[Any, ...]]:
         """These columns of the counts by hour, with the sums of counts and totals."""
         with self.database.reading() as connection:
             sums, tail = f"{columns}, sum(count), sum(total)", f"GROUP BY {columns}"
             return self._select(connection, sums, "hours", *conditions, tail=tail).fetchall()
 
     def _hours(self, kind: str, agent: str, since_hour: int) -> list[tuple[Any, ...]]:
-        of_agent: list[_Condition] = [("agent = ?", agent)] if agent else []
+        of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
         conditions = (("kind = ?", kind), *of_agent, ("hour >= ?", since_hour))
         return self._sums("name, label, version, hour", *conditions)
 
@@ -495,36 +474,6 @@ class RunQueries:
             values * 2,
         )
         return [agent for (agent,) in result]
-
-
-def _conditions(run_filter: RunFilter) -> Iterator[_Condition]:
-    """The conditions of a filter, except for its text."""
-    for column in ("agent", "tenant", "conversation", "version", "dialect"):
-        if value := getattr(run_filter, column):
-            yield f"{column} = ?", value
-    if run_filter.trace:
-        yield "trace >= ? AND trace < ?", run_filter.trace, f"{run_filter.trace}{_AFTER_HEX}"
-    if run_filter.cause:
-        selection = "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ? AND cause = ?)"
-        yield selection, run_filter.evaluation, run_filter.outcome, run_filter.cause
-    elif run_filter.evaluation and run_filter.outcome:
-        selection = "id IN (SELECT run FROM results WHERE evaluation = ? AND outcome = ?)"
-        yield selection, run_filter.evaluation, run_filter.outcome
-    elif run_filter.evaluation:
-        yield "id IN (SELECT run FROM results WHERE evaluation = ?)", run_filter.evaluation
-    elif run_filter.outcome:
-        yield "outcome = ?", run_filter.outcome
-    if run_filter.tool:
-        yield "id IN (SELECT run FROM tools WHERE tool = ?)", run_filter.tool
-    bounds = {
-        "time >=": run_filter.since,
-        "time <": run_filter.until,
-        "id <": run_filter.before,
-        "id >": run_filter.after,
-    }
-    for comparison, value in bounds.items():
-        if value:
-            yield f"{comparison} ?", value
 
 
 def _summary(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunSummary:

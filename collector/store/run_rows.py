@@ -24,7 +24,8 @@ _MAX_TEXT_CHARACTERS = 2_048
 _MAX_NAME_CHARACTERS = 300
 _MAX_CAUSE_CHARACTERS = 200
 HOUR_MILLISECONDS = 3_600_000
-_WORD = re.compile(r"[^\W_]+")
+TEXT_COLUMNS = ("answer", "reason", "input", "call", "other")
+"""Parts of a run that a text search distinguishes; if they are too long, the last ones are cut off."""
 _VARYING = re.compile(
     r"(?<![\w.])[-+]?\d[\w.,:]*(?<![.,:])"  # numbers and what begins as one; not the id of a rule: RH1.2
     r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b"
@@ -63,14 +64,14 @@ class RunRows:
     """The rows of one run; the texts are those that SQLite can hold.
 
     `results` are name, outcome, why a failure alerts no one (`EvaluationResult.exemption`), and the cause.
-    `line` is compressed once they are `packed`. `words` is what a text search finds it by. `hours` are what
-    its hour counts, each once, with its score or its seconds.
+    `line` is compressed once they are `packed`. `texts` are what a text search finds it by: `texts_of` its
+    line. `hours` are what its hour counts, each once, with its score or its seconds.
     """
 
     milliseconds: int
     run: tuple[str | int | float | None, ...]
     line: bytes
-    words: str
+    texts: tuple[str, ...]
     results: tuple[tuple[str, str, str, str], ...]
     tools: tuple[str, ...]
     hours: Sequence[tuple[HourKey, float]]
@@ -78,7 +79,7 @@ class RunRows:
     @property
     def size(self) -> int:
         """Bytes that they take while they wait to be written, about."""
-        return len(self.line) + len(self.words)
+        return len(self.line) + sum(map(len, self.texts))
 
     def packed(self) -> "RunRows":
         """The same, as the store takes them."""
@@ -122,7 +123,7 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
         milliseconds,
         row,
         line,
-        _as_held(" ".join(_texts(entry))[:_MAX_WORDS_CHARACTERS]),
+        texts_of(entry),
         tuple(sorted((*key, *rest) for key, rest in results.items())),
         tuple(tools),
         tuple(_hour_counts(graded, tenant, agent, version, milliseconds // HOUR_MILLISECONDS)),
@@ -142,26 +143,35 @@ def cause_of(result: EvaluationResult) -> str:
     if not result.is_failure:
         return "" if result.reason is None else result.reason.value
     text = result.explanation[: 2 * _MAX_CAUSE_CHARACTERS] or result.error_type or ""
-    return _as_held(_VARYING.sub("…", " ".join(text.split()))[:_MAX_CAUSE_CHARACTERS])
+    return as_held(_VARYING.sub("…", " ".join(text.split()))[:_MAX_CAUSE_CHARACTERS])
 
 
-def search_words(text: str) -> list[str]:
-    """The words that a search for `text` looks for, all of them as beginnings."""
-    return _WORD.findall(text[:_MAX_NAME_CHARACTERS])
+def texts_of(entry: JsonValue) -> tuple[str, ...]:
+    """What a text search finds a run by, for each of `TEXT_COLUMNS`, in a bounded length."""
+    collected: dict[str, list[str]] = {column: [] for column in TEXT_COLUMNS}
+    for column, text in _texts(entry) if isinstance(entry, dict) else ():
+        collected[column].append(text)
+    room = _MAX_WORDS_CHARACTERS
+    texts = []
+    for column in TEXT_COLUMNS:
+        texts.append(as_held(" ".join(collected[column])[:room]))
+        room -= len(texts[-1])
+    return tuple(texts)
 
 
-def _texts(entry: JsonValue) -> Iterator[str]:
-    """The texts of messages, calls and results, each in a bounded length."""
-    if not isinstance(entry, dict):
-        return
-    yield from (_text(entry.get(key)) for key in ("input", "output"))
+def _texts(entry: JsonObject) -> Iterator[tuple[str, str]]:
+    """The texts of a run line by the column that they are in, each in a bounded length."""
+    columns = {"output": "answer", "input": "input", "trace_id": "other", "session": "other"}
+    yield from ((column, _text(entry.get(key))) for key, column in columns.items())
     for call in _objects(entry.get("tool_calls")):
-        yield from (_text(call.get(key)) for key in ("name", "arguments_text", "result_text", "call_id"))
+        for key in ("name", "arguments_text", "result_text", "call_id"):
+            yield "call", _text(call.get(key))
         error = call.get("error")
         if isinstance(error, dict):
-            yield from map(_text, error.values())
+            yield from (("call", _text(value)) for value in error.values())
     for result in _objects(entry.get("evaluations")):
-        yield _text(result.get("explanation"))
+        column = "other" if result.get("outcome") == Outcome.PASS else "reason"
+        yield from ((column, _text(result.get(key))) for key in ("reason", "explanation"))
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:
@@ -207,9 +217,9 @@ def _hour_counts(
 
 
 def _name(text: str) -> str:
-    return _as_held(text[:_MAX_NAME_CHARACTERS])
+    return as_held(text[:_MAX_NAME_CHARACTERS])
 
 
-def _as_held(text: str) -> str:
+def as_held(text: str) -> str:
     """`text` as SQLite holds it: without lone surrogates."""
     return text if text.isascii() else text.encode(errors="replace").decode()

@@ -221,6 +221,8 @@ async def test_hostile_content_stays_text_in_every_view(tmp_path: Path, browser:
             assert "onerror=alert(1)" in await browser.evaluate("document.documentElement.outerHTML")
             assert await browser.evaluate("document.title.endsWith('tracegrade')")
             assert 0 == await browser.evaluate("document.querySelectorAll('main img, main script').length")
+        assert ["400"] == [problem.split("status of ")[1][:3] for problem in browser.problems]  # `since`
+        browser.problems.clear()
 
 
 WINDOWS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
@@ -242,6 +244,7 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
             *(f"/run/{run['trace_id']}" for run in runs),
             "/failures",
             "/find",
+            "/find?text=answer%3A%22thank+you%22+tool%3Alookup_order&agent=support_agent",
             "/find?agent=support_agent&version=1&since=nonsense",
             "/criteria",
         )

@@ -63,6 +63,10 @@ async def test_runs_are_found_and_shown(
     assert [f"{number:032x}" for number in (30, 20, 10)] == [
         line.split()[-1] for line in found.splitlines()[1:]
     ]
+    fielded = "input:number20 outcome:fail"
+    assert "number20" in await printed("runs", "--text", fielded, "--json")
+    assert "" == await printed("runs", "--text", "anser:number20", code=2)
+    assert "" == await printed("runs", "--text", "agent:weather_agnt", code=2)
     as_json = await printed("runs", "--text", "number20", "--json")
     assert [run_to_json(graded_run(20))] == [json.loads(line) for line in as_json.splitlines()]
     assert "" == await printed("runs", "--since", "1h")

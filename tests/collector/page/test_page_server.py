@@ -154,7 +154,7 @@ async def test_a_token_of_a_tenant_shows_nothing_of_another(tokens: Mapping[str,
 
                 assert by_token == (by_cookie[0], by_cookie[1].replace(SIGN_OUT, ""))
                 seen = re.sub("|".join({asked.partition("?")[2], trace, trace.upper()}), "", by_token[1])
-                shown = seen.replace(f'value="{other}', "").replace(f">{other}", "")
+                shown = re.sub(rf'value="{other}|>{other}|\w+: {other}|no agent &#34;{other}', "", seen)
                 assert other not in (shown if path.startswith("/find?") else seen), asked
         all_of_it = [
             (await _answer(address + path.format(**names), Authorization="Bearer token-of-all"))
@@ -532,6 +532,8 @@ async def test_clients_that_do_not_read_leave_room_for_others_and_are_cut(
         "/find?text=question",
         "/find?text=checked+number",
         "/find?text=nowhere",
+        "/find?text=%22checked+number%22+call%3Aoslo+agent%3Aagent_10",
+        "/api/runs?text=answer%3Awarm",
         "/criteria",
     ],
 )
@@ -548,7 +550,7 @@ async def test_every_view_of_a_hundred_thousand_runs_comes_within_a_fifth_of_a_s
             seconds.append(time.perf_counter() - started)
 
     assert 200 == answer.status
-    assert "</html>" in text
+    assert '"count":2000' in text if view.startswith("/api/") else "</html>" in text
     assert min(seconds) < 0.2
 
 
@@ -562,6 +564,7 @@ async def test_every_view_of_a_hundred_thousand_runs_comes_within_a_fifth_of_a_s
         ("before=" + "9" * 40, "before: expected the id of a run, got "),
         ("outcome=failed", "outcome: expected one of pass, fail, error, not_evaluated, got 'failed'"),
         ("since=2026-13-01", "since: expected a duration such as 24h or 7d, a date such as 2026-01-31"),
+        ("text=anser:A-18", 'text: unknown field anser:; did you mean "answer"?; known: answer, reason, '),
         ("until=soon", "until: expected a duration such as 24h or 7d, a date such as 2026-01-31"),
         ("agents=x", 'agents: unknown parameter; did you mean "agent"?; known: agent, evaluation, '),
     ],
@@ -584,7 +587,29 @@ async def test_runs_are_found_by_the_beginning_of_a_trace_id_and_by_time() -> No
         none = await _answer(f"{address}/api/runs?until=2026-01-31&limit=1000")
 
     assert trace == found["trace_id"]
-    assert (200, '{"runs":[]}') == none
+    assert (200, '{"runs":[],"count":0,"max_count":2000}') == none
+
+
+async def test_a_search_states_how_many_match_and_each_filter_can_be_removed() -> None:
+    runs = [graded_run(number) for number in range(1, 61)]
+    link = "/find?text=call%3Aoslo+outcome%3Apass&agent=weather_agent"
+    async with _page(runs) as address:
+        _, shown = await _answer(address + link)
+        older = html.unescape(re.search(r'href="([^"]*before=\d+)"', shown)[1])  # type: ignore[index]
+        _, second = await _answer(address + older)
+        api = json.loads((await _answer(f"{address}/api/runs?limit=5&text=outcome%3Afail"))[1])
+        unknown = await _answer(f"{address}/find?agent=weather_agnt")
+        status, refused = await _answer(f"{address}/find?text=anser%3Ax")
+
+    assert "54 runs match." in shown
+    assert "4 older runs match." in second
+    assert (50, 4) == (shown.count('class="id" href="/run/'), second.count('class="id" href="/run/'))
+    assert '<a href="/find?agent=weather_agent" aria-label="Remove text: call:oslo outcome:pass">' in shown
+    assert (6, 5) == (api["count"], len(api["runs"]))
+    assert 200 == unknown[0]
+    assert "did you mean &#34;weather_agent&#34;?" in unknown[1]
+    assert 400 == status
+    assert "did you mean &#34;answer&#34;?" in refused
 
 
 async def test_a_verdict_is_answered_from_the_page_and_becomes_a_test_of_the_other_outcome(

@@ -1,5 +1,6 @@
 """What is asked of the store finds just what is in it."""
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable
@@ -7,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from collector.store.run_queries import RunFilter, RunQueries
+from collector.store import InvalidSearch, RunFilter
+from collector.store.run_queries import RunQueries
 from processors.annotation.run_line import format_run, run_to_json
-from processors.model import GradedRun, Outcome, Severity
+from processors.model import GradedRun, NotEvaluatedReason, Outcome, Severity
 from processors.model.json_values import decode_json
 from tests.support.graded_runs import result
 from tests.support.stored_runs import MINUTE, NOW, filled, graded_run, hundred_thousand_runs
@@ -45,11 +49,23 @@ def test_a_run_comes_back_as_its_line(queries: RunQueries) -> None:
         (RunFilter(text="number77"), [77]),
         (RunFilter(text="question NUMBER9"), [*range(99, 89, -1), 9]),
         (RunFilter(text="oslo number12"), [12]),
-        (RunFilter(text='"; DROP TABLE runs -- number12'), []),
-        (RunFilter(text="%%%"), []),
+        (RunFilter(text="DROP TABLE runs; -- number12"), []),
+        (RunFilter(text='number12 "question number12" -- \0'), [12]),
+        (RunFilter(text='"number12 question"'), []),
+        (RunFilter(text="input:number77"), [77]),
+        (RunFilter(text="answer:number77"), []),
+        (RunFilter(text='input:"number77" answer:"is warm" call:oslo tool:get_forecast'), [77]),
+        (RunFilter(text="input:number7 outcome:fail evaluation:args"), [70]),
+        (RunFilter(text="agent:billing", agent="billing"), [101]),
+        (RunFilter(text="trace:0000 version:1.0", after=48), [49]),
+        (RunFilter(text=f"{42:032x}"), [42]),
+        (RunFilter(text=f"trace:{42:032X}"), [42]),
         (RunFilter(tool="get_forecast", since=(NOW + 100 * MINUTE) // 1_000_000), [101, 100]),
         (RunFilter(tool="no_tool"), []),
         (RunFilter(version="1.0", since=(NOW + 48 * MINUTE) // 1_000_000), [49, 48]),
+        (RunFilter(tool="send_mail", evaluation="args", outcome="fail", before=30), [20, 10]),
+        (RunFilter(tool="send_mail", outcome="fail", agent="weather_agent", before=30), [20, 10]),
+        (RunFilter(tool="send_mail", evaluation="args", text="number40"), [40]),
         (RunFilter(until=(NOW + 3 * MINUTE) // 1_000_000), [2, 1]),
     ],
     ids=str,
@@ -62,6 +78,59 @@ def test_a_search_finds_what_it_describes(
     assert expected == [int(run.trace_id, 16) for run in found]
     assert all(("args",) * (run.outcome == "fail") == run.failed for run in found)
     assert all((0, len(graded_run(1).results)) == (run.not_evaluated, run.evaluations) for run in found)
+
+    assert (found[:3], len(expected)) == queries.find_and_count(wanted, 3)
+    assert found[::-1] == queries.find(wanted, 100, oldest_first=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('"open', 'text: expected a closing quote after "open'),
+        ("%%%", "text: expected a word, got '%%%'"),
+        ("answer:", 'text: expected a word or a "phrase" right after answer:'),
+        ('answer:"--"', 'text: expected a word or a "phrase" right after answer:'),
+        ("anser:A-18", 'text: unknown field anser:; did you mean "answer"?; known: answer, reason, input, '),
+        ("agent:a agent:b", "agent: expected one value, got 'a' and 'b'"),
+        ("outcome:failed", "outcome: expected one of pass, fail, error, not_evaluated, got 'failed'"),
+        ("x" * 301, "text: expected at most 300 characters, got 301"),
+    ],
+)
+def test_a_search_that_cannot_be_read_is_refused(queries: RunQueries, text: str, problem: str) -> None:
+    with pytest.raises(InvalidSearch) as raised:
+        queries.find(RunFilter(text=text))
+
+    assert str(raised.value).startswith(problem)
+
+
+def test_words_are_looked_for_where_their_field_says() -> None:
+    """An order's number in an answer, in an argument, in an explanation, and in pieces."""
+    answered = graded_run(1, output="Order A-18 is refunded, see https://shop.example/a")
+    called = graded_run(2, text="TimeoutError: upstream 18 of a")
+    failed = result("args", Outcome.FAIL, explanation="A-18: refunded twice")
+    missing = result("args", Outcome.NOT_EVALUATED, reason=NotEvaluatedReason.CONTENT_NOT_CAPTURED)
+    runs = [answered, called, dataclasses.replace(graded_run(3), results=[failed])]
+    queries = filled([*runs, dataclasses.replace(graded_run(4, session="talk-7"), results=[missing])])
+
+    for text, expected in {
+        "A-18": [3, 1],
+        "answer:A-18": [1],
+        "reason:A-18": [3],
+        'reason:"refunded twice"': [3],
+        'reason:"twice refunded"': [],
+        "reason:content_not_captured": [4],
+        "talk-7": [4],
+        "TimeoutError: upstream": [2],
+        "https://shop.example/a": [1],
+    }.items():
+        assert expected == [int(run.trace_id, 16) for run in queries.find(RunFilter(text=text))], text
+
+
+@given(st.text(max_size=40) | st.text('ab:"*() {}^-+NEARndotrs', max_size=40))
+def test_any_text_is_a_search_or_refused(text: str) -> None:
+    queries = filled([graded_run(1)])
+    with contextlib.suppress(InvalidSearch):
+        queries.find(RunFilter(text=text))
 
 
 def test_counts_by_the_hour_add_up_to_the_runs(queries: RunQueries) -> None:
@@ -176,6 +245,10 @@ def test_a_hundred_thousand_runs_are_searched_in_less_than_a_fifth_of_a_second(t
         "tool": lambda: queries.find(RunFilter(tool="get_forecast")),
         "evaluation": lambda: queries.find(RunFilter(evaluation="args", outcome="fail")),
         "every run": lambda: queries.find(RunFilter(text="question oslo")),
+        "count": lambda: queries.find_and_count(RunFilter(text='"checked number" agent:agent_10'), 51),
+        "count of many": lambda: queries.find_and_count(RunFilter(text="question"), 51),
+        "phrase": lambda: queries.find(RunFilter(text='"checked number" answer:warm call:oslo')),
+        "no phrase": lambda: queries.find(RunFilter(text='"number checked"')),
         "no run": lambda: queries.find(RunFilter(text="question nowhere")),
         "nobody": lambda: queries.find(RunFilter(agent="agent_1", evaluation="third-party")),
         "one run": lambda: queries.runs_of_trace(graded_run(50).run.trace_id.hex()),

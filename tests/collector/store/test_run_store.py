@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from collector.clock import ManualClock, SystemClock
+from collector.store import RunFilter
 from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
-from collector.store.run_queries import RunFilter, RunQueries
+from collector.store.run_queries import RunQueries
 from collector.store.run_rows import rows_of
 from collector.store.run_store import STORE
 from collector.telemetry.metrics import Metrics
@@ -82,6 +83,7 @@ async def test_a_store_of_an_older_version_is_upgraded(
     queries = RunQueries(open_store_file(path))
     found = queries.find(RunFilter(text="checked"))
     assert [12, 11, 10, 9, 8] == [int(run.trace_id, 16) for run in found]
+    assert found == queries.find(RunFilter(text='answer:"it is warm" call:get_forecast'))
     assert ["", "", ""] == [run.dialect for run in found[2:]]
     (agent,) = queries.agents()
     assert {"pass": 4, "fail": 1} == agent.runs.outcomes
@@ -244,5 +246,5 @@ def test_the_line_is_the_only_content() -> None:
 
     rows = rows_of(run, NOW).packed()
 
-    assert "Oslo" in rows.words
+    assert "Oslo" in " ".join(rows.texts)
     assert "Oslo" not in json.dumps([rows.run, rows.results, rows.tools, list(rows.hours)])
