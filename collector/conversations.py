@@ -112,7 +112,7 @@ class Conversations:
         if self._is_open:
             raise ValueError("restored too late")
         for run, unix_nano in runs:
-            if run.session is not None:
+            if run.session is not None and not run.stands_for_trace:
                 self._add(run, unix_nano)
                 self._forget(unix_nano)
         if known_from:

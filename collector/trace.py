@@ -194,6 +194,7 @@ class FinishedTrace:
     whole even if the trace was cut short. `interrupted`: spans of it may have been lost while the service
     refused or could not receive, or have gone to another replica (`split`, if nothing else interrupted it);
     its runs then count as incomplete whatever the reason. `backfill`: it arrived much later than it happened.
+    `continues`: an earlier part of the trace was graded before, and is not in it.
     `quarantined`: processes crashed while they graded it, so nothing of it is rebuilt. `held_seconds` is the
     time since its first span arrived. `latest_end` (Unix nanoseconds) is when the last of its spans ended,
     where more can go on in the trace after that; else 0. `receipt` is for the source that its spans were read
@@ -209,6 +210,7 @@ class FinishedTrace:
     interrupted: bool = False
     split: bool = False
     backfill: bool = False
+    continues: bool = False
     quarantined: bool = False
     held_seconds: float = 0.0
     latest_end: int = 0

@@ -24,23 +24,26 @@ from processors.model import (
     Outcome,
     RunFacts,
     RunReference,
+    RunsView,
     Scope,
     Score,
     SkipReason,
+    WholeTrace,
     needs_calls,
     over_conversation,
+    over_trace,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class OverConversation:
-    """The answer of an evaluation over a conversation, and the runs that it looked at."""
+class OverRuns:
+    """The answer of an evaluation over a conversation or a trace, and the runs that it looked at."""
 
     answer: Score | NotEvaluated | Exception
     runs: tuple[RunReference, ...]
 
 
-Answer: TypeAlias = Score | NotEvaluated | Exception | OverConversation
+Answer: TypeAlias = Score | NotEvaluated | Exception | OverRuns
 """The outcome of an evaluation: what the evaluator returned, why it was not run, or what it raised."""
 
 Planned: TypeAlias = tuple[Evaluation, Answer | None]
@@ -66,6 +69,7 @@ def evaluate_run(
     *,
     unix_nano: int = 0,
     on_skip: Callable[[SkipReason], None] | None = None,
+    trace: WholeTrace | None = None,
 ) -> list[EvaluationResult]:
     """Grade `run`: one result for each evaluation that applies to it, in their order.
 
@@ -74,7 +78,7 @@ def evaluate_run(
     facts = RunFacts()
     return [
         finish(evaluation, answer_of(evaluation, run, facts) if answer is None else answer, unix_nano)
-        for evaluation, answer in plan(run, evaluations, on_skip)
+        for evaluation, answer in plan(run, evaluations, on_skip, trace)
     ]
 
 
@@ -101,7 +105,10 @@ def refuse(
 
 
 def plan(
-    run: AgentRun, evaluations: Iterable[Evaluation], on_skip: Callable[[SkipReason], None] | None = None
+    run: AgentRun,
+    evaluations: Iterable[Evaluation],
+    on_skip: Callable[[SkipReason], None] | None = None,
+    trace: WholeTrace | None = None,
 ) -> list[Planned]:
     """The evaluations that give a result for `run`, in their order, with the answers that need no evaluator.
 
@@ -110,18 +117,26 @@ def plan(
     input, is not known, the evaluation is not evaluated. A run that is not complete passes or fails only
     where no further span could change that; otherwise it is not evaluated, for the run's
     `incomplete_reason`. Evaluations over a conversation are answered here, by `run.conversation`; one that is
-    not known whole is as a run that is not complete.
+    not known whole is as a run that is not complete. So are those over a trace, by `trace`, which is needed
+    where there are any; their `when` looks at the calls of all its runs.
     """
     planned: list[Planned] = []
     is_complete = run.complete
-    over: _Conversation | None = None
+    over: dict[Scope, _OverRuns] = {}
     for evaluation in evaluations:
         if is_complete and evaluation.is_plain:
             planned.append((evaluation, None))
             continue
         answer: Answer | None = None
         if not evaluation.is_plain:
-            applied = _applied(run, evaluation)
+            scope = evaluation.scope
+            if scope is not Scope.RUN and scope not in over:
+                over[scope] = _OverRuns(
+                    over_conversation(run)
+                    if scope is Scope.CONVERSATION
+                    else over_trace(run, trace or WholeTrace([run], "they were not looked up"))
+                )
+            applied = _applied(over[scope].view.run if scope is Scope.TRACE else run, evaluation)
             if isinstance(applied, SkipReason):
                 if on_skip is not None:
                     on_skip(applied)
@@ -130,33 +145,32 @@ def plan(
                 answer = applied
             else:
                 evaluation = applied
-            if evaluation.scope is Scope.CONVERSATION:
-                over = over or _Conversation(run)
-                answer = over.answer(evaluation, answer)
+            if scope is not Scope.RUN:
+                answer = over[scope].answer(evaluation, answer)
         if answer is None and not is_complete:
             answer = _undecided(run, evaluation)
         planned.append((evaluation, answer))
     return planned
 
 
-class _Conversation:
-    """The conversation of a run, as the evaluations over it see it."""
+class _OverRuns:
+    """A conversation or a trace, as the evaluations over it see it."""
 
-    def __init__(self, run: AgentRun) -> None:
-        self._view = over_conversation(run)
+    def __init__(self, view: RunsView) -> None:
+        self.view = view
         self._facts = RunFacts()
 
     def answer(self, evaluation: Evaluation, known: Answer | None) -> Answer:
-        """The answer of `evaluation` for the conversation, unless it is known already."""
-        view = self._view
-        if isinstance(known, OverConversation):
+        """The answer of `evaluation` for all of it, unless it is known already."""
+        view = self.view
+        if isinstance(known, OverRuns):
             return known
         answer = known
         if answer is None and not view.run.complete:
             answer = _undecided(view.run, evaluation, view.gap)
         if answer is None:
             answer = answer_of(evaluation, view.run, self._facts)
-        return OverConversation(answer, view.runs)
+        return OverRuns(answer, view.runs)
 
 
 def answer_of(evaluation: Evaluation, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated | Exception:
@@ -176,7 +190,8 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
     """
     evaluator = evaluation.evaluator
     runs: tuple[RunReference, ...] = ()
-    if isinstance(answer, OverConversation):
+    scope = evaluation.scope
+    if isinstance(answer, OverRuns):
         runs = answer.runs
         answer = answer.answer
     score: float | None = None
@@ -190,7 +205,7 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
                 raise ScoreOutOfRangeError
             outcome = _PASS if score >= evaluation.pass_threshold else _FAIL
             lines = answer.lines or _lines(answer.details)
-            text = _explanation(chain(_looked_at(runs), lines) if runs else lines)
+            text = _explanation(chain(_looked_at(runs, scope), lines) if runs else lines)
             details = answer.details
         except Exception as error:
             score, answer = None, error
@@ -221,8 +236,9 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
         mute.until_unix_nano if mute is not None and mute.until_unix_nano > unix_nano else 0,
         None,
         None,
-        runs,
+        runs if scope is Scope.CONVERSATION else (),
         error_type is None and evaluator.quotes_content,
+        scope,
     )
 
 
@@ -268,10 +284,10 @@ def _undecided(run: AgentRun, evaluation: Evaluation, missing: str = "") -> NotE
     return NotEvaluated(NotEvaluatedReason(run.incomplete_reason), text)
 
 
-def _looked_at(runs: Sequence[RunReference]) -> tuple[str, ...]:
-    """The line of the explanation that shows how many runs a verdict on a conversation covers."""
+def _looked_at(runs: Sequence[RunReference], scope: Scope) -> tuple[str, ...]:
+    """The line of the explanation that shows how many runs a verdict covers."""
     count = f"{len(runs)} runs" if len(runs) > 1 else "1 run"
-    return (f"over {count} of the conversation",)
+    return (f"over {count} of the {scope}",)
 
 
 def _explanation(lines: Iterable[str]) -> str:

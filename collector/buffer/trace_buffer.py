@@ -791,6 +791,7 @@ class TraceBuffer:
             was_quiet=reason is not FinishReason.OVER_LIMIT
             and self.finish_clock.now() - trace.last_arrival >= self._policy.grace(trace),
             backfill=backfill,
+            continues=trace.was_graded is not None,
             held_seconds=held_seconds,
             latest_end=trace.latest_end if reason in _CAN_GO_ON and trace.spans else 0,
             tenant=trace.tenant,

@@ -8,13 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from collector.commands.output import OutputConsole, print_table, print_while_read, shortened
-from collector.recordings import Progress, RecordedStream, no_progress
+from collector.recordings import Progress, RecordedStream, no_progress, whole_trace
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, EvaluationResult, JsonObject, Outcome, encode_json
 
@@ -96,11 +97,21 @@ def compare(
     counts: Counter[str] = Counter()
 
     def pairs() -> Iterator[Change]:
-        for graded in stream.grade(old, progress):
-            counts["runs"] += 1
-            yield from changes(graded.run, graded.results, stream.evaluate(graded.run, new))
+        for _, of_trace in groupby(stream.grade(old, progress), key=lambda graded: graded.run.trace_id):
+            by_old = {_key(graded.run): graded for graded in of_trace}
+            counts["runs"] += len(by_old)
+            runs = whole_trace([graded.run for graded in by_old.values()]).runs
+            for graded in stream.evaluate_trace(runs, new):
+                before = by_old.pop(_key(graded.run), None)
+                yield from changes(graded.run, () if before is None else before.results, graded.results)
+            for before in by_old.values():  # what stood for the trace and does no more
+                yield from changes(before.run, before.results, ())
 
     return print_changes(pairs(), counts, print_json if prints_json else print_each, output)
+
+
+def _key(run: AgentRun) -> object:
+    return run.agent.name if run.stands_for_trace else id(run)
 
 
 def print_changes(

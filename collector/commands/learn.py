@@ -170,7 +170,7 @@ def _matching(runs: Iterable[GradedRun], options: Namespace, now: int) -> Iterat
     for graded in runs:
         run = graded.run
         is_chosen = options.agent in (None, run.agent.name) and options.tenant in (None, run.tenant)
-        if is_chosen and run.start_unix_nano >= earliest:
+        if is_chosen and not run.stands_for_trace and run.start_unix_nano >= earliest:
             yield graded
 
 

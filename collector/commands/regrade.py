@@ -26,13 +26,13 @@ from collector.criteria import EvaluationConfig
 from collector.errors import ExportError
 from collector.exporters import ExporterContext, SpanExporter, exporter_types, send_patiently
 from collector.otlp import join_spans
-from collector.recordings import RecordedStream
+from collector.recordings import RecordedStream, whole_trace
 from collector.store import RunQueries, StoreUnusable, open_store_file
 from collector.telemetry import Metrics
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import graded_run_from_json, result_records
-from processors.criteria import CriteriaSet
-from processors.model import AgentRun, EvaluationResult
+from processors.criteria import CriteriaSet, applied_criteria
+from processors.model import AgentRun, EvaluationResult, GradedRun
 from processors.spans import Envelope, RawSpan
 
 _DESCRIPTION = """
@@ -96,7 +96,7 @@ class _Regrading:
                 continue
             graded = graded_run_from_json(line, f"{self.store}:{number}")
             stream = self._stream or self._started(graded.graded_unix_nano, workers)
-            new = stream.evaluate(stream.priced(graded.run), self.criteria, graded.graded_unix_nano)
+            new = self._results(stream, graded, number)
             for change in changes(graded.run, _plain(graded.results), _plain(new)):
                 if change.kind:
                     differing.append(change)
@@ -106,6 +106,17 @@ class _Regrading:
                 verdicts += _records(graded.run, new, self.unix_nano)
             count += 1
         return _Regraded(count, same, differing, verdicts)
+
+    def _results(self, stream: RecordedStream, graded: GradedRun, number: int) -> Sequence[EvaluationResult]:
+        """The new results of a stored run; where criteria look at traces, among all stored runs of it."""
+        runs, place = [graded.run], 0
+        if self.criteria.looks_at_traces:
+            stored = self.queries.runs_of_trace(graded.run.trace_id.hex())
+            place = [summary.id for summary, _ in stored].index(number)
+            runs = [graded_run_from_json(line, f"{self.store}:{summary.id}").run for summary, line in stored]
+        runs = list(map(stream.priced, runs))
+        run, evaluations = applied_criteria(runs, self.criteria)[place]
+        return stream.evaluate(run, evaluations, self.criteria, whole_trace(runs), graded.graded_unix_nano)
 
     def _started(self, first_unix_nano: int, workers: OfflineWorkers | None) -> RecordedStream:
         """What runs are graded with: of conversations it knows what is graded from the first one on."""

@@ -20,7 +20,15 @@ from processors.criteria import (
 )
 from processors.documents import Path as DocumentPath
 from processors.documents import Problem, did_you_mean
-from processors.model import AgentRun, EvaluationResult, GradedRun, PriceTable, doubts_of
+from processors.model import (
+    AgentRun,
+    EvaluationResult,
+    GradedRun,
+    JsonObject,
+    PriceTable,
+    Scope,
+    doubts_of,
+)
 
 _SCORE_TOLERANCE = 1e-9
 _SESSION = "the conversation of the test"
@@ -107,15 +115,18 @@ def _problems(
 
 
 def _add_runs(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
-    """Add the run of a test after the earlier ones."""
+    """Add the run of a test after the earlier ones, or the runs of one trace."""
     problems: list[Problem] = []
-    written: list[tuple[DocumentPath, object]] = [
+    written: list[tuple[DocumentPath, JsonObject | None]] = [
         (("earlier", index), run) for index, run in enumerate(case.earlier or ())
     ]
-    for path, content in [*written, (("run",), case.run)]:
+    of_trace = case.runs is not None
+    written += [(("runs", index), run) for index, run in enumerate(case.runs or ())]
+    trace_id: bytes | None = None
+    for path, content in written if of_trace else [*written, (("run",), case.run)]:
         # Ids that are left out are made of this: those of two runs on one line differ by the path.
         where = f"{case.file}:{case.problem(path, '').line}"
-        if case.earlier is not None:
+        if case.earlier is not None or of_trace:
             where += f": {'.'.join(map(str, path))}"
         try:
             run = run_from_json(content, where)
@@ -125,6 +136,9 @@ def _add_runs(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
             ]
             continue
         session = run.session or (None if case.earlier is None else _SESSION)
+        if of_trace:
+            trace_id = trace_id or run.trace_id
+            run = replace(run, trace_id=trace_id)
         stream.add_run(replace(run, tenant=run.tenant or case.tenant, session=session))
     return problems
 
@@ -154,14 +168,17 @@ def _mismatches(
         return
     known: set[str] = set()
     is_known = False
+    is_made = any(result.name == name for outcome in graded for result in outcome.results)
     for outcome in graded:
         run = outcome.run
-        names = {evaluation.name for evaluation in criteria.evaluations_for(run.agent.name, run.tenant)}
-        known |= names
-        if name not in names:
+        scopes = {one.name: one.scope for one in criteria.evaluations_for(run.agent.name, run.tenant)}
+        known |= scopes.keys()
+        if name not in scopes:
             continue
         is_known = True
         result = next((result for result in outcome.results if result.name == name), None)
+        if result is None and is_made and scopes[name] is Scope.TRACE:
+            continue  # it is made once, on another run
         if not _is_as_expected(expected, result):
             shown = _result_text(expected.outcome, expected.score, expected.reason)
             yield f"expected {shown}, found {_described(result)}"

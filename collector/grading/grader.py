@@ -16,7 +16,7 @@ from collector.telemetry import WatchedCode
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.worker_evaluations import needs_workers, question_run
 from processors.annotation import append_results, count_results, evaluation_spans, result_records
-from processors.criteria import CriteriaSet, Evaluation
+from processors.criteria import CriteriaSet, Evaluation, applied_criteria
 from processors.evaluate import Answer, answer_of, evaluate_run, refuse
 from processors.model import (
     AgentRun,
@@ -27,6 +27,7 @@ from processors.model import (
     PriceTable,
     Scope,
     SkipReason,
+    WholeTrace,
 )
 from processors.reconstruction import Scopes, reconstruct, reported_agents, settled_scopes, span_reader
 from processors.records import report_end, run_of_records, trace_with_records
@@ -104,6 +105,7 @@ class _Quarantined(EvaluationError):
         return "quarantined"
 
 
+_GRADED_BEFORE = "what was graded of it before is not in it any more"
 _QUARANTINED = _Quarantined("the service crashed again and again while it graded this trace")
 
 
@@ -161,35 +163,38 @@ class Grader:
         try:
             now = self.clock.unix_nano()
             criteria = self.criteria()
-            runs = self._rebuilt(trace, tally)
-            evaluations = [criteria.evaluations_for(run.agent.name, run.tenant) for run in runs]
+            rebuilt = self._rebuilt(trace, tally)
+            whole = WholeTrace(rebuilt, _GRADED_BEFORE if trace.continues else "")
+            applied = applied_criteria(rebuilt, criteria)
+            runs = [run for run, _ in applied]
+            evaluations = [of_run for _, of_run in applied]
             tally.without_criteria = sum([not of_run for of_run in evaluations])
             if criteria.looks_at_conversations:
-                talking = [calls_of(run) for run in runs if run.session is not None]
+                talking = [calls_of(run) for run in rebuilt if run.session is not None]
                 if not trace.quarantined and _look_at_conversations(runs, evaluations):
                     stopped = self.clock.monotonic()
                     conversations = iter((yield Needed(runs=talking)).conversations)
                     started += self.clock.monotonic() - stopped
                     talking = ()
-                    for place, run in enumerate(runs):
+                    for place, run in enumerate(rebuilt):
                         if run.session is not None and (known := next(conversations)) is not None:
                             runs[place] = run.in_conversation(known)
-            applied = list(zip(runs, evaluations, strict=True))
+            pairs = list(zip(runs, evaluations, strict=True))
             if trace.quarantined:
                 results = [
                     refuse(run, of_run, _QUARANTINED, unix_nano=now, on_skip=tally.count_skip)
-                    for run, of_run in applied
+                    for run, of_run in pairs
                 ]
             elif self.uses_workers and any(map(needs_workers, evaluations)):
-                questioned = [question_run(run, of_run, tally.count_skip) for run, of_run in applied]
+                questioned = [question_run(run, of_run, tally.count_skip, whole) for run, of_run in pairs]
                 stopped = self.clock.monotonic()
                 answers = (yield Needed(questions=[run.questions for run in questioned])).answers
                 started += self.clock.monotonic() - stopped
                 results = [run.results(given, now) for run, given in zip(questioned, answers, strict=True)]
             else:
                 results = [
-                    evaluate_run(run, of_run, unix_nano=now, on_skip=tally.count_skip)
-                    for run, of_run in applied
+                    evaluate_run(run, of_run, unix_nano=now, on_skip=tally.count_skip, trace=whole)
+                    for run, of_run in pairs
                 ]
             graded = self._written(trace, runs, results, now, self.instance)
         except Exception as error:  # one trace must not take the others down
@@ -213,7 +218,9 @@ class Grader:
         tally = Tally()
         talking: Sequence[AgentRun] = ()
         try:
-            runs = self._rebuilt(trace, tally)
+            runs = rebuilt = self._rebuilt(trace, tally)
+            if len(results) > len(runs):  # one stood for the trace
+                runs = [run for run, _ in applied_criteria(rebuilt, self.criteria())]
             if len(runs) == len(results):
                 graded = self._written(trace, runs, results, unix_nano, instance)
             elif results:
@@ -221,7 +228,7 @@ class Grader:
             else:
                 graded = self._written(trace)
             if self.criteria().looks_at_conversations:
-                talking = [calls_of(run) for run in runs if run.session is not None]
+                talking = [calls_of(run) for run in rebuilt if run.session is not None]
         except Exception as error:  # as in `steps`
             return self.unchanged(trace, error)
         return Graded(graded, tally, talking)

@@ -82,6 +82,7 @@ class _Question(Struct, frozen=True, array_like=True):
     was_quiet: bool
     interrupted: bool
     backfill: bool
+    continues: bool
     tenant: str
     records: Sequence[RawRecord]
     answers: Sequence[Mapping[str, Score | NotEvaluated | _Failure]] | None
@@ -103,6 +104,7 @@ class RunHead(Struct, frozen=True, array_like=True):
     carrier_span_id: bytes | None
     usage: TokenUsage | None
     cost: float | None
+    stands_for_trace: bool
 
 
 class _Run(Struct, frozen=True, array_like=True):
@@ -136,6 +138,7 @@ def encode_questions(questions: Sequence[Question], unix_nano: int) -> bytes:
             was_quiet=trace.was_quiet,
             interrupted=trace.interrupted,
             backfill=trace.backfill,
+            continues=trace.continues,
             tenant=trace.tenant,
             records=trace.records,
             answers=None if answers is None else [_with_failures(each) for each in answers],

@@ -211,6 +211,7 @@ def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
     facts = {
         "Version": agent.get("version"),
         "Agent id": agent.get("id"),
+        "Stands for": "the trace, by its workflow or service" if line.get("stands_for") else None,
         "Parent agent": line.get("parent_agent"),
         "Service": resource.get("service.name"),
         "Tenant": line.get("tenant"),
@@ -279,7 +280,7 @@ def _test_case(line: JsonObject, verdicts: list[JsonObject], testable: Collectio
         for verdict in verdicts
         if (testable is None or verdict.get("name") in testable)
         and verdict.get("outcome") in ("pass", "fail")
-        and not verdict.get("conversation_runs")
+        and not (verdict.get("scope") or verdict.get("conversation_runs"))
     ]
     if not expected:
         return ""

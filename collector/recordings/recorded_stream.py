@@ -19,10 +19,10 @@ from collector.recordings.recorded_traffic import RecordedTraffic
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from collector.workers.offline import OfflineWorkers
-from processors.criteria import CriteriaSet
+from processors.criteria import CriteriaSet, Evaluation, applied_criteria
 from processors.documents import Problem
 from processors.evaluate import evaluate_run
-from processors.model import AgentRun, EvaluationResult, FinishReason, GradedRun, PriceTable
+from processors.model import AgentRun, EvaluationResult, FinishReason, GradedRun, PriceTable, WholeTrace
 from processors.records import read_record_head
 from processors.shapes import Dialect
 from processors.spans import RawRecord
@@ -162,17 +162,34 @@ class RecordedStream:
                 self.runs += 0 if trace.spans else len(graded.runs)
                 for item in graded.runs:
                     yield GradedRun(run=item.run, results=item.results)  # without time and place of grading
-            for run in self._runs.get(trace_id, ()):
-                yield GradedRun(run=run, results=self.evaluate(run, criteria))
+            yield from self.evaluate_trace(self._runs.get(trace_id, ()), criteria)
+
+    def evaluate_trace(self, runs: Sequence[AgentRun], criteria: CriteriaSet) -> Iterator[GradedRun]:
+        """`runs`, all of one trace, with their results, and maybe one that stands for the trace."""
+        trace = whole_trace(runs)
+        for run, evaluations in applied_criteria(runs, criteria):
+            yield GradedRun(run=run, results=self.evaluate(run, evaluations, criteria, trace))
 
     def evaluate(
-        self, run: AgentRun, criteria: CriteriaSet, graded_unix_nano: int = 0
+        self,
+        run: AgentRun,
+        evaluations: Sequence[Evaluation],
+        criteria: CriteriaSet,
+        trace: WholeTrace,
+        graded_unix_nano: int = 0,
     ) -> Sequence[EvaluationResult]:
-        """The results of a run that was read or rebuilt; `graded_unix_nano` is when that was, 0: now."""
-        evaluations = criteria.evaluations_for(run.agent.name, run.tenant)
+        """The results of a run that was read, of `trace`, by those of `criteria` that apply to it.
+
+        `graded_unix_nano` is when it was graded before, 0: now.
+        """
         now = self._clock.unix_nano()
-        if criteria.looks_at_conversations:
+        if criteria.looks_at_conversations and not run.stands_for_trace:
             (run,) = self.conversations.look_up([run], graded_unix_nano or now)
         if self.workers is None:
-            return evaluate_run(run, evaluations, unix_nano=now)
-        return self.workers.evaluate(run, evaluations, now)
+            return evaluate_run(run, evaluations, unix_nano=now, trace=trace)
+        return self.workers.evaluate(run, evaluations, now, trace)
+
+
+def whole_trace(runs: Sequence[AgentRun]) -> WholeTrace:
+    """The trace of which these are all runs that were read."""
+    return WholeTrace([run for run in runs if not run.stands_for_trace])

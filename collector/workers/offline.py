@@ -12,7 +12,7 @@ from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluations import needs_workers, query_workers, question_run
 from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.model import AgentRun, EvaluationResult
+from processors.model import AgentRun, EvaluationResult, WholeTrace
 
 _ResultT = TypeVar("_ResultT")
 
@@ -45,12 +45,12 @@ class OfflineWorkers:
         return self._runner.run(work)
 
     def evaluate(
-        self, run: AgentRun, evaluations: Sequence[Evaluation], unix_nano: int
+        self, run: AgentRun, evaluations: Sequence[Evaluation], unix_nano: int, trace: WholeTrace
     ) -> Sequence[EvaluationResult]:
-        """Grade one run."""
+        """Grade one run of `trace`."""
         if self.pool is None or not needs_workers(evaluations):
-            return evaluate_run(run, evaluations, unix_nano=unix_nano)
-        questioned = question_run(run, evaluations, on_skip=lambda skipped: None)
+            return evaluate_run(run, evaluations, unix_nano=unix_nano, trace=trace)
+        questioned = question_run(run, evaluations, lambda skipped: None, trace)
         answers = self._runner.run(query_workers(questioned.questions, self.pool))
         return questioned.results(answers, unix_nano)
 

@@ -12,7 +12,7 @@ from collector.workers.pool import WorkerPool
 from collector.workers.worker_evaluator import WorkerEvaluator, WorkerFailure, run_text
 from processors.criteria import Evaluation
 from processors.evaluate import Answer, Planned, answer_of, finish, plan
-from processors.model import AgentRun, EvaluationResult, NotEvaluated, RunFacts, SkipReason
+from processors.model import AgentRun, EvaluationResult, NotEvaluated, RunFacts, SkipReason, WholeTrace
 
 
 def needs_workers(evaluations: Sequence[Evaluation]) -> bool:
@@ -41,10 +41,13 @@ class QuestionedRun(NamedTuple):
 
 
 def question_run(
-    run: AgentRun, evaluations: Sequence[Evaluation], on_skip: Callable[[SkipReason], None]
+    run: AgentRun,
+    evaluations: Sequence[Evaluation],
+    on_skip: Callable[[SkipReason], None],
+    trace: WholeTrace,
 ) -> QuestionedRun:
     """The questions to workers about `run`: none whose answer could not count."""
-    planned = plan(run, evaluations, on_skip)
+    planned = plan(run, evaluations, on_skip, trace)
     questions: dict[str, tuple[str, bytes]] = {}
     text = b""
     for place, (evaluation, known) in enumerate(planned):

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterable
 from functools import lru_cache
 
-from processors.model import AgentRun, EvaluationResult, NotEvaluatedReason, Stage
+from processors.model import AgentRun, EvaluationResult, NotEvaluatedReason, Scope, Stage
 from processors.spans import encode_field
 
 EVENT_NAME = "gen_ai.evaluation.result"
@@ -35,6 +35,7 @@ def encode_result_attributes(result: EvaluationResult, run: AgentRun, instance: 
         result.pass_threshold,
         result.criteria_hash,
         result.severity,
+        result.scope,
         result.stage,
         run.finish_reason,
         run.tenant,
@@ -128,6 +129,8 @@ def _constant_attributes(result: EvaluationResult, run: AgentRun, instance: str,
     }
     if run.tenant:
         texts["tracegrade.tenant"] = run.tenant
+    if result.scope is not Scope.RUN:
+        texts["tracegrade.scope"] = result.scope.value
     if result.stage is not Stage.LIVE:
         texts["tracegrade.stage"] = result.stage.value
     attributes = [encode_text_attribute(tag, encode_key(key), value) for key, value in texts.items()]

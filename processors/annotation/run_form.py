@@ -17,6 +17,7 @@ from processors.model import (
     IncompleteReason,
     NotEvaluatedReason,
     Outcome,
+    Scope,
     Severity,
     Stage,
     ValueState,
@@ -163,6 +164,9 @@ class Evaluation(_Part):
     conversation_runs: Annotated[
         Words | None, doc("The runs that were looked at in a conversation: trace id, or trace id-span id.")
     ] = None
+    scope: Annotated[Scope, doc("What the verdict is over: the run, its conversation, its trace.")] = (
+        Scope.RUN
+    )
     stage: Annotated[Stage, doc("`shadow`: shown; alerts no one and gates nothing.")] = Stage.LIVE
     muted: Annotated[bool, doc("True: a mute was in force.")] = False
     muted_until: Annotated[Time | None, doc("When that mute ends, in RFC 3339.")] = None
@@ -179,6 +183,10 @@ class Run(_Part, kw_only=True):
     span_id: Annotated[OwnId, doc("The agent's. Left out: derived from file and line; null: none.")] = UNSET
     agent: Annotated[Agent, doc("Whose run it is.")]
     parent_agent: Annotated[str | None, doc("The agent that this one was called by.")] = None
+    stands_for: Annotated[
+        Literal["trace"] | None,
+        doc("`trace`: no run of an agent; named as workflow or service, it has verdicts over the trace."),
+    ] = None
     session: Annotated[str | None, doc("The conversation (`gen_ai.conversation.id`).")] = None
     start_time: Annotated[Time | None, doc("When the run began, in RFC 3339.")] = None
     end_time: Annotated[Time | None, doc("When the run ended, in RFC 3339.")] = None

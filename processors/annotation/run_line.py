@@ -19,6 +19,7 @@ from processors.model import (
     JsonObject,
     Message,
     ModelCall,
+    Scope,
     Stage,
     TokenUsage,
     ToolCall,
@@ -65,6 +66,8 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["complete"] = run.complete
     if not run.complete and run.incomplete_reason != incomplete_reason_of(run.finish_reason):
         entry["incomplete_reason"] = run.incomplete_reason
+    if run.stands_for_trace:
+        entry["stands_for"] = "trace"
     if run.tenant:
         entry["tenant"] = run.tenant
     if run.available_tools:
@@ -184,6 +187,8 @@ def _result_to_json(result: EvaluationResult) -> JsonObject:
         entry["tool_span_id"] = _hex(result.tool_span_id)
     if result.conversation_runs:
         entry["conversation_runs"] = [str(run) for run in result.conversation_runs]
+    if result.scope is not Scope.RUN:
+        entry["scope"] = result.scope.value
     if result.stage is not Stage.LIVE:
         entry["stage"] = result.stage.value
     if result.muted_until_unix_nano:

@@ -115,6 +115,7 @@ def _run(line: Run, where: str) -> AgentRun:
         else _id(line.carrier_span_id, 8, where, "", "carrier_span"),
         agent=AgentIdentity(**structs.asdict(line.agent)),
         parent_agent=line.parent_agent,
+        stands_for_trace=line.stands_for == "trace",
         session=line.session,
         input=None if line.input is UNSET else line.input,
         input_state=line.input_state or (_ABSENT if line.input is UNSET else _PRESENT),

@@ -111,6 +111,8 @@ class CriteriaSet:
         evaluations = [evaluation for agent in self.agents for evaluation in agent.evaluations]
         self.looks_at_conversations = any(one.scope is Scope.CONVERSATION for one in evaluations)
         """Whether any evaluation has to know the other runs of a conversation."""
+        self.looks_at_traces = any(one.scope is Scope.TRACE for one in evaluations)
+        """Whether any evaluation is over all runs of a trace."""
 
     def evaluations_for(self, agent_name: str, tenant: str = "") -> tuple[Evaluation, ...]:
         """What to run for an agent, in the order in which the evaluations stand in the files.

@@ -35,7 +35,7 @@ from processors.documents import (
     second_spelling,
     validated,
 )
-from processors.model import Evaluator, JsonObject, JsonValue, Scope, looks_at_calls_alone
+from processors.model import Evaluator, JsonObject, JsonValue, Scope, can_grade
 
 SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""
@@ -45,6 +45,7 @@ SCHEMA_KEY = "$schema"
 
 _SCHEMA_SITE = b"json-schema.org"
 
+_TEXTS_ARE = "messages and the answer are"
 _DEFAULT_CRITERIA = "default_evaluation_criteria"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,13 +54,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class CriteriaCase:
     """One test of a criteria file.
 
-    Exactly one of `run` (an agent run in the form of a `*.runs.jsonl` line) and `trace` (a path as written,
-    relative to the file) is set. `earlier` are runs that are known before `run`, None where none are written.
-    `agent` restricts a trace to the runs of one agent. `expect` is by the name of the evaluation.
+    Exactly one of `run` (an agent run in the form of a `*.runs.jsonl` line), `runs` (those of one trace) and
+    `trace` (a path as written, relative to the file) is set. `earlier` are runs that are known before `run`,
+    None where none are written. `agent` restricts a trace to the runs of one agent. `expect` is by the name
+    of the evaluation.
     """
 
     name: str
     run: JsonObject | None
+    runs: Sequence[JsonObject] | None
     earlier: Sequence[JsonObject] | None
     trace: str | None
     agent: str | None
@@ -189,8 +192,8 @@ class _Reader:
                 continue  # the model has reported it
             path: Path = ("tests", index)
             run, name = written.get("run"), _text(written.get("name"))
-            if (run is None) == (written.get("trace") is None):
-                self._problem(path, 'expected one of the keys "run" and "trace"')
+            if sum(written.get(key) is not None for key in ("run", "runs", "trace")) != 1:
+                self._problem(path, 'expected one of the keys "run", "runs" and "trace"')
             if run is not None and written.get("agent") is not None:
                 self._problem((*path, "agent"), 'the agent of a "run" is named in it')
             if run is None and written.get("earlier") is not None:
@@ -203,7 +206,7 @@ class _Reader:
             if entry is not None:
                 yield case(**dict(entry))
             elif isinstance(run, dict):  # what is wrong with the run is reported as well
-                yield case(name=name, run=run, earlier=None, trace=None, agent=None, expect={})
+                yield case(name=name, run=run, runs=None, earlier=None, trace=None, agent=None, expect={})
 
     def _evaluations(self, agent: str, entries: Sequence[JsonValue]) -> Iterator[Evaluation]:
         names: dict[str, int] = {}
@@ -257,9 +260,9 @@ class _Reader:
             ready += self._ready(kind, entry, path, entry.get("config"), (*path, "config"))
         if parsed is None or not ready or len(self._problems) > before:
             return None
-        for one in ready if parsed.scope is Scope.CONVERSATION else ():
-            if not looks_at_calls_alone(one.evaluator):
-                self._refuse_conversation(type(one.evaluator), path)
+        for one in ready:
+            if not can_grade(one.evaluator, parsed.scope):
+                self._refuse_scope(one.evaluator, parsed.scope, path)
                 return None
         only = ready[0]
         evaluator = only.evaluator
@@ -308,12 +311,13 @@ class _Reader:
             return []
         return self._ready(kind, written, (*path, *at), settings, path_of_config)
 
-    def _refuse_conversation(self, kind: type[Evaluator], path: Path) -> None:
-        message = "messages and the answer are known of single runs: expected run"
-        if not looks_at_calls_alone(kind):
-            able = ", ".join(name for name, other in self._evaluators.items() if looks_at_calls_alone(other))
-            refusal = "looks at more than calls, and cannot grade a conversation"
-            message = f"{kind.id} {refusal}; these can: {able}"
+    def _refuse_scope(self, evaluator: Evaluator, scope: Scope, path: Path) -> None:
+        what = "what runs in parallel is" if can_grade(evaluator, Scope.CONVERSATION) else _TEXTS_ARE
+        message = f"{what} known of single runs: expected run"
+        if not can_grade(type(evaluator), scope):
+            able = ", ".join(name for name, other in self._evaluators.items() if can_grade(other, scope))
+            refusal = f"looks at more than calls, and cannot grade a {scope}"
+            message = f"{evaluator.id} {refusal}; these can: {able}"
         self._problem((*path, "scope"), message)
 
     def _ready(

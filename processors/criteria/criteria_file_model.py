@@ -114,7 +114,9 @@ class EvaluationEntry(EvaluatorModel):
     scope: Scope = Scope.RUN
     """`conversation` shows the evaluator the calls of all runs so far with the same conversation
     (`gen_ai.conversation.id`), in order of start, as if one run had made them; for evaluators that look at
-    calls alone. The verdict is on the run that is graded."""
+    calls alone. The verdict is on the run that is graded. `trace` shows it those of all agents in the trace,
+    and what their models used, once: on the run of the agent that no other one called, or on the local root,
+    by the name of its workflow or service."""
     mute: MuteEntry | None = None
     """Keeps known failures from alerting and from deciding an exit code."""
     enabled: bool = True
@@ -173,6 +175,12 @@ class CriteriaTestEntry(EvaluatorModel):
         examples=[{"agent": {"name": "weather_agent"}, "tool_calls": [{"name": "get_forecast"}]}],
     )
     """An agent run in the form of a line of a `*.runs.jsonl` file."""
+    runs: list[dict[str, JsonValue]] | None = Field(
+        default=None,
+        min_length=1,
+        examples=[[{"agent": {"name": "planner"}}, {"agent": {"name": "writer"}, "parent_agent": "planner"}]],
+    )
+    """The runs of one trace, in order of start, in the same form; for evaluations with `scope: trace`."""
     earlier: list[dict[str, JsonValue]] | None = Field(
         default=None,
         examples=[[{"agent": {"name": "weather_agent"}, "tool_calls": [{"name": "get_forecast"}]}]],

@@ -203,6 +203,7 @@ class TokenBudget(Evaluator):
 
     id = "token-budget"
     needs_calls = False
+    over_models = True
 
     def __init__(self, config: NoSettings, criteria: TokenBudgetCriteria) -> None:
         self._limits = (
@@ -257,6 +258,7 @@ class CostBudget(Evaluator):
 
     id = "cost-budget"
     needs_calls = False
+    over_models = True
 
     def __init__(self, config: NoSettings, criteria: CostBudgetCriteria) -> None:
         self._max_cost = criteria.max_cost
@@ -302,6 +304,7 @@ class ModelAllowed(Evaluator):
 
     id = "model-allowed"
     needs_calls = False
+    over_models = True
 
     def __init__(self, config: NoSettings, criteria: ModelAllowedCriteria) -> None:
         self._allowed = None if criteria.allow is None else [name_pattern(name) for name in criteria.allow]

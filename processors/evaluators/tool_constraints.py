@@ -297,6 +297,8 @@ class ToolConstraints(Evaluator):
     def __init__(self, config: ToolConstraintsConfig, criteria: ToolConstraintsCriteria) -> None:
         compiled = [constraint.compiled() for constraint in criteria.constraints]
         self.over_calls = not any(constraint.roles for constraint in compiled)
+        # Of several agents it is not known what ran in parallel.
+        self.over_traces = all(constraint.template != "not_parallel" for constraint in compiled)
         self._constraints = CallConstraints(
             compiled,
             config.categories(),

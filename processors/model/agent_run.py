@@ -138,6 +138,17 @@ class Message(Struct, frozen=True, kw_only=True):
     after: int | None = None
 
 
+class LocalRoot(Struct, frozen=True, kw_only=True):
+    """The outermost span around a run, and what the trace goes by where no agent is around all of it."""
+
+    span_id: bytes | None
+    workflow: str = ""
+    """The outermost workflow around the run; empty: there is none, or it has no name."""
+    resource: Mapping[str, JsonValue] = {}
+    start_unix_nano: int = 0
+    end_unix_nano: int = 0
+
+
 class AgentIdentity(Struct, frozen=True, kw_only=True):
     """Who ran. `name` is what criteria are keyed by."""
 
@@ -266,6 +277,9 @@ class AgentRun:
     cost: float | None = _of_content(None)
     """What `usage` costs by the configured prices, in their currency; None where tokens are not known, or
     the price of a model is not."""
+    stands_for_trace: bool = False
+    """Whether this is no invocation of an agent but stands for the trace, by the name of its workflow or
+    service, and has the verdicts of evaluations over the trace. It holds no calls."""
     content: object = field(default=None, repr=False, compare=False)
     """Has, as attributes, those of the fields that are read late and were not given."""
     conversation: Conversation | None = field(default=None, repr=False, compare=False)
@@ -275,6 +289,12 @@ class AgentRun:
     def has_all_spans(self) -> bool:
         """Whether only calls may be missing, which telemetry does not show, if the run is not complete."""
         return self.complete or self.incomplete_reason == "content_not_captured"
+
+    @property
+    def local_root(self) -> LocalRoot | None:
+        """The outermost span around the run; None for runs not read from spans."""
+        root: LocalRoot | None = getattr(self.content, "local_root", None)
+        return root
 
     @property
     def duration_seconds(self) -> float | None:
@@ -342,6 +362,10 @@ class AgentRun:
             complete=complete,
             incomplete_reason=incomplete_reason,
         )
+
+    def with_models(self, content: object) -> "AgentRun":
+        """The same run with the model calls, models, usage and cost of `content`, which has all else, too."""
+        return self._with("model_calls", "models", "usage", "cost", content=content)
 
     def in_conversation(self, conversation: Conversation) -> "AgentRun":
         """The same run with what is known of its conversation."""

@@ -1,12 +1,14 @@
-"""A conversation as one run: the calls of all its runs, in order of start, as evaluators see calls."""
+"""A conversation or a trace as one run: the calls of all its runs in order of start, as evaluators see it."""
 
 import re
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from processors.model.agent_run import AgentRun, IncompleteReason, ToolCall, ValueState
+from processors.model.late_values import LateObject
+from processors.model.model_usage import ModelCall, TokenUsage, sum_of_usage
 from processors.model.tool_name import canonical_tool_name
 
 _UNKNOWN = "its other runs were not looked up"
@@ -37,8 +39,15 @@ class RunReference(NamedTuple):
         return RunReference(bytes.fromhex(trace_id), bytes.fromhex(span_id) if span_id else None)
 
 
-class ConversationView(NamedTuple):
-    """What an evaluation over a conversation looks at.
+class WholeTrace(NamedTuple):
+    """All runs of a trace; `gap` is why there may be others, empty: there are none."""
+
+    runs: Sequence[AgentRun]
+    gap: str = ""
+
+
+class RunsView(NamedTuple):
+    """What an evaluation over a conversation or a trace looks at.
 
     `run` is the run that is graded with the calls of all `runs`; `gap` is why it is not complete, empty if
     it is.
@@ -54,7 +63,7 @@ def reference_of(run: AgentRun) -> RunReference:
     return RunReference(run.trace_id, run.span_id)
 
 
-def over_conversation(run: AgentRun) -> ConversationView:
+def over_conversation(run: AgentRun) -> RunsView:
     """`run` with the calls of all runs that are known of its conversation, its own included.
 
     A call that one run requested and a later one executed is one call (`superseded`), and the executed one
@@ -67,25 +76,98 @@ def over_conversation(run: AgentRun) -> ConversationView:
     known = run.conversation
     others = () if known is None else known.runs
     runs = sorted((*others, run), key=_place)
-    tool_calls, requested = _merged(runs)
-    reason, gap = _incompleteness(run, runs)
+    if run.session is None:
+        return _view(run, runs, ("content_not_captured", "the telemetry names no conversation"))
+    gap = _UNKNOWN if known is None else known.gap
+    return _view(run, runs, _incompleteness(run, runs, "conversation", gap))
+
+
+def over_trace(run: AgentRun, trace: WholeTrace) -> RunsView:
+    """`run` with the calls and model calls of all runs of its trace, each call with the agent that made it.
+
+    The order is that of `over_conversation`. What only single runs have, such as the input, is that of `run`,
+    which may be one that stands for the trace.
+    """
+    runs = sorted(trace.runs, key=_place)
+    # What is missing of one run besides what it called decides more, and comes first.
+    by_weight = sorted(runs, key=lambda each: each.has_all_spans)
+    view = _view(run, runs, _incompleteness(run, by_weight, "trace", trace.gap))
+    return view._replace(run=view.run.with_models(_sums(view.run, runs)))
+
+
+def _view(
+    run: AgentRun, runs: Sequence[AgentRun], incompleteness: tuple[IncompleteReason | None, str]
+) -> RunsView:
+    reason, gap = incompleteness
+    tool_calls, requested = _merged(runs, run.agent.name)
     view = run.with_calls(
         tool_calls, requested, complete=not gap, incomplete_reason=reason or run.incomplete_reason
     )
-    return ConversationView(view, tuple(map(reference_of, runs)), gap)
+    return RunsView(view, tuple(map(reference_of, runs)), gap)
 
 
-def _incompleteness(run: AgentRun, runs: Sequence[AgentRun]) -> tuple[IncompleteReason | None, str]:
-    """Why calls of the conversation may be missing: the reason, and a text for people; none: they are not."""
-    if run.session is None:
-        return "content_not_captured", "the telemetry names no conversation"
+def _incompleteness(
+    run: AgentRun, runs: Iterable[AgentRun], whole: str, gap: str
+) -> tuple[IncompleteReason | None, str]:
+    """Why calls of the `whole` may be missing: the reason, and a text for people; none: they are not."""
     for each in runs:
         if not each.complete:
-            whose = "this run" if each is run else f"the run {reference_of(each)} of the conversation"
+            whose = "this run" if each is run else f"the run {reference_of(each)} of the {whole}"
             what = "calls" if each.has_all_spans else "spans"
             return each.incomplete_reason, f"{what} of {whose} may be missing"
-    gap = _UNKNOWN if run.conversation is None else run.conversation.gap
-    return ("interrupted", f"runs of the conversation may be missing: {gap}") if gap else (None, "")
+    return ("interrupted", f"runs of the {whole} may be missing: {gap}") if gap else (None, "")
+
+
+def _sums(run: AgentRun, runs: Sequence[AgentRun]) -> LateObject:
+    """The content of `run` with the model calls of all `runs` and what they used, as far as it is known."""
+    callers = {each.parent_agent for each in runs}
+
+    def read(name: str) -> object:
+        match name:
+            case "model_calls":
+                return [call for each in runs for call in _model_calls(each)]
+            case "models":
+                return tuple(dict.fromkeys(model for each in runs for model in each.models))
+            case "usage":
+                usages = [_usage(each, each.agent.name in callers) for each in runs]
+                known = [usage for usage in usages if usage is not None]
+                return sum_of_usage(known) if len(known) == len(usages) else None
+            case "cost":
+                costs = [_cost(each, each.agent.name in callers) for each in runs]
+                return None if None in costs else sum(filter(None, costs))
+        return getattr(run, name)
+
+    return LateObject(read)
+
+
+def _model_calls(run: AgentRun) -> Sequence[ModelCall]:
+    """The model calls of `run`; where telemetry shows none, one of which nothing but a model may be known."""
+    if run.model_calls or _requested_nothing(run):
+        return run.model_calls
+    return [ModelCall(model=model) for model in run.models or (None,)]
+
+
+def _requested_nothing(run: AgentRun) -> bool:
+    """Whether `run` is known to have requested nothing of any model, as workflows around agents do not."""
+    return run.complete and not (run.calls or run.model_calls or run.models or run.usage or run.cost)
+
+
+def _usage(run: AgentRun, is_caller: bool) -> TokenUsage | None:
+    """The tokens of `run` alone; the total on its own span may include agents that it called."""
+    if _requested_nothing(run):
+        return TokenUsage(0, 0)
+    return None if is_caller and not _counts_each_call(run) else run.usage
+
+
+def _cost(run: AgentRun, is_caller: bool) -> float | None:
+    if _requested_nothing(run):
+        return 0.0
+    return None if is_caller and not _counts_each_call(run) else run.cost
+
+
+def _counts_each_call(run: AgentRun) -> bool:
+    calls = run.model_calls
+    return bool(calls) and all(call.usage is not None or call.failed for call in calls)
 
 
 def _place(run: AgentRun) -> tuple[int, bytes, bytes]:
@@ -107,8 +189,11 @@ class _Placed(NamedTuple):
     call: ToolCall
 
 
-def _merged(runs: Sequence[AgentRun]) -> tuple[list[ToolCall], list[tuple[int, ToolCall]]]:
-    """`tool_calls` and `requested_calls` of all runs; groups and attempts stay within their run."""
+def _merged(runs: Sequence[AgentRun], agent: str) -> tuple[list[ToolCall], list[tuple[int, ToolCall]]]:
+    """`tool_calls` and `requested_calls` of all runs; groups and attempts stay within their run.
+
+    Calls name their agent, unless all are of `agent`.
+    """
     placed = sorted(
         (call for number, run in enumerate(runs) for call in _calls(number, run)), key=lambda call: call[:3]
     )
@@ -119,9 +204,9 @@ def _merged(runs: Sequence[AgentRun]) -> tuple[list[ToolCall], list[tuple[int, T
     requested: list[tuple[int, ToolCall]] = []
     places: dict[tuple[int, int], int] = {}
     groups: dict[tuple[int, int], int] = {}
-    agents = [run.agent.name for run in runs] if len({run.agent.name for run in runs}) > 1 else None
+    agents = [run.agent.name for run in runs]
     for _, number, _, at, call in placed:
-        if agents is not None and not call.agent:
+        if not call.agent and agents[number] != agent:
             call = replace(call, agent=agents[number])
         group = call.parallel_group
         if group is not None:

@@ -50,6 +50,8 @@ class Scope(StrEnum):
     RUN = "run"
     CONVERSATION = "conversation"
     """The calls of all runs so far with the same conversation."""
+    TRACE = "trace"
+    """The calls and model calls of all runs in the same trace."""
 
 
 class SkipReason(StrEnum):
@@ -122,6 +124,8 @@ class EvaluationResult(Struct, frozen=True, omit_defaults=True):
     """The runs that an evaluation over a conversation looked at, in order of start; empty for all others."""
     quotes_content: bool = True
     """Whether `explanation` may show what was captured."""
+    scope: Scope = Scope.RUN
+    """What it looked at."""
 
     @property
     def counts(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args
 from pydantic import BaseModel
 
 from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import NotEvaluated, Score
+from processors.model.evaluation_result import NotEvaluated, Scope, Score
 
 _ValueT = TypeVar("_ValueT")
 
@@ -37,8 +37,10 @@ class Evaluator(Protocol):
     every run it returns a `Score` with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock
     and raises nothing for what a trace can hold but an `EvaluationError`, where its criteria do not fit what
     the run holds. Work is bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`. One with
-    `over_calls = True` looks at nothing of a run but its calls, so that it can grade those of a conversation;
-    one whose criteria are about more sets it to False for itself.
+    `over_calls = True` looks at nothing of a run but its calls, so that it can grade those of a conversation
+    or a trace; one whose criteria are about more sets it to False for itself, or `over_traces` to False where
+    they are about what is not known over several agents. One with `over_models = True` looks at model calls,
+    models, usage and cost alone, and can grade those of a trace.
     One with `needs_calls = False` looks at none: it grades runs whose calls are not all known as well.
     """
 
@@ -91,9 +93,13 @@ class Evaluator(Protocol):
         return 0.0, 1.0
 
 
-def looks_at_calls_alone(evaluator: type[Evaluator] | Evaluator) -> bool:
-    """Whether evaluators of this class, or this one, look at nothing of a run but its calls."""
-    return bool(getattr(evaluator, "over_calls", False))
+def can_grade(evaluator: type[Evaluator] | Evaluator, scope: Scope) -> bool:
+    """Whether evaluators of this class, or this one, look at nothing that is known of single runs alone."""
+    if scope is Scope.TRACE and not getattr(evaluator, "over_traces", True):
+        return False
+    if scope is Scope.RUN or getattr(evaluator, "over_calls", False):
+        return True
+    return scope is Scope.TRACE and bool(getattr(evaluator, "over_models", False))
 
 
 def needs_calls(evaluator: Evaluator) -> bool:

@@ -13,6 +13,7 @@ from processors.model import (
     FinishReason,
     IncompleteReason,
     JsonValue,
+    LocalRoot,
     Message,
     ModelCall,
     PriceTable,
@@ -32,6 +33,7 @@ from processors.shapes import (
     ChatMessage,
     RunScope,
     SpanReading,
+    SpanRole,
     ToolReading,
     Trace,
     after_results,
@@ -172,6 +174,26 @@ class RunReport:
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
         """The calls that models requested and that were never executed."""
         return self.calls.requested_among(self.executed)
+
+    @late
+    def local_root(self) -> LocalRoot:
+        """The outermost span around the run."""
+        tree, readings = self.trace.tree, self.trace.readings
+        workflow, root = "", self.run.carrier
+        above = root
+        while above >= 0:
+            root, reading = above, readings[above]
+            if reading is not None and reading.role is SpanRole.WORKFLOW:
+                workflow = reading.agent.name or reading.agent.inferred_name or workflow
+            above = tree.parents[above]
+        resource = _resource(tree.views[root].envelope.resource)
+        return LocalRoot(
+            span_id=tree.span_ids[root],
+            workflow=workflow,
+            resource=resource,
+            start_unix_nano=tree.starts[root],
+            end_unix_nano=tree.ends[root],
+        )
 
     @late
     def model_calls(self) -> Sequence[ModelCall]:

@@ -75,6 +75,43 @@ def test_the_changes_are_those_of_a_comparison(tmp_path: Path, capsys: pytest.Ca
     assert expected == regraded(capsys, tmp_path / "runs.db", new, "--format", "json", code=1)
 
 
+def test_traces_are_graded_among_all_that_is_stored_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def criteria(name: str, first: str, second: str) -> str:
+        rule = {"precedence": [{"tool": first, "agent": "reviewer"}, second]}
+        evaluation = {
+            "evaluator": "tool-constraints", "name": "in-order", "scope": "trace",
+            "criteria": {"constraints": [rule]},
+        }  # fmt: skip
+        return criteria_file(tmp_path / name, evaluation, agent="desk")
+
+    old, new = criteria("old.json", "review", "publish"), criteria("new.json", "publish", "review")
+    runs = [
+        {
+            "trace_id": "01" * 16, "span_id": f"{number:016x}", "agent": {"name": agent},
+            "resource_attributes": {"service.name": "desk"}, "tool_calls": [{"name": tool}],
+            "start_time": f"2026-01-31T08:00:0{number}Z",
+        }
+        for number, (agent, tool) in enumerate([("reviewer", "review"), ("publisher", "publish")], 1)
+    ]  # fmt: skip
+    lines = tmp_path / "day.runs.jsonl"
+    lines.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    stored = recorded(old, lines)
+    filled(stored, tmp_path / "runs.db")
+
+    changed = [json.loads(line) for line in regraded(
+        capsys, tmp_path / "runs.db", new, "--format", "json", code=1
+    ).splitlines()]  # fmt: skip
+    assert 1 == run_command(["replay", "--compare", old, new, str(lines), "--format", "json"])
+
+    assert [False, False, True] == [graded.run.stands_for_trace for graded in stored]
+    assert [("desk", "pass", "fail")] == [
+        (each["agent"], each["old"]["outcome"], each["new"]["outcome"]) for each in changed
+    ]
+    assert changed == [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
 def test_many_runs_are_graded_in_processes_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

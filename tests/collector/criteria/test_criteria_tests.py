@@ -262,3 +262,62 @@ tests:
         f'{where}: {precedence}: {none} refund in the tests has args.amuont; did you mean "amount"?',
         f'{where}: {absence}: {none} get_order in the tests has result.status; did you mean "state"?',
     ] == list(map(str, warnings))
+
+
+TRACE_CRITERIA = """\
+agents:
+  "*":
+    evaluations:
+      - evaluator: tool-constraints
+        name: reviewed
+        scope: trace
+        criteria: {constraints: [{precedence: [{tool: review, agent: reviewer}, publish]}]}
+  desk:
+    evaluations:
+      - {evaluator: token-budget, scope: trace, criteria: {max_total_tokens: 10}}
+"""
+
+
+def test_the_runs_of_a_trace_are_graded_together(tmp_path: Path) -> None:
+    tests = """\
+tests:
+  - name: reviewed first
+    runs:
+      - {agent: {name: planner}}
+      - {agent: {name: reviewer}, parent_agent: planner, tool_calls: [{name: review}]}
+      - {agent: {name: writer}, parent_agent: planner, tool_calls: [{name: publish}]}
+    expect: {reviewed: pass}
+  - name: reviewed by its writer, in a service
+    runs:
+      - agent: {name: writer}
+        resource_attributes: {service.name: desk}
+        tool_calls: [{name: review}, {name: publish}]
+        model_calls: [{model: m, usage: {input_tokens: 6, output_tokens: 1}}]
+      - agent: {name: writer}
+        model_calls: [{model: m, usage: {input_tokens: 6, output_tokens: 1}}]
+    expect: {reviewed: fail, token-budget: fail}
+  - name: two agents, none of which the key is for
+    runs: [{agent: {name: a}}, {agent: {name: b}}]
+    agent: a
+    expect: {reviewed: fail}
+"""
+
+    (failure,) = failures(tmp_path, tests, TRACE_CRITERIA)
+
+    assert "expected fail, found pass with score 1" in failure
+    assert "two agents, none of which the key is for" in failure
+
+
+def test_mistakes_in_the_runs_of_a_trace_have_their_places(tmp_path: Path) -> None:
+    tests = """\
+tests:
+  - name: a run without an agent
+    runs:
+      - {agent: {name: planner}}
+      - {tool_calls: []}
+    expect: {reviewed: pass}
+"""
+
+    (failure,) = failures(tmp_path, tests, TRACE_CRITERIA)
+
+    assert failure.startswith("15: tests[0].runs[1].agent")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from collector.criteria.evaluation_config import EvaluationConfig
 from collector.grading import Form, Grader, GradingPool, GradingStage, ThreadLane, WorkerSettings
 from collector.grading.grader import Graded
 from collector.grading.lanes import Supply
+from collector.journal import StoredVerdicts
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics
@@ -22,7 +24,7 @@ from processors.annotation.run_reader import run_from_json
 from processors.model.agent_run import AgentRun
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import decode_json
-from tests.support.agent_spans import TRACE_ID, agent, tool
+from tests.support.agent_spans import TRACE_ID, agent, envelope, span, span_id, tool
 
 NOW = 1_900_000_000_000_000_000
 CRITERIA = """
@@ -36,6 +38,12 @@ agents:
         scope: conversation
         criteria: {tool_calls_count: {refund: ["<=", 1]}}
       - {evaluator: tool-permission, criteria: {deny: [delete]}}
+  desk:
+    evaluations:
+      - evaluator: tool-constraints
+        name: reviewed
+        scope: trace
+        criteria: {constraints: [{precedence: [{tool: review, agent: reviewer}, publish]}]}
   clerk:
     evaluations: [{evaluator: tool-permission, criteria: {deny: [delete]}}]
 """
@@ -71,6 +79,29 @@ def _turn(number: int, name: str, called: str) -> FinishedTrace:
     trace_id = number.to_bytes(16)
     moved = [(span[0], span[1].replace(TRACE_ID, trace_id), span[2]) for span in spans]
     return FinishedTrace(trace_id=trace_id, spans=moved, reason=FinishReason.ROOT)
+
+
+def _of_desk(number: int, names: Sequence[str], reason: FinishReason = FinishReason.ROOT) -> FinishedTrace:
+    """A trace of the service `desk` in which agents, one after the other, do what they are named for."""
+    of = envelope("desk")
+    spans = [span(1, None, "POST /articles", at=(0, 100), of=of)]
+    for place, name in enumerate(names, 1):
+        own, start = 10 * place, 10 * place
+        spans += [
+            (key, payload, of)
+            for key, payload, _ in (
+                agent(own, 1, name, (start, start + 5)),
+                tool(
+                    own + 1,
+                    own,
+                    {"reviewer": "review", "publisher": "publish"}[name],
+                    at=(start + 1, start + 2),
+                ),
+            )
+        ]
+    trace_id = number.to_bytes(16)
+    moved = [(each[0], each[1].replace(TRACE_ID, trace_id), each[2]) for each in spans]
+    return FinishedTrace(trace_id=trace_id, spans=moved, reason=reason)
 
 
 def _read_run(line: bytes) -> AgentRun:
@@ -147,3 +178,48 @@ async def test_conversations_are_seen_in_every_lane_as_in_the_loop(
     if isinstance(stage.pool, _WatchedPool):
         # Only what a conversation decides takes a second pass.
         assert (len(TURNS), 3) == (stage.pool.graded, stage.pool.supplied)
+
+
+@pytest.mark.parametrize("lane", ["thread", "processes"])
+async def test_a_trace_is_graded_as_a_whole_in_every_lane_as_in_the_loop(
+    lane: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = replace(_of_desk(4, ["publisher"]), continues=True)
+    traces = [
+        _of_desk(1, ["reviewer", "publisher"]),
+        _of_desk(2, ["publisher", "reviewer"]),
+        _of_desk(3, ["publisher"], FinishReason.MAX_AGE),
+        goes_on,
+    ]
+    async with _stage("loop", tmp_path) as stage:
+        expected = [await stage.grade(trace) for trace in traces]
+        again = [stage.regrade(trace) for trace in traces]
+    if lane == "thread":
+        monkeypatch.setattr("collector.grading.stage.is_large", lambda trace: True)
+
+    async with _stage(lane, tmp_path) as stage:
+        found = [await stage.grade(trace) for trace in traces]
+
+    standing = [trace.runs[-1].run for trace in expected]
+    results = [trace.runs[-1].results[0] for trace in expected]
+    assert ["pass", "fail", "not_evaluated", "not_evaluated"] == [result.outcome for result in results]
+    assert ["incomplete_trace", "interrupted"] == [result.reason for result in results[2:]]
+    assert {("desk", span_id(1))} == {(run.agent.name, run.carrier_span_id) for run in standing}
+    assert _shown(expected) == _shown(found)
+    assert _shown(expected) == _shown([trace for trace in again if trace is not None])
+    assert [b"tracegrade.scope" in trace.spans[0][1] for trace in expected] == [True] * 4
+
+
+async def test_verdicts_over_a_trace_are_restored_as_they_were(tmp_path: Path) -> None:
+    trace = _of_desk(1, ["publisher", "reviewer"])
+    async with _stage("loop", tmp_path) as stage:
+        graded = await stage.grade(trace)
+        stored = StoredVerdicts(
+            reason=trace.reason,
+            results=[list(run.results) for run in graded.runs],
+            unix_nano=NOW,
+            instance="here",
+        )
+        restored = await stage.restore(trace, stored)
+
+    assert _shown([graded]) == _shown([restored])

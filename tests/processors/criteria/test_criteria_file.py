@@ -606,13 +606,13 @@ tests:
             [
                 'tests[0]: missing key "name"',
                 'tests[0]: missing key "expect"',
-                'tests[0]: expected one of the keys "run" and "trace"',
+                'tests[0]: expected one of the keys "run", "runs" and "trace"',
             ],
         ),
-        ("{name: x, expect: {a: pass}}", ['tests[0]: expected one of the keys "run" and "trace"']),
+        ("{name: x, expect: {a: pass}}", ['tests[0]: expected one of the keys "run", "runs" and "trace"']),
         (
             "{name: x, run: {}, trace: a, expect: {a: pass}}",
-            ['tests[0]: expected one of the keys "run" and "trace"'],
+            ['tests[0]: expected one of the keys "run", "runs" and "trace"'],
         ),
         (
             "{name: x, run: {}, agent: a, expect: {a: pass}}",
@@ -661,7 +661,7 @@ tests:
               'found the text "pager"; did you mean "page"?'),
         ("8", 'tests[0].expect.tool-repetition: expected "pass", "fail", "error", "not_evaluated" or '
               '"skipped" or a mapping of keys to values; found the text "pas"'),
-        ("8", 'tests[0]: expected one of the keys "run" and "trace"'),
+        ("8", 'tests[0]: expected one of the keys "run", "runs" and "trace"'),
     ]  # fmt: skip
 
 
