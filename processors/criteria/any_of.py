@@ -12,9 +12,10 @@ from processors.model import (
     LateMapping,
     NotEvaluated,
     RunFacts,
+    Scope,
     Score,
+    can_grade,
     doubts_of,
-    looks_at_calls_alone,
     needs_calls,
 )
 
@@ -57,7 +58,10 @@ class AnyOf(Evaluator):
         self.id = next(iter(ids)) if len(ids) == 1 else "any-of"
         self.version = ".".join(ids.values())  # type: ignore[misc]
         self.quotes_content = any(evaluator.quotes_content for evaluator in evaluators)  # type: ignore[misc]
-        self.over_calls = all(map(looks_at_calls_alone, evaluators))
+        self.over_calls = all(can_grade(evaluator, Scope.CONVERSATION) for evaluator in evaluators)
+        self.over_models = self.over_traces = all(
+            can_grade(evaluator, Scope.TRACE) for evaluator in evaluators
+        )
         self.needs_calls = any(map(needs_calls, evaluators))
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:

@@ -189,7 +189,8 @@ def test_an_evaluator_that_expects_nothing_needs_no_criteria() -> None:
         (
             {"evaluator": "tool-call-order", "criteria": {"toolCallsOrder": ["a", 1]}},
             [
-                ".criteria.toolCallsOrder[1]: expected a text or a mapping of keys to values; found the number 1"
+                ".criteria.toolCallsOrder[1]: expected a text or a mapping of keys to values; "
+                "found the number 1"
             ],
         ),
         (
