@@ -42,28 +42,26 @@ class OptionalCalls:
             raise ValueError(
                 f"{len(self._keys)} optional calls: at most {MAX_OPTIONAL_CALLS} where their order counts"
             )
-        self.alternatives: Sequence[int] = self._alternatives() if in_order else ()
-        """What can be expected, none left out but the empty one; those with more optional keys first."""
+        self.alternatives = self._alternatives() if in_order else {}
+        """What can be expected, as a row and its keys; those with more optional keys first, none empty."""
         self.required_first = sorted(range(self.width), key=set(self._keys).__contains__)
         """All keys, the optional ones last."""
 
-    def _alternatives(self) -> list[int]:
-        chosen = (
+    def _alternatives(self) -> dict[int, Sequence[int]]:
+        rows = (
             self.required | mask_of(keys)
             for number in range(len(self._keys), -1, -1)
             for keys in combinations(self._keys, number)
         )
-        return [keys for keys in chosen if keys]
+        return {row: tuple(keys_of(row)) for row in rows if row}
 
     def rows(self, rows: Sequence[int], alternative: int) -> Sequence[int]:
         """`rows` of calls where only `alternative` is expected."""
-        if alternative.bit_count() == self.width:
-            return rows
-        return [row & alternative for row in rows]
+        return [row & alternative for row in rows] if self._keys else rows
 
     def counted(self, assigned: Sequence[int]) -> int:
         """How many calls are expected once the optional ones without a call of their own are left out."""
-        return self.width - sum(assigned[key] < 0 for key in self._keys)
+        return self.width - sum([assigned[key] < 0 for key in self._keys])
 
 
 class ExpectedCalls:

@@ -39,7 +39,6 @@ from processors.comparison import (
     fits,
     fits_members,
     is_oversized,
-    keys_of,
     lasting_alignment,
     matching_cost,
     ordered_keys,
@@ -273,9 +272,9 @@ class ToolCallOrder(Evaluator):
         rows = self._rows(calls)
         value: float = 0.0
         best: Sequence[int] = ()
-        for alternative in self._optional.alternatives:
+        for alternative, expected in self._optional.alternatives.items():
             if self._strict:
-                keys: Sequence[int] = [*keys_of(alternative)]
+                keys = expected
                 if len(keys) != len(rows) or not all(map(_fits_key, rows, keys)):
                     keys = ()
             else:
@@ -284,8 +283,8 @@ class ToolCallOrder(Evaluator):
                 if fitting is None:
                     return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
                 keys, _ = fitting
-            if len(keys) / alternative.bit_count() > value:
-                value, best = len(keys) / alternative.bit_count(), keys
+            if len(keys) / len(expected) > value:
+                value, best = len(keys) / len(expected), keys
             if value == 1.0:
                 break
         return self._score(value, actual, [self._expected[key] for key in best])

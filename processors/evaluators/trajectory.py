@@ -280,7 +280,7 @@ class _Trajectory(Evaluator):
             assigned = self._aligned(calls, self._optional.rows(rows, keys))
             if assigned is None:
                 return None
-            value = self._value(self._width - assigned.count(-1), calls, keys.bit_count())
+            value = self._share(self._width - assigned.count(-1), len(calls), keys.bit_count())
             if best is None or value > best.value:
                 best = _Alignment(value, assigned)
             if value == 1.0:
@@ -368,7 +368,7 @@ class _Trajectory(Evaluator):
         assigned = alignment.assigned
         taken = {position for position in assigned if position >= 0}
         actual = [call.name for call in calls]
-        missing = [self._labels[key] for key in self._missing(assigned)]
+        missing = [self._labels[key] for key in self._missing(assigned)] if -1 in assigned else []
         unexpected = [name for position, name in enumerate(actual) if position not in taken]
         lines = [
             self._line,
@@ -439,12 +439,13 @@ class TrajectoryExact(_Trajectory):
         return 0.0, float(count <= self._width and matching_size(possible, self._width) == count)
 
     def _measure(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> _Alignment:
-        for alternative in self._optional.alternatives:
-            if len(calls) == alternative.bit_count():
-                keys = [*keys_of(alternative)]
-                if self._is_exact(calls, rows, keys):
-                    places = dict(zip(keys, range(len(calls)), strict=True))
-                    return _Alignment(1.0, [places.get(key, -1) for key in range(self._width)])
+        width = self._width
+        for keys in self._optional.alternatives.values():
+            if len(calls) == len(keys) and self._is_exact(calls, rows, keys):
+                if len(keys) == width:
+                    return _Alignment(1.0, keys)
+                places = dict(zip(keys, range(width), strict=False))
+                return _Alignment(1.0, [places.get(key, -1) for key in range(width)])
         # What the longest common subsequence leaves over shows best where the two differ.
         aligned = self._aligned(calls, rows)
         return _Alignment(0.0, [-1] * self._width if aligned is None else aligned)
