@@ -3,8 +3,9 @@
 `tool-repetition`, `tool-error-recovery` and `duplicate-side-effect`.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Literal
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -29,6 +30,7 @@ from processors.model import (
     AgentRun,
     Evaluator,
     JsonObject,
+    JsonValue,
     NotEvaluated,
     RunFacts,
     Score,
@@ -36,11 +38,16 @@ from processors.model import (
     canonical_tool_name,
     canonical_tool_names,
     contains_mask,
+    has_mask,
     may_be_masked,
 )
 from processors.response_handling import ErrorClass, ErrorClassifier
 
 _SHOWN_TOOLS = 20
+_LONGEST_CYCLE = 10
+_NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
+_PUNCTUATION = " .,;:!?\"'`"
+_MASK = "[REDACTED]"
 
 
 class ToolRepetitionConfig(ToolSelectionConfig):
@@ -50,6 +57,17 @@ class ToolRepetitionConfig(ToolSelectionConfig):
     """Identical calls from which the score is 0.5; from twice as many it is 0."""
     ignore_args: tuple[str, ...] = Field(default=(), examples=[["request_id", "*_at"]])
     """Names of arguments, as globs, that do not make a call another one."""
+    normalize: bool = False
+    """Whether texts in arguments are equal that differ only in case, in blanks, in punctuation at their ends,
+    or in how they write a number."""
+    window: int | None = Field(default=None, ge=2, examples=[10])
+    """Among how many calls in a row, of whatever tools, identical calls are counted; left out, in all of the
+    run."""
+    cycle_threshold: int | None = Field(default=None, ge=2, examples=[3])
+    """Rounds of a cycle, the same two to ten calls again and again (A, B, A, B), from which the score is 0.5;
+    from twice as many it is 0. Left out, cycles do not count as such."""
+
+    later_keys = frozenset({"normalize", "window", "cycle_threshold"})
 
 
 class ToolRepetition(Evaluator):
@@ -58,6 +76,10 @@ class ToolRepetition(Evaluator):
     With k the largest number of identical calls and t the threshold: score = 1 when k < t, 0.5 when
     t <= k < 2t, else 0. Arguments are equal by value, those in `ignore_args` left out; other calls in between
     do not matter. The rule is the repetition part of DeepEval's agent loop detection.
+
+    With `window` k is the largest number among so many calls in a row. With `cycle_threshold` the rounds of
+    the longest cycle are scored alike, and the lower score counts: calls in a cycle follow each other
+    directly, are not all identical, and are counted as recorded where they ran side by side.
 
     There is nothing to expect. A run without calls scores 1 (k is 0).
     """
@@ -68,28 +90,90 @@ class ToolRepetition(Evaluator):
 
     def __init__(self, config: ToolRepetitionConfig, criteria: None = None) -> None:
         self._threshold = config.threshold
-        self._identifying = _without(config.ignore_args)
+        self._identifying = _without(config.ignore_args, normalize=config.normalize)
+        self._window = config.window
+        self._cycle_threshold = config.cycle_threshold
         self._categories = config.categories()
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `content_not_captured` where arguments that are not known decide."""
         count, tool, doubtful, unread = self._largest_group(run)
-        value = self._value(count)
-        if unread is not None and self._value(doubtful) != value:
+        value, possible = self._value(count), self._value(doubtful)
+        details: JsonObject = {"threshold": self._threshold, "identical_calls": count, "tool": tool or None}
+        lines: list[str] = []
+        if count >= 2:
+            within = "" if self._window is None else f" among {self._window} calls"
+            lines.append(f"{tool}: {count} identical calls{within}, threshold {self._threshold}")
+        if self._cycle_threshold is not None:
+            cycle, most, unread_in_cycle = self._cycles(run)
+            value = min(value, self._value(cycle.rounds, self._cycle_threshold))
+            possible = min(possible, self._value(most, self._cycle_threshold))
+            unread = unread or unread_in_cycle
+            details |= {
+                "cycle_threshold": self._cycle_threshold,
+                "rounds": cycle.rounds,
+                "cycle": [*cycle.tools],
+            }
+            if cycle.rounds >= 2:
+                lines.append(
+                    f"{', '.join(cycle.tools)}: {cycle.rounds} rounds from call {cycle.start + 1} on, "
+                    f"cycle_threshold {self._cycle_threshold}"
+                )
+        if unread is not None and possible != value:
             return unknown_arguments(unread)
-        details = {"threshold": self._threshold, "identical_calls": count, "tool": tool or None}
-        if count < 2:
-            return Score(value, details, ("no call was repeated",))
-        return Score(value, details, (f"{tool}: {count} identical calls, threshold {self._threshold}",))
+        return Score(value, details, tuple(lines) or ("no call was repeated",))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Further calls can only repeat more."""
-        return 0.0, self._value(self._largest_group(run)[0])
+        """Further calls can only repeat more; but they can stand between those of a window or a cycle."""
+        return 0.0, 1.0 if self._window is not None else self._value(self._largest_group(run)[0])
 
-    def _value(self, count: int) -> float:
-        if count < self._threshold:
+    def _value(self, count: int, threshold: int | None = None) -> float:
+        threshold = threshold or self._threshold
+        if count < threshold:
             return 1.0
-        return 0.5 if count < 2 * self._threshold else 0.0
+        return 0.5 if count < 2 * threshold else 0.0
+
+    def _cycles(self, run: AgentRun) -> tuple["_Cycle", int, ToolCall | None]:
+        """The cycle with the most rounds.
+
+        Then how many rounds there could be if arguments that are not known were those that fit, and the first
+        call that has such arguments.
+        """
+        calls = calls_of(run, self._categories)
+        tools = canonical_tool_names(calls)
+        keys: list[Hashable] = []
+        unread: ToolCall | None = None
+        for call in calls:
+            arguments = readable_arguments(call)
+            known = None if arguments is None else self._identifying(arguments)
+            if known is None or (may_be_masked(call.arguments_text) and contains_mask(known)):
+                unread = unread or call
+                keys.append(None)
+            else:
+                keys.append(equality_key(known))
+
+        def are_same(one: int, other: int) -> bool:
+            return tools[one] == tools[other] and keys[one] == keys[other] is not None
+
+        def may_be_same(one: int, other: int) -> bool:
+            is_open = keys[one] is None or keys[other] is None
+            return tools[one] == tools[other] and (is_open or keys[one] == keys[other])
+
+        certain = _most_rounds(calls, are_same, are_same)
+        if unread is None:
+            return certain, certain.rounds, None
+        return certain, _most_rounds(calls, may_be_same, are_same).rounds, unread
+
+    def _most(self, calls: Sequence[ToolCall], places: Mapping[int, int]) -> int:
+        """The largest number of `calls` in one window."""
+        if self._window is None:
+            return len(calls)
+        most, first = 0, 0
+        for last, call in enumerate(calls):
+            while places[id(call)] - places[id(calls[first])] >= self._window:
+                first += 1
+            most = max(most, last - first + 1)
+        return most
 
     def _largest_group(self, run: AgentRun) -> tuple[int, str, int, ToolCall | None]:
         """The largest group of identical calls: its size and its tool.
@@ -101,22 +185,50 @@ class ToolRepetition(Evaluator):
         tools = _by_tool(seen)
         if len(tools) == len(seen):  # no tool was called twice, and arguments decide nothing
             return (1, seen[0].name, 1, None) if seen else (0, "", 0, None)
+        places = {} if self._window is None else {id(call): place for place, call in enumerate(seen)}
         count, doubtful, tool = 0, 0, ""
         doubted: ToolCall | None = None
         for calls in tools:
             if len(calls) <= count:
                 continue
             groups, unread, masked = _by_arguments(calls, self._identifying)
-            most = max(map(len, groups.values()), default=0)
+            most = max([self._most(group, places) for group in groups.values()], default=0)
             largest = most or 1  # a call is identical with itself, also where its arguments are not known
             doubted = doubted or next(iter([*unread, *(call for call, _ in masked)]), None)
             if masked:
                 readable = [call for call in calls if readable_arguments(call) is not None]
-                most = max(most, *[len(group) for _, group in _alike(readable, masked, self._identifying)])
+                alike = _alike(readable, masked, self._identifying)
+                most = max(most, *[self._most(group, places) for _, group in alike])
             doubtful = max(doubtful, most + len(unread))
             if largest > count:
                 count, tool = largest, calls[0].name
         return count, tool, doubtful, doubted
+
+
+class _Cycle(NamedTuple):
+    """A cycle of calls: how often it was gone through, where it began, and its tools."""
+
+    rounds: int = 1
+    start: int = 0
+    tools: tuple[str, ...] = ()
+
+
+def _most_rounds(
+    calls: Sequence[ToolCall],
+    may_be_same: Callable[[int, int], bool],
+    are_same: Callable[[int, int], bool],
+) -> _Cycle:
+    """The cycle with the most rounds, of several the shortest; none of calls that are all the same."""
+    best = _Cycle()
+    for length in range(2, min(_LONGEST_CYCLE, len(calls) // 2) + 1):
+        repeated = 0
+        for at in range(length, len(calls)):
+            repeated = repeated + 1 if may_be_same(at, at - length) else 0
+            rounds = 1 + repeated // length
+            start = at + 1 - rounds * length
+            if rounds > best.rounds and not all(are_same(start, start + step) for step in range(1, length)):
+                best = _Cycle(rounds, start, tuple(call.name for call in calls[start : start + length]))
+    return best
 
 
 class ToolErrorRecoveryConfig(ToolSelectionConfig):
@@ -313,12 +425,42 @@ class DuplicateSideEffect(Evaluator):
         return equality_key(keys) if keys else None
 
 
-def _without(ignored_names: Sequence[str]) -> Callable[[JsonObject], JsonObject]:
-    """What identifies a call: its arguments without those whose names match one of the globs."""
+def _without(ignored_names: Sequence[str], *, normalize: bool = False) -> Callable[[JsonObject], JsonObject]:
+    """What identifies a call: its arguments without those whose names match one of the globs.
+
+    With `normalize` its texts are as `_normalized` makes them.
+    """
     ignored = argument_names(ignored_names)
-    if ignored is None:
+    if ignored is None and not normalize:
         return lambda arguments: arguments
-    return lambda arguments: {name: value for name, value in arguments.items() if ignored.match(name) is None}
+
+    def identifying(arguments: JsonObject) -> JsonObject:
+        return {
+            name: _normalized(value) if normalize else value
+            for name, value in arguments.items()
+            if ignored is None or ignored.match(name) is None
+        }
+
+    return identifying
+
+
+def _normalized(value: JsonValue) -> JsonValue:
+    """`value` with texts in small letters, with single blanks, and without punctuation at their ends.
+
+    One that writes a number becomes this number. Of one with a mask in it nothing is known.
+    """
+    if isinstance(value, dict):
+        return {name: _normalized(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [*map(_normalized, value)]
+    if not isinstance(value, str):
+        return value
+    if has_mask(value):
+        return _MASK
+    text = " ".join(value.casefold().split())
+    if _NUMBER.fullmatch(text):
+        return float(text)
+    return text.strip(_PUNCTUATION) or text
 
 
 def _by_tool(calls: Sequence[ToolCall]) -> list[list[ToolCall]]:

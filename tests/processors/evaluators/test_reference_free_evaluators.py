@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from processors.evaluators.repeated_calls import (
     ToolErrorRecovery,
@@ -13,7 +15,7 @@ from processors.evaluators.repeated_calls import (
 from processors.model.agent_run import ToolCall, ToolError, ValueState
 from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
 from processors.model.evaluator import RunFacts
-from processors.model.json_values import JsonObject
+from processors.model.json_values import JsonObject, JsonValue
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")
@@ -31,6 +33,97 @@ def _recovery(*calls: ToolCall, **config: Any) -> Score:
     answer = ToolErrorRecovery(ToolErrorRecoveryConfig(**config)).evaluate(run_with(list(calls)), RunFacts())
     assert isinstance(answer, Score)
     return answer
+
+
+@pytest.mark.parametrize(
+    ("written", "is_same"),
+    [
+        ("oslo  weather", True), ("OSLO weather?", True), (" Oslo weather.", True), ("Oslo, weather", False),
+        ("Oslo whether", False),
+    ],
+)  # fmt: skip
+def test_normalized_texts_differ_in_more_than_how_they_are_written(written: str, is_same: bool) -> None:
+    calls = [_search({"q": "Oslo weather"}), _search({"q": written})]
+
+    for normalize, score in ((False, 1.0), (True, 0.5 if is_same else 1.0)):
+        answer = _repetition(*calls, threshold=2, normalize=normalize)
+        assert isinstance(answer, Score)
+        assert score == answer.value
+
+
+def test_normalized_numbers_are_equal_however_they_are_written() -> None:
+    values: list[JsonValue] = [5, "5", "5.0", {"at": ["5"]}, {"at": [5]}, "-5", "5 km"]
+    answer = _repetition(*[_search({"q": value}) for value in values], threshold=2, normalize=True)
+
+    assert isinstance(answer, Score)
+    assert answer.details["identical_calls"] == 3
+
+
+def test_a_masked_text_may_be_any_normalized_one() -> None:
+    calls = [_search({"q": "Oslo"}), _search({"q": "OSL[REDACTED]"})]
+
+    assert isinstance(_repetition(*calls, threshold=2, normalize=True), NotEvaluated)
+    assert isinstance(_repetition(*calls, threshold=2), Score)
+
+
+def test_identical_calls_are_counted_among_the_calls_of_a_window() -> None:
+    far = [_search({"q": number % 4}) for number in range(12)]
+    near = [_search({"q": number // 3}) for number in range(12)]
+
+    for calls, window, count in ((far, 8, 2), (far, 9, 3), (far, None, 3), (near, 3, 3), (near, 2, 2)):
+        answer = _repetition(*calls, window=window)
+        assert isinstance(answer, Score)
+        assert answer.details["identical_calls"] == count
+    evaluator = ToolRepetition(ToolRepetitionConfig(window=3))
+    assert evaluator.attainable(run_with(near)) == (0.0, 1.0)  # further calls can stand between these
+
+
+def _named(names: str) -> list[ToolCall]:
+    known = ValueState.PRESENT, ValueState.ABSENT
+    return [
+        ToolCall(name=name.lower(), arguments={}, arguments_state=known[name.isupper()]) for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "rounds", "cycle"),
+    [("abab", 2, "ab"), ("xababay", 2, "ab"), ("abcabcabc", 3, "abc"), ("aaaa", 1, ""),
+     ("abxabxab", 2, "abx"), ("aabaab", 2, "aab"), ("abba", 1, ""), ("", 1, ""), ("abcdefghijk" * 2, 1, "")],
+)  # fmt: skip
+def test_a_cycle_is_the_same_calls_again_and_again(names: str, rounds: int, cycle: str) -> None:
+    answer = _repetition(*_named(names), threshold=100, cycle_threshold=2)
+
+    assert isinstance(answer, Score)
+    assert (answer.details["rounds"], answer.details["cycle"]) == (rounds, [*cycle])
+    assert answer.value == (0.5 if rounds > 1 else 1.0)
+
+
+def test_a_cycle_is_named_with_its_rounds() -> None:
+    answer = _repetition(*_named("xabababab"), threshold=10, cycle_threshold=2)
+
+    assert isinstance(answer, Score)
+    assert answer.value == 0.0
+    assert answer.lines[1] == "a, b: 4 rounds from call 2 on, cycle_threshold 2"
+
+
+@given(st.text("abAB", max_size=9))
+def test_unknown_arguments_decide_cycles_only_where_they_could(names: str) -> None:
+    """An upper-case name is a call with unknown arguments, which may be any of two."""
+    answer = _repetition(*_named(names), threshold=100, cycle_threshold=2)
+    options: list[list[ToolCall]] = [[]]
+    for name in names:
+        values: list[JsonObject] = [{}, {"v": 1}] if name.isupper() else [{}]
+        known = [
+            ToolCall(name=name.lower(), arguments=value, arguments_state=ValueState.PRESENT)
+            for value in values
+        ]
+        options = [[*calls, call] for calls in options for call in known]
+    certain = [_repetition(*calls, threshold=100, cycle_threshold=2) for calls in options]
+
+    if isinstance(answer, Score):
+        assert {score.value for score in certain if isinstance(score, Score)} == {answer.value}
+    else:
+        assert answer.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED
 
 
 @pytest.mark.parametrize(("times", "score"), [(0, 1.0), (1, 1.0), (2, 1.0), (3, 0.5), (5, 0.5), (6, 0.0)])
