@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from dataclasses import fields as dataclass_fields
 from itertools import islice
@@ -39,6 +39,7 @@ from collector.store import (
     RunFilter,
     RunQueries,
     StoreUnusable,
+    ToolSummary,
     read_filter,
     unknown_name,
 )
@@ -48,12 +49,14 @@ from processors.documents import did_you_mean
 _PAGE_OF_RUNS = 50
 _MAX_RUNS = 1_000
 _MAX_CAUSES = 200
+_MAX_TOOLS = 200
 _CAUSES_OF_AGENT = 10
 _DIGITS = 18
 _DAY_HOURS = 24
 _LONGEST_HOURS = 14 * _DAY_HOURS
+_MOST_HOURS = 10 * 366 * _DAY_HOURS
 _RANGES = {"24h": _DAY_HOURS, "7d": 7 * _DAY_HOURS, "14d": _LONGEST_HOURS}
-"""The time ranges of views, in hours."""
+"""Time ranges that views offer, in hours."""
 _MAX_SNIPPET_LINES = 40
 _MAX_RUNS_OF_TRACE = 100
 
@@ -110,22 +113,23 @@ class Views:
 
     def agents(self, request: Request) -> Response:
         """Every agent: its runs, their outcomes, the evaluations in force, what is missing."""
-        first, last = self._hours(request.query_params.get("since", ""))
+        hours = self._hours(request)
         queries = self._queries(request)
-        result = [agent for agent in queries.agents(first) if agent.runs.count]
+        result = [agent for agent in queries.agents(hours) if agent.runs.count]
         criteria = self.criteria_in_force()
         checks: dict[str, Counts] = {}
-        for (_, name, _), counts in queries.evaluation_counts(first).items():
+        for (_, name, _), counts in queries.evaluation_counts(hours).items():
             checks.setdefault(name, Counts()).add_all(counts)
         costs: dict[str, Counts] = {}
-        for (name, _), usage in queries.usage(since_hour=first).items():
+        for (name, _), usage in queries.usage(hours=hours).items():
             costs.setdefault(name, Counts()).add_all(usage.get("cost", Counts()))
-        start = min([last - _DAY_HOURS + 1, *(hour for agent in result for hour in agent.hours)])
+        shown = _shown(hours, (hour for agent in result for hour in agent.hours))
+        releases = queries.releases()
         rows = [
             {
                 "agent": agent,
-                "chart": run_bars(agent.hours, start, last),
-                "trend": trend(agent.hours, start, last),
+                "chart": run_bars(agent.hours, shown, releases.get(agent.name, {})),
+                "trend": trend(agent.hours, shown),
                 "checks": checks.get(agent.name, Counts()),
                 "cost": costs.get(agent.name, Counts()),
                 "owners": _owners(criteria, agent),
@@ -139,37 +143,39 @@ class Views:
         # Services belong to no tenant in particular: a visitor with a tenant is not shown any.
         waits = None if self.waits is None or tenant is not None else sorted(self.waits().items())
         return self._page(
-            request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits, axis=axis(start, last)
+            request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits, axis=axis(shown)
         )
 
     def agent(self, request: Request) -> Response:
         """One agent: its evaluations over time and by release, its tools, its failures."""
         name = request.query_params.get("name", "")
-        first, last = self._hours(request.query_params.get("since", ""))
+        hours = self._hours(request)
         queries = self._queries(request)
-        summary = next((agent for agent in queries.agents(first) if agent.name == name), None)
+        summary = next((agent for agent in queries.agents(hours) if agent.name == name), None)
         if summary is None:
             raise HTTPException(404, "There are no stored runs of this agent.")
-        start = _start_of(summary.hours, last)
-        versions = queries.versions(name, first)
+        shown = _shown(hours, summary.hours)
+        versions = queries.versions(name, hours)
+        releases = queries.releases(name).get(name, {})
         applied = {evaluation.name: evaluation for evaluation in _in_force(self.criteria_in_force(), summary)}
         return self._page(
             request,
             "agent.html",
             name,
             summary=summary,
-            chart=run_bars(summary.hours, start, last),
-            axis=axis(start, last),
-            most=most_runs(summary.hours, start, last),
-            usage={version: usage for (_, version), usage in queries.usage(name, first).items()},
+            chart=run_bars(summary.hours, shown, releases),
+            axis=axis(shown),
+            most=most_runs(summary.hours, shown),
+            usage={version: usage for (_, version), usage in queries.usage(name, hours).items()},
+            releases=releases,
             versions=versions,
             shown_versions=list(versions)[:4],
             evaluations=[
-                (criterion, score_line(criterion.hours, start, last), applied.get(criterion.name))
-                for criterion in queries.evaluations(name, first)
+                (criterion, score_line(criterion.hours, shown, releases), applied.get(criterion.name))
+                for criterion in queries.evaluations(name, hours)
             ],
-            tools=queries.tools(name, first),
-            causes=queries.causes(name, first)[:_CAUSES_OF_AGENT],
+            tools=queries.tools(agent=name, hours=hours),
+            causes=queries.causes(name, hours)[:_CAUSES_OF_AGENT],
             newest=queries.find(RunFilter(agent=name), 15),
         )
 
@@ -212,10 +218,33 @@ class Views:
 
     def failures(self, request: Request) -> Response:
         """Failures by their cause: how many, since when and since which release."""
-        first, _ = self._hours(request.query_params.get("since", ""))
-        causes = self._queries(request).causes(request.query_params.get("agent", ""), first)
+        agent = request.query_params.get("agent", "")
+        causes = self._queries(request).causes(agent, self._hours(request))
         more = max(len(causes) - _MAX_CAUSES, 0)
         return self._page(request, "failures.html", "Failures", causes=causes[:_MAX_CAUSES], more=more)
+
+    def tools(self, request: Request) -> Response:
+        """The tools that agents call: how often, how often they fail, and how long they take."""
+        tools, by_release = self._tools(request)
+        return self._page(
+            request,
+            "tools.html",
+            "Tools",
+            tools=tools[:_MAX_TOOLS],
+            more=max(len(tools) - _MAX_TOOLS, 0),
+            by_release=by_release,
+        )
+
+    def api_tools(self, request: Request) -> Response:
+        """What `tools` shows; those of one tool or agent by agent and release."""
+        tools, _ = self._tools(request)
+        return JSONResponse({"tools": [tool.to_json() for tool in tools]})
+
+    def _tools(self, request: Request) -> tuple[list[ToolSummary], bool]:
+        """The tools of a query, and whether they are apart by agent and release."""
+        chosen = {name: request.query_params.get(name, "") for name in ("agent", "tool")}
+        by_release, hours = any(chosen.values()), self._hours(request)
+        return self._queries(request).tools(**chosen, by_release=by_release, hours=hours), by_release
 
     def find(self, request: Request) -> Response:
         """The runs that match the query."""
@@ -249,8 +278,7 @@ class Views:
         if tenant is not None:
             agents = [agent for agent in criteria.agents if agent.is_builtin or agent.tenant == tenant]
             shown = CriteriaSet(agents)
-        first, _ = self._hours(request.query_params.get("since", ""))
-        applied = self._queries(request).evaluation_counts(first)
+        applied = self._queries(request).evaluation_counts(self._hours(request))
         counts: dict[tuple[str, str], Counts] = {}
         for run_tenant, agent_name in {(run_tenant, agent_name) for run_tenant, agent_name, _ in applied}:
             for _, evaluation in criteria.sources_for(agent_name, run_tenant):
@@ -380,12 +408,26 @@ class Views:
             return RunFilter(), fields, str(error)
         return replace(run_filter, before=int(before)), fields, ""
 
-    def _hours(self, since: str) -> tuple[int, int]:
-        """The first and the last hour of charts and counts."""
-        if since and since not in _RANGES:
-            raise HTTPException(400, f"since: expected one of {', '.join(_RANGES)}")
-        last = self.clock.unix_nano() // 1_000_000 // HOUR_MILLISECONDS
-        return last - _RANGES.get(since, _LONGEST_HOURS) + 1, last
+    def _hours(self, request: Request) -> range:
+        """The hours of charts and counts: the last two weeks, unless `since` or `until` state others."""
+        now = self.clock.unix_nano() // 1_000_000
+        bounds = [now - _LONGEST_HOURS * HOUR_MILLISECONDS, now]
+        for place, name in enumerate(MOMENTS):
+            try:
+                if text := request.query_params.get(name, ""):
+                    bounds[place] = parse_moment(text, now)
+            except ValueError as error:
+                raise HTTPException(400, f"{name}: {error}") from None
+        first, last = (bound // HOUR_MILLISECONDS for bound in bounds)
+        if request.query_params.get("since", "") in ("", *_RANGES):
+            first += 1  # a whole number of hours ends with the present one
+        # A day ends where the next begins.
+        last += bounds[1] % HOUR_MILLISECONDS != 0
+        if not 0 < last - first <= _MOST_HOURS:
+            raise HTTPException(
+                400, "since, until: expected a time of at least an hour and at most ten years"
+            )
+        return range(first, last)
 
     def _page(
         self, request: Request, template: str, title: str, status: int = 200, **values: Any
@@ -394,9 +436,10 @@ class Views:
             title=title,
             path=request.url.path,
             ranges=_RANGES,
-            since=since if (since := request.query_params.get("since")) in _RANGES else "",
+            times={name: request.query_params.get(name, "") for name in MOMENTS},
             asked_name=request.query_params.get("name", ""),
             asked_agent=request.query_params.get("agent", ""),
+            asked_tool=request.query_params.get("tool", ""),
             newest_run=self._newest_or_0(request) if status == 200 else 0,
             not_stored=self._not_stored(request) if status == 200 else {},
             has_session=request.scope.get(HAS_SESSION, False),
@@ -416,7 +459,8 @@ class Views:
         """Runs that no count has, by agent."""
         if VISITOR not in request.scope or self.queries is None:
             return {}
-        return self._queries(request).not_stored(self._hours("")[0])
+        last = self.clock.unix_nano() // 1_000_000 // HOUR_MILLISECONDS
+        return self._queries(request).not_stored(range(last - _LONGEST_HOURS + 1, last + 1))
 
 
 def _is_number(text: str) -> bool:
@@ -430,9 +474,9 @@ def _tenant(request: Request) -> str | None:
     return visitor.tenant
 
 
-def _start_of(hours: Mapping[int, Counts], last: int) -> int:
-    """The first hour of a chart: a day ago, or earlier if there are earlier counts."""
-    return min([last - _DAY_HOURS + 1, *hours])
+def _shown(hours: range, counted: Iterable[int]) -> range:
+    """The hours of a chart: the last day of them, or from the first count on if that is earlier."""
+    return range(max(min([hours.stop - _DAY_HOURS, *counted]), hours.start), hours.stop)
 
 
 def _attention(agent: AgentSummary) -> tuple[float, int]:

@@ -21,7 +21,14 @@ from collector.store.run_filter import (
     read_filter,
     unknown_name,
 )
-from collector.store.run_queries import MAX_COUNT, MAX_MATCHES, AgentSummary, Counts, RunQueries
+from collector.store.run_queries import (
+    MAX_COUNT,
+    MAX_MATCHES,
+    AgentSummary,
+    Counts,
+    RunQueries,
+    ToolSummary,
+)
 from collector.store.run_rows import HOUR_MILLISECONDS
 from collector.store.run_store import RunStore
 from collector.store.store_config import StoreConfig, StoreSection
@@ -31,6 +38,6 @@ __all__ = [
     "FILTER_FIELDS", "HOUR_MILLISECONDS", "MAX_COUNT", "MAX_MATCHES", "MOMENTS", "SEARCH_FIELDS",
     "AgentSummary", "Answer", "Counts", "InvalidReview", "InvalidSearch", "NewReview", "Precision", "Review",
     "Reviewed", "Reviews", "RunDatabase", "RunFilter", "RunQueries", "RunStore", "StoreConfig",
-    "StoreSection", "StoreUnusable", "StoredConversations", "VerdictKey", "open_store_file", "read_filter",
-    "unknown_name", "verdict_key",
+    "StoreSection", "StoreUnusable", "StoredConversations", "ToolSummary", "VerdictKey", "open_store_file",
+    "read_filter", "unknown_name", "verdict_key",
 ]  # fmt: skip

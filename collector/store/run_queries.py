@@ -23,6 +23,8 @@ from collector.store.run_rows import (
 )
 from processors.model import JsonObject, JsonValue, decode_json
 
+EVERY_HOUR = range(1 << 32)
+"""Hours since 1970: all that there are."""
 MAX_MATCHES = 1_000
 MAX_COUNT = 2_000
 """Matches that are counted; more are not, to bound the time of a search."""
@@ -185,14 +187,53 @@ class FailureCause:
         return sum(self.versions.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolSummary:
-    """Calls of a tool, failed calls, and their mean duration."""
+    """Calls of a tool: of all agents and versions, or of one where those are given."""
 
     name: str
-    calls: int
-    errors: int
-    mean_seconds: float
+    agent: str = ""
+    version: str = ""
+    agents: set[str] = field(default_factory=set)
+    """Who calls it."""
+    calls: int = 0
+    errors: int = 0
+    durations: dict[int, Counts] = field(default_factory=dict)
+    """Calls whose duration is known, with the sum of their seconds, by `duration_bucket`."""
+
+    @property
+    def mean_seconds(self) -> float | None:
+        """The mean duration; None if none is known."""
+        timed = Counts()
+        for counts in self.durations.values():
+            timed.add_all(counts)
+        return timed.mean
+
+    @property
+    def p95_seconds(self) -> float | None:
+        """The duration that 95 % of the calls do not exceed, to about a fifth; None if none is known.
+
+        It is the mean of the bucket that has it.
+        """
+        rank = -(-95 * sum(counts.count for counts in self.durations.values()) // 100)
+        for _, counts in sorted(self.durations.items()):
+            rank -= counts.count
+            if rank <= 0:
+                return counts.mean
+        return None
+
+    def to_json(self) -> JsonObject:
+        """As the page's JSON interface gives it."""
+        return {
+            "name": self.name,
+            "agent": self.agent,
+            "version": self.version,
+            "agents": [*sorted(self.agents)],
+            "calls": self.calls,
+            "errors": self.errors,
+            "mean_seconds": self.mean_seconds,
+            "p95_seconds": self.p95_seconds,
+        }
 
 
 class RunQueries:
@@ -231,8 +272,8 @@ class RunQueries:
             complete_from = max(complete_from, int(rows[-1][0]))
         return [(time, decode_json(zlib.decompress(line))) for time, line in rows[::-1]], complete_from
 
-    def agents(self, since_hour: int = 0) -> list[AgentSummary]:
-        """All agents with runs, the most recent first; counts from `since_hour` on."""
+    def agents(self, hours: range = EVERY_HOUR) -> list[AgentSummary]:
+        """All agents with runs, the most recent first; counts from these hours."""
         collected: dict[str, AgentSummary] = {}
         with self.database.reading() as connection:
             for agent in self._agents(connection):
@@ -242,7 +283,7 @@ class RunQueries:
                     collected[agent] = AgentSummary(agent, last[0])
         kinds = ("kind IN (?, ?)", RUN, MISSING)
         for agent, tenant, kind, name, label, hour, count, total in self._sums(
-            "agent, tenant, kind, name, label, hour", kinds, ("hour >= ?", since_hour)
+            "agent, tenant, kind, name, label, hour", kinds, _during(hours)
         ):
             summary = collected.get(agent)
             if summary is None:
@@ -257,36 +298,36 @@ class RunQueries:
                 summary.hours.setdefault(hour, Counts()).add(label, count, total)
         return sorted(collected.values(), key=lambda agent: -agent.last_milliseconds)
 
-    def evaluations(self, agent: str = "", since_hour: int = 0) -> list[CriterionCounts]:
+    def evaluations(self, agent: str = "", hours: range = EVERY_HOUR) -> list[CriterionCounts]:
         """The evaluations of an agent, or of all agents, those with the most failures first."""
         collected: dict[str, CriterionCounts] = {}
-        for name, label, version, hour, count, total in self._hours(EVALUATION, agent, since_hour):
+        for name, label, version, hour, count, total in self._hours(EVALUATION, agent, hours):
             criterion = collected.setdefault(name, CriterionCounts(name))
             criterion.counts.add(label, count, total)
             criterion.hours.setdefault(hour, Counts()).add(label, count, total)
             criterion.versions.setdefault(version, Counts()).add(label, count, total)
         return sorted(collected.values(), key=lambda of: (-of.counts.failed, of.name))
 
-    def evaluation_counts(self, since_hour: int = 0) -> dict[tuple[str, str, str], Counts]:
+    def evaluation_counts(self, hours: range = EVERY_HOUR) -> dict[tuple[str, str, str], Counts]:
         """Results of each evaluation, by tenant, agent and its name."""
         collected: dict[tuple[str, str, str], Counts] = {}
         for tenant, agent, name, label, count, total in self._sums(
-            "tenant, agent, name, label", ("kind = ?", EVALUATION), ("hour >= ?", since_hour)
+            "tenant, agent, name, label", ("kind = ?", EVALUATION), _during(hours)
         ):
             collected.setdefault((tenant, agent, name), Counts()).add(label, count, total)
         return collected
 
-    def not_stored(self, since_hour: int = 0) -> dict[str, int]:
+    def not_stored(self, hours: range = EVERY_HOUR) -> dict[str, int]:
         """How many runs of each agent were not stored, because the store may not take more or cannot."""
-        kind, since = ("kind = ?", NOT_STORED), ("hour >= ?", since_hour)
+        kind, since = ("kind = ?", NOT_STORED), _during(hours)
         return {agent: count for agent, count, _ in self._sums("agent", kind, since)}
 
-    def causes(self, agent: str = "", since_hour: int = 0) -> list[FailureCause]:
+    def causes(self, agent: str = "", hours: range = EVERY_HOUR) -> list[FailureCause]:
         """Why runs failed: failures that alert first, then the most frequent."""
         collected: dict[tuple[str, str, str], FailureCause] = {}
         of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
         for agent_name, name, label, version, hour, count, _ in self._sums(
-            "agent, name, label, version, hour", ("kind = ?", CAUSE), *of_agent, ("hour >= ?", since_hour)
+            "agent, name, label, version, hour", ("kind = ?", CAUSE), *of_agent, _during(hours)
         ):
             words, _, text = label.partition(": ")
             outcome, _, exemption = words.partition(" ")
@@ -300,24 +341,23 @@ class RunQueries:
             cause.versions[version] = cause.versions.get(version, 0) + count
         return sorted(collected.values(), key=lambda of: (of.exemption != "", -of.count, -of.last_hour))
 
-    def usage(self, agent: str = "", since_hour: int = 0) -> dict[tuple[str, str], dict[str, Counts]]:
+    def usage(self, agent: str = "", hours: range = EVERY_HOUR) -> dict[tuple[str, str], dict[str, Counts]]:
         """By agent and version, the `tokens` and the `cost` of the runs that report them."""
         collected: dict[tuple[str, str], dict[str, Counts]] = {}
         of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
         kinds = ("kind IN (?, ?)", COST, TOKENS)
         for name, version, kind, count, total in self._sums(
-            "agent, version, kind", kinds, *of_agent, ("hour >= ?", since_hour)
+            "agent, version, kind", kinds, *of_agent, _during(hours)
         ):
             collected.setdefault((name, version), {}).setdefault(kind, Counts()).add("", count, total)
         return collected
 
-    def versions(self, agent: str, since_hour: int = 0) -> dict[str, Counts]:
+    def versions(self, agent: str, hours: range = EVERY_HOUR) -> dict[str, Counts]:
         """Outcomes of the runs of each version of an agent, the one that began last first."""
         collected: dict[str, Counts] = {}
-        began: dict[str, tuple[int, int]] = {}
-        for _, label, version, hour, count, total in self._hours(RUN, agent, since_hour):
+        for _, label, version, _, count, total in self._hours(RUN, agent, hours):
             collected.setdefault(version, Counts()).add(label, count, total)
-            began[version] = min(began.get(version, (hour, 0)), (hour, 0))
+        began = {version: (hour, 0) for version, hour in self.releases(agent).get(agent, {}).items()}
         for hour in [hour for hour, count in Counter(began.values()).items() if count > 1]:
             order = self._order_within(agent, hour[0])
             began |= {version: order[version] for version in order if began.get(version) == hour}
@@ -338,16 +378,42 @@ class RunQueries:
             ).fetchall()
         return {version: (hour, run) for version, run in rows}
 
-    def tools(self, agent: str, since_hour: int = 0) -> list[ToolSummary]:
-        """The tools that an agent called, most calls first."""
-        collected: dict[str, Counts] = {}
-        for name, label, _, _, count, total in self._hours(TOOL, agent, since_hour):
-            collected.setdefault(name, Counts()).add(label, count, total)
-        tools = [
-            ToolSummary(name, of.count, of.outcomes.get("error", 0), of.total / of.count)
-            for name, of in collected.items()
-        ]
-        return sorted(tools, key=lambda tool: (-tool.calls, tool.name))
+    def tools(
+        self, *, agent: str = "", tool: str = "", by_release: bool = False, hours: range = EVERY_HOUR
+    ) -> list[ToolSummary]:
+        """The tools that agents called, the one with the most failed calls first, then with the most calls.
+
+        Only those of `agent`, and only `tool`, if given; `by_release` for each agent and version apart.
+        """
+        collected: dict[tuple[str, ...], ToolSummary] = {}
+        chosen: list[Condition] = [("agent = ?", agent)] if agent else []
+        chosen += [("name = ?", tool)] if tool else []
+        columns = "name, agent, version, label" if by_release else "name, agent, '', label"
+        for name, agent_name, version, label, count, total in self._sums(
+            columns, ("kind = ?", TOOL), *chosen, _during(hours)
+        ):
+            key = (name, agent_name, version) if by_release else (name,)
+            summary = collected.setdefault(key, ToolSummary(*key))
+            outcome, _, bucket = label.partition(" ")
+            summary.agents.add(agent_name)
+            summary.calls += count
+            summary.errors += count if outcome == "error" else 0
+            if bucket:
+                summary.durations.setdefault(int(bucket), Counts()).add("", count, total)
+        return sorted(
+            collected.values(), key=lambda of: (-of.errors, -of.calls, of.name, of.agent, of.version)
+        )
+
+    def releases(self, agent: str = "") -> dict[str, dict[str, int]]:
+        """The hour in which each version of `agent`, or of each agent, began, as far as runs are retained."""
+        began: dict[str, dict[str, int]] = {}
+        with self.database.reading() as connection:
+            of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
+            columns, tail = "agent, version, min(hour)", "GROUP BY agent, version"
+            rows = self._select(connection, columns, "hours", ("kind = ?", RUN), *of_agent, tail=tail)
+            for name, version, hour in rows:
+                began.setdefault(name, {})[version] = hour
+        return began
 
     def names(self) -> dict[str, list[str]]:
         """The choices of a search: `agents`, `evaluations` and `tools`."""
@@ -458,9 +524,9 @@ class RunQueries:
             sums, tail = f"{columns}, sum(count), sum(total)", f"GROUP BY {columns}"
             return self._select(connection, sums, "hours", *conditions, tail=tail).fetchall()
 
-    def _hours(self, kind: str, agent: str, since_hour: int) -> list[tuple[Any, ...]]:
+    def _hours(self, kind: str, agent: str, hours: range) -> list[tuple[Any, ...]]:
         of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
-        conditions = (("kind = ?", kind), *of_agent, ("hour >= ?", since_hour))
+        conditions = (("kind = ?", kind), *of_agent, _during(hours))
         return self._sums("name, label, version, hour", *conditions)
 
     def _agents(self, connection: sqlite3.Connection) -> list[str]:
@@ -474,6 +540,10 @@ class RunQueries:
             values * 2,
         )
         return [agent for (agent,) in result]
+
+
+def _during(hours: range) -> Condition:
+    return "hour >= ? AND hour < ?", hours.start, hours.stop
 
 
 def _summary(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunSummary:

@@ -1,5 +1,6 @@
 """What the store holds of a graded run: its line, and what people search by."""
 
+import math
 import re
 import zlib
 from collections import Counter
@@ -46,8 +47,8 @@ NO_VERDICT = "passed_without_a_check"
 class HourKey(NamedTuple):
     """What one count of an hour is of.
 
-    `label` is an outcome, whether a call failed, a dialect, why a run was not stored, or a cause: `OUTCOME
-    EXEMPTION: text`, as `cause_of` gives the text.
+    `label` is an outcome; whether a call failed, and its `duration_bucket` if known; a dialect; why a run was
+    not stored; or a cause: `OUTCOME EXEMPTION: text`, as `cause_of` gives the text.
     """
 
     tenant: str
@@ -138,6 +139,11 @@ def not_stored_key(graded: GradedRun, reason: str, now_unix_nano: int) -> HourKe
     return HourKey(tenant, agent, NOT_STORED, "", reason, version, hour)
 
 
+def duration_bucket(seconds: float) -> int:
+    """The bucket of a duration, from -40 for up to a microsecond; each ends at 1.41 times the one before."""
+    return max(math.ceil(2 * math.log2(seconds)), -40) if seconds > 0 else -40
+
+
 def cause_of(result: EvaluationResult) -> str:
     """What failures are grouped by: the explanation without what varies; the reason if not evaluated."""
     if not result.is_failure:
@@ -204,7 +210,10 @@ def _hour_counts(
                 CAUSE, _name(result.name), f"{result.outcome.value} {result.exemption}: {cause_of(result)}"
             )
     for call in run.tool_calls:
-        yield counted(TOOL, _name(call.name), "ok" if call.error is None else "error", call.duration_seconds)
+        label = "ok" if call.error is None else "error"
+        if (seconds := call.duration_seconds) is not None:
+            label = f"{label} {duration_bucket(seconds)}"
+        yield counted(TOOL, _name(call.name), label, seconds)
     if not graded.results:
         yield counted(MISSING, NO_CRITERIA, "")
     if not run.tool_calls:

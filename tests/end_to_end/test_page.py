@@ -243,6 +243,8 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
             f"/agent?{urlencode({'name': HOSTILE})}",
             *(f"/run/{run['trace_id']}" for run in runs),
             "/failures",
+            "/tools",
+            "/tools?tool=lookup_order&since=2026-01-01",
             "/find",
             "/find?text=answer%3A%22thank+you%22+tool%3Alookup_order&agent=support_agent",
             "/find?agent=support_agent&version=1&since=nonsense",
@@ -270,14 +272,16 @@ async def test_the_page_is_used_with_a_keyboard(tmp_path: Path, browser: Chromiu
         address = await _served(service, GOOD)
         await browser.open(address)
         names = []
-        for _ in range(12):
+        for _ in range(14):
             await browser.press("Tab", 9)
             names.append(await browser.evaluate("document.activeElement.innerText.split('\\n')[0]"))
             assert await browser.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'")
-        assert ["Skip to content", "tracegrade", "Agents", "Failures", "Find", "Criteria"] == names[:6]
-        assert "Pause" == names[6]
-        assert ["24 hours", "7 days", "14 days"] == names[7:10]
-        assert "support_agent" == names[11]
+        assert ["Skip to content", "tracegrade", "Agents", "Failures", "Tools", "Find", "Criteria"] == names[
+            :7
+        ]
+        assert "Pause" == names[7]
+        assert ["24 hours", "7 days", "14 days", "other times"] == names[8:12]
+        assert "support_agent" == names[13]
 
         await browser.press("Enter", 13, "\r")
 

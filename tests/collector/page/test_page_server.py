@@ -125,6 +125,9 @@ PATHS = (
     "/find?before=999999",
     "/failures",
     "/failures?agent={other}_agent",
+    "/tools",
+    "/tools?agent={own}_agent",
+    "/api/tools",
     "/find?tool=get_temperature&outcome=pass",
     "/agent?name={other}_agent",
     "/agent?name={own}_agent",
@@ -155,7 +158,7 @@ async def test_a_token_of_a_tenant_shows_nothing_of_another(tokens: Mapping[str,
                 assert by_token == (by_cookie[0], by_cookie[1].replace(SIGN_OUT, ""))
                 seen = re.sub("|".join({asked.partition("?")[2], trace, trace.upper()}), "", by_token[1])
                 shown = re.sub(rf'value="{other}|>{other}|\w+: {other}|no agent &#34;{other}', "", seen)
-                assert other not in (shown if path.startswith("/find?") else seen), asked
+                assert other not in (shown if "?" in path else seen), asked
         all_of_it = [
             (await _answer(address + path.format(**names), Authorization="Bearer token-of-all"))
             for path in PATHS
@@ -449,7 +452,17 @@ async def test_agents_stand_in_the_order_in_which_they_need_attention() -> None:
     async with _page(filled([old, *map(_recent, runs)])) as address:
         _, shown = await _answer(address)
         _, day = await _answer(f"{address}/?since=24h")
-        status, _ = await _answer(f"{address}/?since=3h")
+        refused = [
+            (await _answer(f"{address}/{times}"))[0]
+            for times in (
+                "?since=3x",
+                "?until=never",
+                "?since=24h&until=7d",
+                "?since=1970-01-02",
+                "tools?since=x",
+            )
+        ]
+        _, before = await _answer(f"{address}/?since=72h&until=24h")
         _, one = await _answer(f"{address}/agent?name=worst&since=24h")
 
     assert shown.index("name=worst") < shown.index("name=fine") < shown.index("name=good")
@@ -457,16 +470,63 @@ async def test_agents_stand_in_the_order_in_which_they_need_attention() -> None:
     assert '<td class="n">2</td>' not in day
     assert "1 of 2 checks not evaluated" in shown
     assert '<td class="n">0.25</td>' in shown
-    assert 400 == status
+    assert [400] * 5 == refused
+    assert "worst" in before
+    assert "name=fine" not in before
     assert "<title>" in one.partition("<main")[2]
     assert "since=24h" in one
+
+
+async def test_tools_of_all_agents_lead_to_those_of_each_release() -> None:
+    slow = [
+        structs.replace(call, start_unix_nano=10**18, end_unix_nano=10**18 + 4 * 10**9)
+        for call in weather_run().run.tool_calls
+    ]
+    runs = [graded_run(number, agent=f"agent_{number % 4}") for number in range(1, 41)]
+    runs += [graded_run(number, agent="agent_1", tool_calls=tuple(slow)) for number in range(50, 53)]
+    async with _page(runs) as address:
+        fleet = _words((await _answer(f"{address}/tools"))[1])
+        _, html_of_one = await _answer(f"{address}/tools?tool=get_forecast&since=24h")
+        api = json.loads((await _answer(f"{address}/api/tools?tool=get_forecast&agent=agent_1"))[1])["tools"]
+        agent = _words((await _answer(f"{address}/agent?name=agent_1"))[1])
+        _, none = await _answer(f"{address}/tools?until=2026-01-31&since=2026-01-01")
+
+    one = _words(html_of_one)
+    rows = [row for row in fleet.split("\n") if row.startswith(("get_", "send_"))]
+    assert ["get_forecast", "get_temperature", "send_mail"] == [row.split()[0] for row in rows]
+    assert "agent_0 , agent_1 , agent_2 , 1 more 43 43 100 %" in rows[0]
+    assert 5 == len([row for row in one.split("\n") if row.startswith("get_forecast agent_")])
+    assert "tool=get_forecast&amp;agent=agent_1&amp;version=1.1" in html_of_one
+    assert [("1.0", 10), ("1.1", 3)] == [(of["version"], of["calls"]) for of in api]
+    assert 4.0 == api[1]["p95_seconds"] == api[1]["mean_seconds"]
+    assert "get_forecast 13 13 100 %" in agent
+    assert "No tool calls were recorded in the stored runs of this time." in none
+
+
+async def test_charts_mark_where_a_release_began() -> None:
+    hour = 3_600_000_000_000
+    now = SystemClock().unix_nano()
+    runs = [
+        replace(graded_run(number * 50 + 1), graded_unix_nano=now - ago * hour)
+        for number, ago in ((0, 100), (1, 50), (2, 10))
+    ]
+    async with _page(filled(runs)) as address:
+        views = [(await _answer(address + path))[1] for path in ("/", "/agent?name=weather_agent")]
+        _, day = await _answer(f"{address}/?since=24h")
+
+    for view in views:
+        assert "1.1 began: " in view
+        assert "1.2 began: " in view
+        assert "1.0 began: " not in view  # it replaced none
+    assert "1.2 began: " in day
+    assert "1.1 began: " not in day
 
 
 def test_the_trend_is_the_later_pass_rate_against_the_earlier() -> None:
     hours = {1: Counts({"pass": 3, "fail": 1}), 9: Counts({"pass": 1, "fail": 1})}
 
-    assert -25 == trend(hours, 0, 9)
-    assert trend({9: hours[9]}, 0, 9) is None
+    assert -25 == trend(hours, range(10))
+    assert trend({9: hours[9]}, range(10)) is None
 
 
 def test_settings_are_those_of_the_pages_of_frameworks() -> None:
@@ -532,6 +592,11 @@ async def test_clients_that_do_not_read_leave_room_for_others_and_are_cut(
         "/find?text=question",
         "/find?text=checked+number",
         "/find?text=nowhere",
+        "/find?evaluation=args",
+        "/tools",
+        "/tools?tool=get_forecast",
+        "/api/tools?agent=agent_3",
+        "/?since=7d&until=24h",
         "/find?text=%22checked+number%22+call%3Aoslo+agent%3Aagent_10",
         "/api/runs?text=answer%3Awarm",
         "/criteria",
@@ -550,7 +615,7 @@ async def test_every_view_of_a_hundred_thousand_runs_comes_within_a_fifth_of_a_s
             seconds.append(time.perf_counter() - started)
 
     assert 200 == answer.status
-    assert '"count":2000' in text if view.startswith("/api/") else "</html>" in text
+    assert '"calls":' in text or '"count":2000' in text if view.startswith("/api/") else "</html>" in text
     assert min(seconds) < 0.2
 
 

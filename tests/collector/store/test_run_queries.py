@@ -147,7 +147,7 @@ def test_counts_by_the_hour_add_up_to_the_runs(queries: RunQueries) -> None:
         version: counts.count for version, counts in queries.versions("weather_agent").items()
     }
     assert [("get_forecast", 100, 100), ("get_temperature", 100, 0), ("send_mail", 100, 0)] == [
-        (tool.name, tool.calls, tool.errors) for tool in queries.tools("weather_agent")
+        (tool.name, tool.calls, tool.errors) for tool in queries.tools(agent="weather_agent")
     ]
 
 
@@ -211,7 +211,7 @@ def test_what_is_read_for_one_tenant_tells_nothing_of_another() -> None:
     assert blue.line(of_green.id) is None
     assert green.line(of_green.id) is not None
     assert [20] == [counts.count for counts in blue.versions("weather_agent").values()]
-    assert [] == blue.tools("billing")
+    assert [] == blue.tools(agent="billing")
     assert {20} == {criterion.counts.count for criterion in blue.evaluations()}
     assert {("blue", "weather_agent")} == {key[:2] for key in blue.evaluation_counts()}
     assert [] == every.of_tenant("' OR 1 --").find(RunFilter())
@@ -241,6 +241,9 @@ def test_a_hundred_thousand_runs_are_searched_in_less_than_a_fifth_of_a_second(t
         "evaluations": queries.evaluations,
         "causes": queries.causes,
         "versions": lambda: queries.versions("agent_10"),
+        "tools": queries.tools,
+        "tools by release": lambda: queries.tools(by_release=True),
+        "releases": queries.releases,
         "agent": lambda: queries.find(RunFilter(agent="agent_10", outcome="fail")),
         "tool": lambda: queries.find(RunFilter(tool="get_forecast")),
         "evaluation": lambda: queries.find(RunFilter(evaluation="args", outcome="fail")),
