@@ -33,7 +33,7 @@ from collector.exporters.sink import exporter_sink
 from collector.exporters.span_exporter_config import RetryConfig, SendingQueueConfig
 from collector.grading import Grader, GradingStage
 from collector.journal import Journal, JournalConfig
-from collector.journal.store import file_system_of
+from collector.journal_file.store import file_system_of
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
 from collector.path import Delivery, Finisher, Intake

@@ -1,5 +1,6 @@
 """The command line: the only reader of arguments, environment and signals, and the only place that exits."""
 
+import gc
 import os
 import signal
 import sys
@@ -28,7 +29,10 @@ def run_command(arguments: Sequence[str]) -> int:
     for name, (_, help_text) in COMMANDS.items():
         command_parser = parsers.add_parser(name, help=help_text)
         if name == chosen:
+            gc.disable()  # nearly all that is loaded stays, and would be traversed again and again
             command = load_command(name)
+            gc.freeze()
+            gc.enable()
             command_parser.description = command.description or f"{help_text[0].upper()}{help_text[1:]}."
             command.add_arguments(command_parser)
     options = parser.parse_args(arguments)  # exits unless a command was chosen

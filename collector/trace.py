@@ -2,11 +2,13 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, NamedTuple, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias, overload
 
 from processors.model import FinishReason, GradedRun, value_type
-from processors.reconstruction import Scopes
 from processors.spans import RawRecord, RawSpan
+
+if TYPE_CHECKING:  # the process that inspects a journal reconstructs nothing
+    from processors.reconstruction import Scopes
 
 Signal: TypeAlias = Literal["traces", "logs"]
 """What OTLP carries here: spans, and log records."""
@@ -216,7 +218,7 @@ class FinishedTrace:
     latest_end: int = 0
     tenant: str = ""
     receipt: RecordReceipt | None = None
-    scopes: Scopes | None = None
+    scopes: "Scopes | None" = None
     records: Sequence[RawRecord] = ()
 
     @property

@@ -4,12 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import InitVar, dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
-
-import dns.asyncresolver
-import dns.exception
-import dns.message
-import dns.resolver
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 from collector.clock import Clock
 from collector.cluster.cluster_config import ClusterConfig
@@ -17,6 +12,11 @@ from collector.cluster.peer_set import LOOKUP_SECONDS, Change, PeerSet
 from collector.errors import StartupError, TracegradeError
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
+
+if TYPE_CHECKING:  # loaded where names are looked up
+    import dns.asyncresolver
+    import dns.message
+    import dns.resolver
 
 _LONGEST_PAUSE_SECONDS = 0.5
 _PAUSES_AN_INTERVAL = 5
@@ -48,7 +48,10 @@ class NameLookup:
     instead. Raises StartupError if the machine has no configuration of name servers.
     """
 
-    def __init__(self, resolver: dns.asyncresolver.Resolver | None = None) -> None:
+    def __init__(self, resolver: "dns.asyncresolver.Resolver | None" = None) -> None:
+        import dns.asyncresolver
+        import dns.exception
+
         try:
             self._resolver = resolver or dns.asyncresolver.Resolver()
         except dns.exception.DNSException as error:
@@ -61,6 +64,8 @@ class NameLookup:
         Raises:
             LookupFailed: there was no answer, or not all of them were in it.
         """
+        import dns.exception
+
         try:
             answers = await asyncio.gather(*(self._query(name, kind) for kind in ("A", "AAAA")))
         except (dns.exception.DNSException, OSError) as error:
@@ -73,7 +78,9 @@ class NameLookup:
             max(answer.chaining_result.minimum_ttl for answer in collected),
         )
 
-    async def _query(self, name: str, kind: str) -> dns.resolver.Answer | None:
+    async def _query(self, name: str, kind: str) -> "dns.resolver.Answer | None":
+        import dns.resolver
+
         try:
             return await self._resolver.resolve(
                 name, kind, search=True, raise_on_no_answer=False, lifetime=LOOKUP_SECONDS
@@ -84,6 +91,8 @@ class NameLookup:
 
 def _was_truncated(error: Exception) -> bool:
     """Whether an answer did not fit into a datagram, and could not be obtained over TCP either."""
+    import dns.message
+
     tries = getattr(error, "kwargs", {}).get("errors", ())
     return any(isinstance(problem, dns.message.Truncated) for *_, problem, _ in tries)
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from collector.recordings import RecordedStream
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import run_from_json
 from processors.criteria import (
@@ -29,6 +29,9 @@ from processors.model import (
     Scope,
     doubts_of,
 )
+
+if TYPE_CHECKING:  # the service runs no tests of criteria files
+    from collector.recordings import RecordedStream
 
 _SCORE_TOLERANCE = 1e-9
 _SESSION = "the conversation of the test"
@@ -96,6 +99,8 @@ def _problems(
 
     `runs` takes the runs that it reads.
     """
+    from collector.recordings import RecordedStream
+
     stream = RecordedStream(prices=prices, workers=workers)
     unusable = _add_runs(case, stream) if case.trace is None else _add_trace(case, stream)
     if unusable:
@@ -114,7 +119,7 @@ def _problems(
             yield case.problem(("expect", name), f'"{case.name}": {message}')
 
 
-def _add_runs(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
+def _add_runs(case: CriteriaCase, stream: "RecordedStream") -> list[Problem]:
     """Add the run of a test after the earlier ones, or the runs of one trace."""
     problems: list[Problem] = []
     written: list[tuple[DocumentPath, JsonObject | None]] = [
@@ -152,7 +157,7 @@ def _run_problem(case: CriteriaCase, run: DocumentPath, text: str) -> Problem:
     return case.problem((*run, *steps), message)
 
 
-def _add_trace(case: CriteriaCase, stream: RecordedStream) -> list[Problem]:
+def _add_trace(case: CriteriaCase, stream: "RecordedStream") -> list[Problem]:
     path = Path(case.file).parent / str(case.trace)
     return [case.problem(("trace",), str(problem)) for problem in stream.read([path])]
 

@@ -9,18 +9,19 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from pydantic import Field
-from rich.console import Console
 
 from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ResultExporterType
 from collector.exporters.writer_thread import WriterThread
-from collector.printing import RunPrintout
 from collector.trace import GradedTrace
 from processors.documents import StrictModel
 from processors.model import GradedRun
+
+if TYPE_CHECKING:  # loaded where something is printed
+    from rich.console import Console
 
 _logger = logging.getLogger(__name__)
 
@@ -79,6 +80,8 @@ class DebugExporter:
         await ends_within(deadline - self.clock.monotonic(), ended, self.clock)
 
     def _print(self, left_out: int, graded: GradedRun | None = None) -> None:
+        from collector.printing import RunPrintout
+
         if self._is_broken:
             return
         try:
@@ -94,7 +97,9 @@ class DebugExporter:
                 extra={"exporter": self.name, "error": str(error)},
             )
 
-    def _new_console(self) -> Console:
+    def _new_console(self) -> "Console":
+        from rich.console import Console
+
         is_terminal = self.stream.isatty()
         color = self.config.color
         return Console(

@@ -5,8 +5,8 @@ import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
 
-import aiohttp
 from yarl import URL
 
 from collector.clock import Clock
@@ -18,6 +18,9 @@ from collector.errors import (
     StartupError,
 )
 from collector.exporters.otlp_client import ClientTlsConfig, one_line, read_tls_file, user_agent
+
+if TYPE_CHECKING:  # loaded for an exporter that uses it: it would be a tenth of every start
+    import aiohttp
 
 _MAX_RESPONSE_BYTES = 4 * 1024 * 1024
 _CONTENT_STATUSES = frozenset({400, 413, 422})
@@ -59,10 +62,12 @@ class HttpSender:
     timeout: float
     clock: Clock
     connections: int = 100
-    _session: aiohttp.ClientSession | None = field(default=None, init=False)
+    _session: "aiohttp.ClientSession | None" = field(default=None, init=False)
 
     async def start(self, *, uses_tls: bool) -> None:
         """Read the TLS files if they are needed; raises `StartupError`."""
+        import aiohttp
+
         tls = self._tls_context() if uses_tls else True
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self.connections, ssl=tls),
@@ -77,8 +82,10 @@ class HttpSender:
         url: URL,
         body: bytes | io.BytesIO | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[aiohttp.ClientResponse, bytes]:
+    ) -> "tuple[aiohttp.ClientResponse, bytes]":
         """The server's answer, whatever its status, and its body; raises `RetryableExportError` for none."""
+        import aiohttp
+
         if self._session is None:
             raise RetryableExportError("The exporter is not started.")
         try:
@@ -104,7 +111,7 @@ class HttpSender:
 
     def refusal(
         self,
-        response: aiohttp.ClientResponse,
+        response: "aiohttp.ClientResponse",
         retryable: Collection[int],
         shown: str,
         text: str | None = None,

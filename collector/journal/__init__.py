@@ -3,9 +3,9 @@
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import stored_criteria_files
-from collector.journal.records import BatchKind, JournalledBatch, Place, opened_record, trace_key
 from collector.journal.recovery import Inspection, Recovered, inspect_in_child_process
-from collector.journal.verdicts import StoredVerdicts
+from collector.journal_file.records import BatchKind, JournalledBatch, Place, opened_record, trace_key
+from collector.journal_file.verdicts import StoredVerdicts
 
 __all__ = [
     "BatchKind",

@@ -19,7 +19,8 @@ from collector.journal.activity import Activity
 from collector.journal.journal_config import JournalConfig
 from collector.journal.journal_thread import JournalThread
 from collector.journal.kept_criteria import digests_of_kept, keep
-from collector.journal.records import (
+from collector.journal.recovery import Recovered, read_journal, require_whole
+from collector.journal_file.records import (
     BatchKind,
     DamagedRecord,
     Notes,
@@ -34,9 +35,8 @@ from collector.journal.records import (
     segment_without,
     trace_key,
 )
-from collector.journal.recovery import Recovered, read_journal, require_whole
-from collector.journal.store import Change, JournalFailed, JournalFull, JournalStore, Table
-from collector.journal.verdicts import encode_graded
+from collector.journal_file.store import Change, JournalFailed, JournalFull, JournalStore, Table
+from collector.journal_file.verdicts import encode_graded
 from collector.otlp import EnvelopeRegistry
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger

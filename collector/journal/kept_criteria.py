@@ -12,9 +12,9 @@ from pathlib import Path
 import lmdb
 import orjson
 
-from collector.journal.records import DamagedRecord
 from collector.journal.recovery import inspect_in_child_process
-from collector.journal.store import Change, JournalStore, ReadOnlyJournal, Table, has_file
+from collector.journal_file.records import DamagedRecord
+from collector.journal_file.store import Change, JournalStore, ReadOnlyJournal, Table, has_file
 from collector.text_file import KeptFile
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024

@@ -17,7 +17,8 @@ import orjson
 
 from collector.errors import StartupError
 from collector.journal.activity import LastActivity
-from collector.journal.records import (
+from collector.journal_file.inspection import COPY
+from collector.journal_file.records import (
     DamagedRecord,
     JournalledBatch,
     Notes,
@@ -29,16 +30,13 @@ from collector.journal.records import (
     encode_pairs,
     trace_key,
 )
-from collector.journal.store import Change, JournalStore, Table, has_file, take_copy
-from collector.journal.verdicts import StoredVerdicts, decode_graded
+from collector.journal_file.store import Change, JournalStore, Table, has_file, take_copy
+from collector.journal_file.verdicts import StoredVerdicts, decode_graded
 from collector.otlp import EnvelopeRegistry
 from collector.trace_forms import Additions
 
 CRASHES_UNTIL_QUARANTINE = 2
 """A trace that was being graded in so many crashes is no longer graded."""
-
-COPY = "--copy"
-"""Makes the process that inspects a journal copy it."""
 
 _SEGMENTS_BETWEEN_WORDS = 1_000
 
@@ -130,7 +128,7 @@ def inspect_in_child_process(
 
     `copies`: whether a whole journal is copied (`copy_journal`).
     """
-    command = [sys.executable, "-m", "collector.journal.inspection", str(directory)]
+    command = [sys.executable, "-m", "collector.journal_file.inspection", str(directory)]
     if copies:
         command.append(COPY)
     elif salvaged is not None:

@@ -1,30 +1,23 @@
-"""The service's own spans and log records, sent over OTLP; off unless configured, and never to itself."""
+"""The service's own spans and log records, sent over OTLP; off unless configured, and never to itself.
+
+The SDK is loaded where that is configured: it would be a twentieth of every start.
+"""
 
 import asyncio
 import logging
 import socket
 import threading
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
-
-from opentelemetry._logs import LogRecord, SeverityNumber
-from opentelemetry.context import Context
-from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogExporter
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
-from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpLogExporter
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
-from opentelemetry.sdk._logs import LoggerProvider
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
 from collector.clock import Clock, ends_within
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.telemetry import OWN_LOGGERS, OtlpConfig, TelemetryConfig, record_fields
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.resources import Resource
 
 ExporterT = TypeVar("ExporterT")
 
@@ -41,6 +34,11 @@ class OwnLogs(logging.Handler):
     """
 
     def __init__(self, otlp: OtlpConfig, *, version: str, instance: str, clock: Clock) -> None:
+        from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogExporter
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpLogExporter
+        from opentelemetry.sdk._logs import LoggerProvider
+        from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+
         super().__init__()
         self._clock = clock
         self._provider = LoggerProvider(resource=_resource(version, instance), shutdown_on_exit=False)
@@ -49,6 +47,8 @@ class OwnLogs(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Queue the record; never blocks."""
+        from opentelemetry._logs import LogRecord, SeverityNumber
+
         if record.name.partition(".")[0] not in OWN_LOGGERS:
             return
         # Levels are ten apart, severities four: INFO is 20 and 9.
@@ -82,6 +82,12 @@ class OwnTraces:
     def __init__(
         self, otlp: OtlpConfig, sampling_ratio: float, *, version: str, instance: str, clock: Clock
     ) -> None:
+        from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpanExporter
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
+
         self._clock = clock
         # shutdown_on_exit would wait for the destination after the service's own deadline.
         self._provider = TracerProvider(
@@ -97,6 +103,8 @@ class OwnTraces:
         self, *, spans: int, runs: int, reason: str, start_unix_nano: int, end_unix_nano: int
     ) -> None:
         """Record that a trace of this number of spans and runs, finished for `reason`, was graded then."""
+        from opentelemetry.context import Context
+
         span = self._tracer.start_span("evaluate trace", context=Context(), start_time=start_unix_nano)
         if span.is_recording():
             span.set_attribute("tracegrade.spans", spans)
@@ -146,8 +154,10 @@ def _exporter(
     )
 
 
-def _resource(version: str, instance: str) -> Resource:
+def _resource(version: str, instance: str) -> "Resource":
     """The resource of the service's own telemetry."""
+    from opentelemetry.sdk.resources import Resource
+
     return Resource(
         {"service.name": "tracegrade", "service.version": version, "service.instance.id": instance}
     )

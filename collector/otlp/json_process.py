@@ -4,7 +4,6 @@ Parsing it and freeing the result are single steps that no other thread can inte
 event loop for up to a second.
 """
 
-import asyncio
 import sys
 from typing import Literal
 
@@ -25,6 +24,8 @@ async def json_to_request_in_process(body: bytes, signal: Literal["traces", "log
         MalformedRequest: as there.
         Overloaded: the process could not be started, or ended without an answer.
     """
+    import asyncio  # the process itself, and the one that inspects a journal, do without
+
     try:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-X", "utf8", "-m", __name__, signal),

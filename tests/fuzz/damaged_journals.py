@@ -17,11 +17,11 @@ import lmdb
 from collector.clock import SystemClock
 from collector.errors import StartupError
 from collector.journal.activity import LastActivity
-from collector.journal.inspection import inspect
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.recovery import read_journal
-from collector.journal.store import Change, JournalFailed, JournalStore, Table, copy_journal, take_copy
+from collector.journal_file.inspection import inspect
+from collector.journal_file.store import Change, JournalFailed, JournalStore, Table, copy_journal, take_copy
 from collector.otlp.codec import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
 from collector.telemetry.metrics import Metrics

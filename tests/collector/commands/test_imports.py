@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,11 @@ try:
 except SystemExit as error:
     code = error.code
 print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+_SERVICE = """
+exporters: {{file: {{path: spans.jsonl}}}}
+service: {{telemetry: {{endpoint: "127.0.0.1:{port}"}}}}
 """
 
 
@@ -77,6 +83,19 @@ def test_a_probe_of_a_container_loads_nothing_of_the_service_that_it_probes() ->
 
     assert "collector.commands.health" in modules
     assert set() == modules & {*OF_THE_SERVICE, "collector.grading", "rich"}
+
+
+def test_a_service_starts_without_the_libraries_of_what_it_does_not_use(tmp_path: Path) -> None:
+    """An address in use ends it when everything is assembled and nothing has begun."""
+    config = tmp_path / "tracegrade.yaml"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        config.write_text(_SERVICE.format(port=taken.getsockname()[1]))
+        modules = loaded_by("run", "--config", str(config), code=2)
+
+    assert {"collector.service", "grpc", "starlette"} <= modules
+    assert set() == modules & {"aiohttp", "collector.recordings", "dns", "opentelemetry.sdk", "rich"}
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
 from collector.grading.grading_pool import GradingPool, Quarantined
 from collector.grading.grading_worker import WorkerSettings
 from collector.grading.hand_over import Form
-from collector.journal.verdicts import encode_graded
+from collector.journal_file.verdicts import encode_graded
 from collector.otlp.codec import split_request
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor

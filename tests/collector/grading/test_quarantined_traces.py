@@ -7,7 +7,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.clock import SystemClock
 from collector.grading.grader import Graded, Grader, advance
-from collector.journal.verdicts import StoredVerdicts, decode_graded, encode_graded
+from collector.journal_file.verdicts import StoredVerdicts, decode_graded, encode_graded
 from collector.otlp.codec import EnvelopeRegistry
 from collector.results_config import ResultsConfig
 from collector.trace import FinishedTrace, GradedTrace

@@ -17,9 +17,9 @@ from collector.journal import recovery
 from collector.journal.journal import Journal
 from collector.journal.journal_config import JournalConfig
 from collector.journal.kept_criteria import MAX_KEPT_BYTES, stored_criteria_files
-from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, BatchKind, number_key
 from collector.journal.recovery import Inspection, Recovered, inspect_in_child_process
-from collector.journal.store import Change, JournalFailed, JournalStore, Table, file_system_of
+from collector.journal_file.records import FORMAT_VERSION, READABLE_VERSIONS, BatchKind, number_key
+from collector.journal_file.store import Change, JournalFailed, JournalStore, Table, file_system_of
 from collector.otlp.codec import EnvelopeRegistry, split_records
 from collector.recordings import RecordedStream
 from collector.task_supervisor import TaskSupervisor

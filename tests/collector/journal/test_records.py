@@ -10,7 +10,7 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.buffer.trace_buffer import settled_spans
-from collector.journal.records import (
+from collector.journal_file.records import (
     BatchKind,
     DamagedRecord,
     JournalledBatch,
@@ -28,7 +28,7 @@ from collector.journal.records import (
     segment_without,
     unseal,
 )
-from collector.journal.verdicts import StoredVerdicts, decode_graded, encode_graded
+from collector.journal_file.verdicts import StoredVerdicts, decode_graded, encode_graded
 from collector.otlp.codec import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from collector.trace_forms import Additions

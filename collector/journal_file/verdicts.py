@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from collector.journal.records import DamagedRecord, decode_pairs
+from collector.journal_file.records import DamagedRecord, decode_pairs
 from collector.trace import FinishedTrace, GradedTrace
 from collector.trace_forms import Additions, additions, decode_with_envelopes, encode_with_envelopes
 from processors.model import EvaluationResult, FinishReason, RunReference, decode_json

@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import lmdb
 
 from collector.errors import StartupError
-from collector.journal.records import FORMAT_VERSION, READABLE_VERSIONS, DamagedRecord, seal, unseal
+from collector.journal_file.records import FORMAT_VERSION, READABLE_VERSIONS, DamagedRecord, seal, unseal
 
 _FILE, _LOCK_FILE = "data.mdb", "lock"
 _COPY = "data.mdb.new"

@@ -1,4 +1,4 @@
-"""Reads a journal that is not in use, in a process of its own: `python -m collector.journal.inspection`.
+"""Reads a journal that is not in use, in a process of its own: `python -m collector.journal_file.inspection`.
 
 A damaged file may kill the process that reads it. The arguments are a directory and, to save the spans that
 can be read, a file, or `--copy` to copy a journal that is whole. The output is a `JournalContent` as JSON. It
@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeVar
 import lmdb
 import orjson
 
-from collector.journal.records import (
+from collector.journal_file.records import (
     READABLE_VERSIONS,
     DamagedRecord,
     Place,
@@ -26,12 +26,13 @@ from collector.journal.records import (
     trace_key,
     unseal,
 )
-from collector.journal.recovery import COPY
-from collector.journal.store import ReadOnlyJournal, Table, copy_journal, place_of
-from collector.journal.verdicts import decode_graded
+from collector.journal_file.store import ReadOnlyJournal, Table, copy_journal, place_of
+from collector.journal_file.verdicts import decode_graded
 from collector.otlp import EnvelopeRegistry, join_spans, logs_request_to_json, request_to_json
 
 DAMAGED = 3
+COPY = "--copy"
+"""Makes the process copy the journal that it read."""
 
 T = TypeVar("T")
 
