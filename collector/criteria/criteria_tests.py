@@ -173,7 +173,7 @@ def _mismatches(
         return
     known: set[str] = set()
     is_known = False
-    is_made = any(result.name == name for outcome in graded for result in outcome.results)
+    is_graded = any(result.name == name for outcome in graded for result in outcome.results)
     for outcome in graded:
         run = outcome.run
         scopes = {one.name: one.scope for one in criteria.evaluations_for(run.agent.name, run.tenant)}
@@ -182,7 +182,7 @@ def _mismatches(
             continue
         is_known = True
         result = next((result for result in outcome.results if result.name == name), None)
-        if result is None and is_made and scopes[name] is Scope.TRACE:
+        if result is None and is_graded and scopes[name] is Scope.TRACE:
             continue  # it is made once, on another run
         if not _is_as_expected(expected, result):
             shown = _result_text(expected.outcome, expected.score, expected.reason)

@@ -28,10 +28,10 @@ def applied_criteria(runs: Sequence[AgentRun], criteria: CriteriaSet) -> list[Ap
         (place for place, run in enumerate(runs) if run.parent_agent is None or run.stands_for_trace),
         key=lambda place: (runs[place].stands_for_trace, runs[place].start_unix_nano),
     )
-    made: set[int] = set()
+    placed: set[int] = set()
     of_trace: dict[int, list[Evaluation]] = {}
     for place in outermost:
-        of_trace[place] = _over_trace(applied[place].evaluations, made)
+        of_trace[place] = _over_trace(applied[place].evaluations, placed)
     for place, (run, evaluations) in enumerate(applied):
         chosen = set(map(id, of_trace.get(place, ())))
         of_run = not run.stands_for_trace
@@ -41,16 +41,16 @@ def applied_criteria(runs: Sequence[AgentRun], criteria: CriteriaSet) -> list[Ap
         )
     if not any(run.stands_for_trace for run in runs):
         for standing in _standing_runs(runs[outermost[0] if outermost else 0], runs):
-            evaluations = _over_trace(criteria.evaluations_for(standing.agent.name, standing.tenant), made)
+            evaluations = _over_trace(criteria.evaluations_for(standing.agent.name, standing.tenant), placed)
             if evaluations:
                 return [*applied, Applied(standing, evaluations)]
     return applied
 
 
-def _over_trace(evaluations: Sequence[Evaluation], made: set[int]) -> list[Evaluation]:
-    """Those over the trace that were not `made` before; now they are."""
-    chosen = [one for one in evaluations if one.scope is Scope.TRACE and id(one) not in made]
-    made.update(map(id, chosen))
+def _over_trace(evaluations: Sequence[Evaluation], placed: set[int]) -> list[Evaluation]:
+    """Those over the trace that were not `placed` before; now they are."""
+    chosen = [one for one in evaluations if one.scope is Scope.TRACE and id(one) not in placed]
+    placed.update(map(id, chosen))
     return chosen
 
 

@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 
 from collector.cli import run_command
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from collector.tools.doctor import Hop, Sender, State
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support import both_signals
 from tests.support.agent_spans import agent
 from tests.support.alertmanager_server import AlertmanagerServer

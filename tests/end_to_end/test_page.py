@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from collector.cli import run_command
 from collector.tools.demo import ScriptedCall, ScriptedRun, perform
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.accessibility import accessibility_findings
 from tests.support.chromium import Chromium
 from tests.support.service_process import ServiceProcess

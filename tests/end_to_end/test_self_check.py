@@ -13,12 +13,10 @@ import aiohttp
 import pytest
 import yaml
 
-from collector.otlp.codec import join_spans
-from processors.criteria.agent_criteria import Evaluation
+from collector.otlp import join_spans
+from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import AgentRun, EvaluationResult, JsonObject, JsonValue
 from tests.support.agent_spans import agent
 from tests.support.backends import Answer, GrpcBackend
 from tests.support.deliveries import make_spans

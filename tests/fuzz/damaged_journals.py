@@ -16,17 +16,16 @@ import lmdb
 
 from collector.clock import SystemClock
 from collector.errors import StartupError
+from collector.journal import Journal, JournalConfig
 from collector.journal.activity import LastActivity
-from collector.journal.journal import Journal
-from collector.journal.journal_config import JournalConfig
 from collector.journal.recovery import read_journal
 from collector.journal_file.inspection import inspect
 from collector.journal_file.store import Change, JournalFailed, JournalStore, Table, copy_journal, take_copy
-from collector.otlp.codec import EnvelopeRegistry
+from collector.otlp import EnvelopeRegistry
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 from tests.support.deliveries import make_spans
 from tests.support.graded_runs import weather_run
 

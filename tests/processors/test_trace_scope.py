@@ -6,16 +6,24 @@ from typing import Any
 
 import pytest
 
-from processors.criteria import CriteriaSet, applied_criteria
-from processors.criteria.criteria_file import read_criteria
+from processors.criteria import CriteriaSet, applied_criteria, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall
-from processors.model.conversation import WholeTrace, over_trace
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Scope
-from processors.model.finish_reason import FinishReason
-from processors.model.model_usage import ModelCall, TokenUsage
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    EvaluationResult,
+    FinishReason,
+    ModelCall,
+    NotEvaluatedReason,
+    Outcome,
+    Scope,
+    TokenUsage,
+    ToolCall,
+    WholeTrace,
+    over_trace,
+)
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan
 from tests.support.agent_spans import MILLISECOND, TRACE_ID, agent, envelope, span, span_id, tool
 
 _CRITERIA = """

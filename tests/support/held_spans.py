@@ -6,18 +6,14 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
-from collector.buffer.finish_policy import GroupByTraceConfig
-from collector.buffer.finished_traces import FinishedTraces
-from collector.buffer.learned_waits import LearnedWaits
+from collector.buffer import FinishedTraces, GroupByTraceConfig, LearnedWaits, TraceBuffer
 from collector.buffer.outages import Outage
-from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from processors.reconstruction import Scopes
-from processors.spans.envelope import Envelope
-from processors.spans.span import RawRecord, RawSpan
+from processors.spans import Envelope, RawRecord, RawSpan
 
 START_UNIX_NANO = 1_800_000_000_000_000_000
 SECOND = 1_000_000_000

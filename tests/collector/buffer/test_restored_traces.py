@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from collector.buffer.finish_policy import GroupByTraceConfig
-from collector.buffer.trace_buffer import settled_spans
+from collector.buffer import GroupByTraceConfig, settled_spans
 from collector.grading import reports_end
 from collector.trace import SpanBatch
 from processors.records import run_of_records

@@ -11,12 +11,10 @@ import pytest
 
 from collector.cli import run_command
 from collector.clock import SystemClock
-from collector.page import PageServer, Views
-from collector.page.page_config import PageConfig
-from collector.store import RunDatabase
-from collector.store.run_queries import RunQueries
+from collector.page import PageConfig, PageServer, Views
+from collector.store import RunDatabase, RunQueries
 from processors.annotation import run_to_json
-from processors.criteria.agent_criteria import CriteriaSet
+from processors.criteria import CriteriaSet
 from processors.model import NotEvaluatedReason, Outcome, Severity
 from tests.support.graded_runs import result
 from tests.support.stored_runs import filled, graded_run

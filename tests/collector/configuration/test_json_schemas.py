@@ -6,13 +6,12 @@ import pytest
 import yaml
 
 from collector.cli import run_command
-from collector.configuration.json_schemas import schema_documents
-from collector.criteria.files import default_file
-from collector.exporters.assembly import exporter_types
-from processors.comparison.expected_value import KNOWN_MATCHERS, MATCHER_ARGUMENTS
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import InvalidInput
+from collector.configuration import schema_documents
+from collector.criteria import default_file
+from collector.exporters import exporter_types
+from processors.comparison import KNOWN_MATCHERS, MATCHER_ARGUMENTS
+from processors.criteria import evaluator_types, read_criteria
+from processors.documents import InvalidInput
 from tests.support.json_schema import mismatches
 
 FILES = {

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from collector.cli import run_command
-from collector.criteria.criteria_files import CriteriaStore
-from collector.criteria.criteria_tests import run_criteria_tests
-from processors.documents.problems import Problem
+from collector.criteria import CriteriaStore, run_criteria_tests
+from processors.documents import Problem
 from tests.support.corpus import CORPUS
 
 CRITERIA = """\

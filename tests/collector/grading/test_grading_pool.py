@@ -10,27 +10,20 @@ from pathlib import Path
 import pytest
 
 from collector.clock import SystemClock
-from collector.criteria.criteria_files import CriteriaStore, CriteriaTexts
-from collector.criteria.evaluation_config import EvaluationConfig
+from collector.criteria import CriteriaStore, CriteriaTexts, EvaluationConfig
+from collector.grading import Form, WorkerSettings
 from collector.grading.grader import Graded, Grader, Needed, Supplied, advance
 from collector.grading.grading_pool import GradingPool, Quarantined
-from collector.grading.grading_worker import WorkerSettings
-from collector.grading.hand_over import Form
 from collector.journal_file.verdicts import encode_graded
-from collector.otlp.codec import split_request
+from collector.otlp import split_request
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.score_series import ScoreSeries
+from collector.telemetry import Metrics, ScoreSeries
 from collector.trace import FinishedTrace, GradedTrace
-from processors.annotation.run_line import format_run
-from processors.annotation.run_reader import run_from_json
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.model.agent_run import AgentRun
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import decode_json
-from processors.spans.span import RawSpan
+from processors.annotation import format_run, run_from_json
+from processors.criteria import CriteriaSet
+from processors.model import AgentRun, FinishReason, GradedRun, decode_json
+from processors.spans import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.corpus import recorded_requests
 

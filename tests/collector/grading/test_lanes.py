@@ -9,21 +9,17 @@ import pytest
 
 from collector.clock import SystemClock
 from collector.conversations import Conversations
-from collector.criteria.criteria_files import CriteriaStore
-from collector.criteria.evaluation_config import EvaluationConfig
+from collector.criteria import CriteriaStore, EvaluationConfig
 from collector.grading import Form, Grader, GradingPool, GradingStage, ThreadLane, WorkerSettings
 from collector.grading.grader import Graded
 from collector.grading.lanes import Supply
 from collector.journal import StoredVerdicts
 from collector.results_config import ResultsConfig
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, GradedTrace
-from processors.annotation.run_line import format_run
-from processors.annotation.run_reader import run_from_json
-from processors.model.agent_run import AgentRun
-from processors.model.finish_reason import FinishReason
-from processors.model.json_values import decode_json
+from processors.annotation import format_run, run_from_json
+from processors.model import AgentRun, FinishReason, decode_json
 from tests.support.agent_spans import TRACE_ID, agent, envelope, span, span_id, tool
 
 NOW = 1_900_000_000_000_000_000

@@ -8,13 +8,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from collector.clock import SystemClock
 from collector.grading.grader import Graded, Grader, advance
 from collector.journal_file.verdicts import StoredVerdicts, decode_graded, encode_graded
-from collector.otlp.codec import EnvelopeRegistry
+from collector.otlp import EnvelopeRegistry
 from collector.results_config import ResultsConfig
 from collector.trace import FinishedTrace, GradedTrace
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
-from processors.model.evaluation_result import EvaluationResult, Outcome, SkipReason
-from processors.model.finish_reason import FinishReason
+from processors.criteria import CriteriaSet, read_criteria
+from processors.model import EvaluationResult, FinishReason, Outcome, SkipReason
 from tests.support.agent_spans import TRACE_ID, agent, tool
 
 CRITERIA = """

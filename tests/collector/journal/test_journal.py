@@ -13,21 +13,25 @@ import pytest
 
 from collector.clock import Clock, ManualClock, SystemClock
 from collector.errors import Overloaded, StartupError
-from collector.journal import recovery
-from collector.journal.journal import Journal
-from collector.journal.journal_config import JournalConfig
+from collector.journal import (
+    Inspection,
+    Journal,
+    JournalConfig,
+    Recovered,
+    inspect_in_child_process,
+    recovery,
+)
 from collector.journal.kept_criteria import MAX_KEPT_BYTES, stored_criteria_files
-from collector.journal.recovery import Inspection, Recovered, inspect_in_child_process
 from collector.journal_file.records import FORMAT_VERSION, READABLE_VERSIONS, BatchKind, number_key
 from collector.journal_file.store import Change, JournalFailed, JournalStore, Table, file_system_of
-from collector.otlp.codec import EnvelopeRegistry, split_records
+from collector.otlp import EnvelopeRegistry, split_records
 from collector.recordings import RecordedStream
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.text_file import KeptFile
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from processors.criteria import CriteriaSet
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 from tests.processors.frameworks.test_recordings import in_any_order, told
 from tests.support.both_signals import expected_runs, traces_in
 from tests.support.deliveries import make_spans

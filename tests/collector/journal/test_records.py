@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.buffer.trace_buffer import settled_spans
+from collector.buffer import settled_spans
 from collector.journal_file.records import (
     BatchKind,
     DamagedRecord,
@@ -29,19 +29,19 @@ from collector.journal_file.records import (
     unseal,
 )
 from collector.journal_file.verdicts import StoredVerdicts, decode_graded, encode_graded
-from collector.otlp.codec import EnvelopeRegistry
+from collector.otlp import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from collector.trace_forms import Additions
-from processors.model import GradedRun
-from processors.model.conversation import RunReference
-from processors.model.evaluation_result import (
+from processors.model import (
     EvaluationResult,
+    FinishReason,
+    GradedRun,
     NotEvaluatedReason,
     Outcome,
+    RunReference,
     Severity,
     Stage,
 )
-from processors.model.finish_reason import FinishReason
 from tests.support.deliveries import ENVELOPE
 from tests.support.graded_runs import result, weather_run
 from tests.support.values import values_of

@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from collector.store import InvalidSearch, RunFilter
-from collector.store.run_queries import RunQueries
-from processors.annotation.run_line import format_run, run_to_json
-from processors.model import GradedRun, NotEvaluatedReason, Outcome, Severity
-from processors.model.json_values import decode_json
+from collector.store import InvalidSearch, RunFilter, RunQueries
+from processors.annotation import format_run, run_to_json
+from processors.model import GradedRun, NotEvaluatedReason, Outcome, Severity, decode_json
 from tests.support.graded_runs import result
 from tests.support.stored_runs import MINUTE, NOW, filled, graded_run, hundred_thousand_runs
 

@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from collector.clock import ManualClock, SystemClock
-from collector.store import RunFilter
-from collector.store.run_database import RunDatabase, StoreUnusable, open_store_file
-from collector.store.run_queries import RunQueries
+from collector.store import RunDatabase, RunFilter, RunQueries, StoreUnusable, open_store_file
 from collector.store.run_rows import rows_of
 from collector.store.run_store import STORE
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from processors.model import GradedRun
 from tests.support.backends import eventually
 from tests.support.check_tools import PROJECT

@@ -7,10 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.annotation.content_rules import REDACTED_TEXT, ContentRules
-from processors.annotation.run_line import format_run, run_to_json
-from processors.model import AgentRun, GradedRun, Message, ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import EvaluationResult, Outcome
+from processors.annotation import REDACTED_TEXT, ContentRules, format_run, run_to_json
+from processors.model import (
+    AgentRun,
+    EvaluationResult,
+    GradedRun,
+    Message,
+    Outcome,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from processors.spans import Envelope
 from tests.support.agent_spans import envelope
 from tests.support.graded_runs import agent_runs, result, weather_run

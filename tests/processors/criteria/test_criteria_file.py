@@ -5,14 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from processors.criteria import ExpectedResultEntry, evaluator_types, read_criteria
 from processors.criteria.agent_criteria import AgentCriteria, Evaluation, Mute
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.criteria_file_model import ExpectedResultEntry
-from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import Selector
-from processors.documents.problems import InvalidInput
-from processors.model.evaluation_result import Severity, Stage
-from processors.model.json_values import JsonObject, JsonValue
+from processors.documents import InvalidInput
+from processors.model import JsonObject, JsonValue, Severity, Stage
 
 ORDER: JsonObject = {"tool_calls_order": ["search", "book"]}
 COUNT: JsonObject = {"tool_calls_count": {"search": ["=", 1]}}

@@ -12,10 +12,17 @@ from processors.evaluators.repeated_calls import (
     ToolRepetition,
     ToolRepetitionConfig,
 )
-from processors.model.agent_run import ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import RunFacts
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import (
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 from processors.response_handling import FROM_USER, Evidence, OverLimitError
 from processors.response_handling.grounding import MAX_ARGUMENT_EVIDENCE, MAX_SEARCHED_CHARACTERS
 

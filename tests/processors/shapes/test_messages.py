@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 from processors.shapes.messages import read_messages
 
 ARGUMENTS: JsonValue = {"city": "Oslo"}

@@ -6,12 +6,11 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.grading import Grader, GradingStage
-from collector.otlp.codec import records_by_trace, split_records, split_request
-from collector.telemetry.metrics import Metrics
+from collector.otlp import records_by_trace, split_records, split_request
+from collector.telemetry import Metrics
 from collector.tools.self_check.traces import misgrading, self_check_criteria, self_check_requests
 from collector.trace import FinishedTrace, GradedTrace
-from processors.model.evaluation_result import Outcome
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason, Outcome
 from tests.support.held_spans import START_UNIX_NANO, trace_id
 
 EXPECTED = {trace_id(1): Outcome.PASS, trace_id(2): Outcome.FAIL}
