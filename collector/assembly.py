@@ -5,6 +5,7 @@
 3. `buffer.TraceBuffer`: spans by trace, until `buffer.finish_policy` decides that a trace is finished.
 4. `path.Finisher`: takes finished traces out, in turns with requests.
 5. `grading.GradingStage`: spans to runs, runs to results, results onto spans; asks `workers`.
+   `path.EarlyVerdicts` looks at traces that are not finished yet.
 6. `path.Delivery`: graded traces to the exporters, once the journal has their verdicts.
 7. `exporters.FanOut`: a sending queue and an exporter for each backend, and all that take results.
 
@@ -46,7 +47,7 @@ from collector.memory_plan import plan_memory
 from collector.monitoring import MetricsRegistry, OwnLogs, OwnTraces, TelemetryServer
 from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer, Views
-from collector.path import Delivery, Finisher, Intake
+from collector.path import Delivery, EarlyVerdicts, Finisher, Intake
 from collector.receivers import SpanSource, build_receivers
 from collector.resumption import Resumption
 from collector.store import RunStore, StoredConversations
@@ -90,6 +91,7 @@ class Parts:
     receivers: Mapping[str, SpanSource]
     intake: Intake
     finisher: Finisher
+    early: EarlyVerdicts
     grading: GradingStage
     fan_out: FanOut
 
@@ -309,6 +311,14 @@ def assemble(
         metrics=metrics,
         clock=clock,
     )
+    early = EarlyVerdicts(
+        group=buffer.group,
+        grader=grader.for_thread(),
+        service_traces=self_check,
+        on_failure=scores.record_early,
+        metrics=metrics,
+        clock=clock,
+    )
     intake = Intake(
         buffer=buffer,
         envelopes=envelopes,
@@ -377,6 +387,7 @@ def assemble(
         ),
         intake=intake,
         finisher=finisher,
+        early=early,
         grading=grading,
         fan_out=fan_out,
     )

@@ -111,6 +111,7 @@ class Service:
             await receiver.set_serving(True)
         parts.readiness.set("receivers", True)
         parts.finisher.start(resumed_unix_nano)
+        parts.early.start(tasks)
         parts.conversations.open(self._clock.unix_nano())
         if parts.peers is not None:
             parts.peers.start(tasks)

@@ -70,6 +70,7 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
         "tracegrade_": _STABLE,
         **dict.fromkeys([f"tracegrade_{name}_" for name in ("cluster", "journal", "kafka", "store")], _BETA),
         "tracegrade_dead_letters": _BETA,
+        "tracegrade_early_": _BETA,
         "tracegrade_late_traces_checked": _BETA,
         **dict.fromkeys(("tracegrade_log_records_", "tracegrade_accounting_error_log_records"), _BETA),
         "tracegrade_late_log_records": _BETA,
@@ -82,7 +83,7 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
         "Agent": _STABLE,
         "Tracegrade": _STABLE,
         **dict.fromkeys([f"Tracegrade{name}" for name in ("Journal", "Kafka", "LogRecords", "Peers")], _BETA),
-        "TracegradeVerdictsContradicted": _BETA,
+        **dict.fromkeys(("AgentRunaway", "TracegradeVerdictsContradicted"), _BETA),
         **dict.fromkeys(("agent:", "agent_version:", "job:"), _BETA),
     },
     "command": {

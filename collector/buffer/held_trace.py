@@ -27,6 +27,17 @@ from processors.spans import (
 TRACE_OVERHEAD_BYTES = 1280
 """Counted for every held trace in addition to its spans: the trace, its entries in indexes and deadlines."""
 
+
+@dataclass(slots=True)
+class EarlyReports:
+    """What was reported of a trace while it goes on, and as of when and how many spans and log records."""
+
+    looked_at: float
+    count: int
+    known: set[tuple[bytes | str | None, str]] = field(default_factory=set)
+    """Runs, by key or name, with the evaluations that they fail; None stands for all runs."""
+
+
 _MCP_METHOD = b"\x0fmcp.method.name"
 """The key of an attribute as encoded (length, text). Quoted in a message it would only add patience."""
 _OUTGOING = (b"http.", b"rpc.")
@@ -73,6 +84,8 @@ class HeldTrace:
     """Those that its spans were read from."""
     origins: list[Origin] | None = None
     """Those that its log records were read from."""
+    early: EarlyReports | None = None
+    """What was reported of it while it goes on, from the first time that it was looked at."""
     arrivals: list[tuple[int, float]] | None = None
     """How many spans there were after each arrival, where that is needed."""
     services: frozenset[str] = field(init=False)

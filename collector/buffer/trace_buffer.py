@@ -5,7 +5,7 @@ calls happen on the event loop's thread.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -328,6 +328,25 @@ class TraceBuffer:
     def holds_any(self, batches: Sequence[SpanBatch]) -> bool:
         """Whether a trace of `batches` is held."""
         return any(_key(batch) in self._traces for batch in batches)
+
+    def held(self, key: bytes) -> HeldTrace | None:
+        """The trace with this key, if it is held."""
+        return self._traces.get(key)
+
+    def going_on(self, since: float, opened_unix_nano: int) -> Iterator[HeldTrace]:
+        """The traces of which something arrived from `since` on, by the finish clock, and more is to come.
+
+        Their root, or a parent, has not arrived. Not among them are those that were opened before
+        `opened_unix_nano`, backfill, and what goes on after it was graded.
+        """
+        for trace in reversed(self._traces.values()):
+            if trace.last_arrival < since:
+                break
+            if trace.spans and trace.was_graded is None and self._held_since[trace.key] >= opened_unix_nano:
+                trace.read_shape(HEADS_AT_ONCE)
+                is_whole = (trace.has_root or trace.has_remote_root) and not trace.is_missing_parents
+                if not is_whole and trace.latest_end >= trace.last_unix_nano - self._max_lateness_nano:
+                    yield trace
 
     def forget(self) -> int:
         """Discard all that is held, which another reader has, and leave the group; how many spans."""

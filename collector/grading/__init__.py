@@ -4,10 +4,10 @@ from collector.grading.grader import WATCHED, Grader, evidence_reader, reports_e
 from collector.grading.grading_pool import GradingPool
 from collector.grading.grading_worker import WorkerSettings
 from collector.grading.hand_over import Form
-from collector.grading.lanes import ThreadLane, full_collections, is_large
+from collector.grading.lanes import GradingThread, ThreadLane, full_collections, is_large
 from collector.grading.stage import GradingStage
 
 __all__ = [
-    "WATCHED", "Form", "Grader", "GradingPool", "GradingStage", "ThreadLane", "WorkerSettings",
-    "evidence_reader", "full_collections", "is_large", "reports_end",
+    "WATCHED", "Form", "Grader", "GradingPool", "GradingStage", "GradingThread", "ThreadLane",
+    "WorkerSettings", "evidence_reader", "full_collections", "is_large", "reports_end",
 ]  # fmt: skip

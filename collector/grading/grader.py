@@ -24,12 +24,21 @@ from processors.model import (
     EvaluationError,
     EvaluationResult,
     GradedRun,
+    Outcome,
     PriceTable,
     Scope,
     SkipReason,
     WholeTrace,
 )
-from processors.reconstruction import Scopes, reconstruct, reported_agents, settled_scopes, span_reader
+from processors.reconstruction import (
+    OpenRun,
+    Scopes,
+    open_runs,
+    reconstruct,
+    reported_agents,
+    settled_scopes,
+    span_reader,
+)
 from processors.records import report_end, run_of_records, trace_with_records
 from processors.shapes import Dialect
 from processors.spans import RawRecord, RawSpan
@@ -202,6 +211,32 @@ class Grader:
             graded = self._written(trace)
         tally.seconds = self.clock.monotonic() - started
         return Graded(graded, tally, talking)
+
+    def certain_failures(self, trace: FinishedTrace) -> list[tuple[OpenRun, GradedRun]]:
+        """What fails in a trace that goes on, by early evaluations, whatever spans are still to come.
+
+        One result for each; the content shown is that which `results` allows. A trace that cannot be read has
+        none: grading it reports why.
+        """
+        failures: list[tuple[OpenRun, GradedRun]] = []
+        try:
+            criteria, now = self.criteria(), self.clock.unix_nano()
+            spans = trace.spans
+            if trace.records:
+                spans = trace_with_records(spans, trace.records, trace.trace_id, self._reader.read)
+            for known in open_runs(
+                spans, trace_id=trace.trace_id, tenant=trace.tenant, reader=self._reader, prices=self.prices
+            ):
+                name = known.run.agent.name if known.is_named else None
+                for result in evaluate_run(known.run, criteria.early_for(name, trace.tenant), unix_nano=now):
+                    if result.outcome is Outcome.FAIL:
+                        graded = GradedRun(
+                            run=known.run, results=[result], graded_unix_nano=now, instance=self.instance
+                        )
+                        failures.append((known, self._content.shown(graded)))
+        except Exception:  # one trace must not take the others down
+            return []
+        return failures
 
     def restore(
         self,

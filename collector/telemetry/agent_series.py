@@ -263,6 +263,8 @@ class AgentSeries:
     lasting: frozenset[tuple[bool, str]] = frozenset()
     runs: dict[Labels, RunSeries] = field(default_factory=dict)
     tools: dict[tuple[str, str], Series] = field(default_factory=dict)
+    early: dict[tuple[bool, str], Series] = field(default_factory=dict)
+    """Failures while runs go on, by the keys of their evaluations."""
     tool_values: LabelValues = field(default_factory=lambda: LabelValues(Limits.TOOLS_PER_AGENT))
     versions: LabelValues = field(default_factory=lambda: LabelValues(Limits.VERSIONS))
 
@@ -336,6 +338,13 @@ class KnownAgents:
             runs.evaluations[in_shadow, name] = result
         return result
 
+    def early_series(self, agent: AgentSeries, evaluation: str) -> Series:
+        """The series of failures of an evaluation while runs of `agent` go on."""
+        key = False, evaluation
+        if key not in agent.early:
+            agent.early[key] = Series(self.new, self.metrics.early_failures, (agent.name, evaluation))
+        return agent.early[key]
+
     def tool_series(self, agent: AgentSeries, tool: str, status: str) -> Series:
         """The series of calls of `tool` that ended in `status`."""
         values = agent.tool_values
@@ -381,7 +390,7 @@ class KnownAgents:
         return expired
 
     def _sweep_agent(self, agent: AgentSeries, now: float) -> int:
-        expired = self._sweep(agent.tools, now)
+        expired = self._sweep(agent.tools, now) + self._sweep(agent.early, now, agent.lasting)
         for optional, runs in list(agent.runs.items()):
             lasts = not optional and agent.is_exact
             for series in runs.evaluations.values():
@@ -403,7 +412,7 @@ class KnownAgents:
         for name, agent in list(self.agents.items()):
             agent.versions.keep({key[0] for key in agent.runs if key})
             agent.tool_values.keep({tool for tool, _ in agent.tools})
-            if not agent.runs and not agent.tools and not agent.is_exact:
+            if not (agent.runs or agent.tools or agent.early or agent.is_exact):
                 del self.agents[name]
         self._names.keep(self.agents)
         agents = self.agents.values()

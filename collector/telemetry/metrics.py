@@ -605,6 +605,18 @@ class Metrics:
             "tracegrade_consecutive_failures{gen_ai_agent_name,gen_ai_evaluation_name}",
             "Failed live results since the last one that passed, over all versions of the agent.",
         )
+        self.early_failures = Counter(
+            "tracegrade_early_failures{gen_ai_agent_name,gen_ai_evaluation_name}",
+            "Failures of early evaluations that were certain while the agent's run went on, each once.",
+        )
+        self.early_look_seconds = Counter(
+            "tracegrade_early_look_seconds",
+            "Processor time spent on traces that go on, in search of early failures: at most a twentieth.",
+        )
+        self.early_looks_postponed = Counter(
+            "tracegrade_early_looks_postponed",
+            "Looks at traces that go on which came more than a second late, since that time was used up.",
+        )
         self.muted_until = Gauge(
             "tracegrade_evaluation_muted_until_timestamp_seconds{gen_ai_agent_name,gen_ai_evaluation_name}",
             "Unix time until which an evaluation is muted and alerts exclude it.",

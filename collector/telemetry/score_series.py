@@ -89,6 +89,11 @@ class ScoreSeries:
             self._count_run(graded, shown)
         self._without_criteria.log()
 
+    def record_early(self, agent_name: str, evaluation: str) -> None:
+        """Count a failure of a run that goes on."""
+        agent = self._known.agents.get(agent_name) or self._agent(agent_name)
+        self._known.early_series(agent, evaluation).count()
+
     def before_scrape(self) -> None:
         """A scrape is to follow at once."""
         self._known.new.before_scrape()
@@ -117,6 +122,9 @@ class ScoreSeries:
             return
         series = self._known.plain_series(agent)
         failures = self.metrics.consecutive_failures
+        for _, evaluation in sources:
+            if evaluation.early:
+                self._known.early_series(agent, evaluation.name)
         for in_shadow, name in keys:
             self._known.evaluation_series(series, name, in_shadow=in_shadow)
             if not in_shadow:

@@ -189,6 +189,17 @@ class CallConstraint:
             shown.insert(0, str(self.times))
         return f"{self.template}({', '.join(shown)})"
 
+    @property
+    def only_counts_calls(self) -> bool:
+        """Whether too many calls break it for good, by their tools and arguments, in whatever order."""
+        if any(kind.kind != "call" or kind.has_facts or kind.result_cost for kind in self.kinds):
+            return False
+        if self.template == "not_co_existence":
+            return not (self.same or self.where) and self.within is None
+        return self.template in ("absence", "exactly") or (
+            self.template == COUNT and self.per is None and self.most is not None
+        )
+
 
 @dataclass(slots=True)
 class Finding:

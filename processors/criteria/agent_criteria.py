@@ -1,6 +1,7 @@
 """Criteria: which evaluations apply to an agent, by name."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
@@ -32,6 +33,7 @@ class Evaluation:
     could change a verdict does. `source` is `file:line` for messages. `when` None applies to every run,
     `sample` is the share of traces that are taken. `template` makes the evaluator where criteria take
     values from the run; `evaluator` then only names it. `scope` is what its evaluator is shown.
+    `early`: a failure that nothing can undo any more is reported while the run goes on.
     """
 
     name: str
@@ -47,8 +49,9 @@ class Evaluation:
     mute: Mute | None = None
     template: CriteriaTemplate | None = None
     scope: Scope = Scope.RUN
+    early: bool = False
     is_plain: bool = field(init=False)
-    """True where none of the last six restricts it: every run is graded, and the results are live."""
+    """True where none of `when` to `scope` restricts it: every run is graded, and the results are live."""
 
     def __post_init__(self) -> None:
         restrictions = self.when, self.mute, self.template
@@ -113,6 +116,9 @@ class CriteriaSet:
         """Whether any evaluation has to know the other runs of a conversation."""
         self.looks_at_traces = any(one.scope is Scope.TRACE for one in evaluations)
         """Whether any evaluation is over all runs of a trace."""
+        self.looks_early = any(one.early for one in evaluations)
+        """Whether any evaluation reports failures of runs that go on."""
+        self._early_for_all = _early_for_all(self.agents)
 
     def evaluations_for(self, agent_name: str, tenant: str = "") -> tuple[Evaluation, ...]:
         """What to run for an agent, in the order in which the evaluations stand in the files.
@@ -145,6 +151,15 @@ class CriteriaSet:
         return tuple(
             (self.agents[index], evaluation) for index, _, evaluation in in_order if evaluation.enabled
         )
+
+    def early_for(self, agent_name: str | None, tenant: str = "") -> tuple[Evaluation, ...]:
+        """Those of `evaluations_for` that are `early`. None: the name is not known yet.
+
+        Then those count that apply to every agent, whatever its name: no other pattern has one of that name.
+        """
+        if agent_name is None:
+            return self._early_for_all.get(tenant, ())
+        return tuple(one for one in self.evaluations_for(agent_name, tenant) if one.early)
 
     def exact_names(self, tenant: str = "") -> tuple[str, ...]:
         """The agents named without wildcards, each once, in the order of the files."""
@@ -181,13 +196,26 @@ class CriteriaSet:
         return any(evaluation.enabled for evaluation in winners.values())
 
 
+def _early_for_all(agents: Sequence[AgentCriteria]) -> dict[str, tuple[Evaluation, ...]]:
+    """By tenant, the early evaluations that all agents have, and that no second pattern gives."""
+    written = [agent for agent in agents if not agent.is_builtin]
+    times = Counter((agent.tenant, one.name) for agent in written for one in agent.evaluations)
+    applying: dict[str, tuple[Evaluation, ...]] = {}
+    for agent in written:
+        if agent.pattern and not agent.pattern.strip("*"):
+            early = [one for one in agent.evaluations if one.early and one.enabled]
+            alone = [one for one in early if times[agent.tenant, one.name] == 1]
+            applying[agent.tenant] = (*applying.get(agent.tenant, ()), *alone)
+    return applying
+
+
 def _hash(agents: Sequence[AgentCriteria]) -> str:
     digest = sha256()
     for agent in agents:
         digest.update(repr((agent.tenant, agent.pattern, *(["builtin"] * agent.is_builtin))).encode())
         for evaluation in agent.evaluations:
             parts = evaluation.name, evaluation.criteria_hash, str(evaluation.severity), evaluation.enabled
-            digest.update(repr(parts).encode())
+            digest.update(repr((*parts, *["early"] * evaluation.early)).encode())
             if not evaluation.is_plain:
                 digest.update(repr((evaluation.sample, str(evaluation.stage), evaluation.mute)).encode())
     return digest.hexdigest()[:16]

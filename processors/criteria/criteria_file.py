@@ -35,7 +35,7 @@ from processors.documents import (
     second_spelling,
     validated,
 )
-from processors.model import Evaluator, JsonObject, JsonValue, Scope, can_grade
+from processors.model import Evaluator, JsonObject, JsonValue, Scope, Stage, can_fail_early, can_grade
 
 SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""
@@ -276,7 +276,7 @@ class _Reader:
                 [Alternative(label, one.evaluator, one.template) for label, one in of_labels],
                 parsed.pass_threshold,
             )
-        return Evaluation(
+        evaluation = Evaluation(
             name=parsed.name or evaluator.id,
             evaluator=evaluator,
             pass_threshold=parsed.pass_threshold,
@@ -290,7 +290,12 @@ class _Reader:
             mute=None if parsed.mute is None else _mute(parsed.mute),
             template=None if several else only.template,
             scope=parsed.scope,
+            early=parsed.early,
         )
+        if refusal := self._too_late(evaluation) if parsed.early else "":
+            self._problem((*path, "early"), refusal)
+            return None
+        return evaluation
 
     def _alternative(
         self, kind: type[Evaluator] | None, entry: JsonObject, path: Path, written: JsonObject, at: Path
@@ -365,6 +370,29 @@ class _Reader:
             return []
         template = CriteriaTemplate(kind, config, written) if written and has_references(written) else None
         return [_Ready(evaluator, config, criteria, template)]
+
+    def _too_late(self, evaluation: Evaluation) -> str:
+        """Why `evaluation` can be certain of no failure before a run is over; empty where it can."""
+        evaluator = evaluation.evaluator
+        if not can_fail_early(type(evaluator)):
+            able = ", ".join(name for name, other in self._evaluators.items() if can_fail_early(other))
+            return f"later spans can undo a failure of {evaluator.id}; these can be early: {able}"
+        if not can_fail_early(evaluator):
+            return (
+                "later spans can undo a failure by these criteria; expected upper limits of calls, failed "
+                "ones included: max_calls or max of tool-call-budget; absence, exactly, count with max, or "
+                "not_co_existence of tool-constraints, by tool and args alone; tool-repetition without window "
+                "and cycle_threshold"
+            )
+        for key, is_given in (
+            ("when", evaluation.when is not None),
+            ("$input", evaluation.template is not None),
+            ("scope", evaluation.scope is not Scope.RUN),
+            ("stage: shadow", evaluation.stage is not Stage.LIVE),
+        ):
+            if is_given:
+                return f"cannot stand with {key}: expected an evaluation of its own that is early"
+        return ""
 
     def _criteria(self, kind: type[Evaluator], value: JsonValue, path: Path) -> BaseModel | None:
         if not isinstance(value, dict):

@@ -117,6 +117,10 @@ class EvaluationEntry(EvaluatorModel):
     calls alone. The verdict is on the run that is graded. `trace` shows it those of all agents in the trace,
     and what their models used, once: on the run of the agent that no other one called, or on the local root,
     by the name of its workflow or service."""
+    early: bool = False
+    """Reports a failure that no later span can undo while the run goes on: in a log line and in
+    `tracegrade_early_failures_total`. The verdict comes as ever, when the trace is finished. For evaluators
+    of which calls and tokens can only be too many, without `when`, `$input`, `scope` and `stage`."""
     mute: MuteEntry | None = None
     """Keeps known failures from alerting and from deciding an exit code."""
     enabled: bool = True

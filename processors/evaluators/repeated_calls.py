@@ -86,6 +86,7 @@ class ToolRepetition(Evaluator):
 
     id = "tool-repetition"
     over_calls = True
+    can_fail_early = True
     quotes_content = False
 
     def __init__(self, config: ToolRepetitionConfig, criteria: None = None) -> None:
@@ -93,6 +94,8 @@ class ToolRepetition(Evaluator):
         self._identifying = _without(config.ignore_args, normalize=config.normalize)
         self._window = config.window
         self._cycle_threshold = config.cycle_threshold
+        # A later span can stand between calls that were in a row.
+        self.can_fail_early = config.window is None and config.cycle_threshold is None
         self._categories = config.categories()
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:

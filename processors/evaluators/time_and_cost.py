@@ -204,6 +204,7 @@ class TokenBudget(Evaluator):
     id = "token-budget"
     needs_calls = False
     over_models = True
+    can_fail_early = True
 
     def __init__(self, config: NoSettings, criteria: TokenBudgetCriteria) -> None:
         self._limits = (
@@ -259,6 +260,7 @@ class CostBudget(Evaluator):
     id = "cost-budget"
     needs_calls = False
     over_models = True
+    can_fail_early = True
 
     def __init__(self, config: NoSettings, criteria: CostBudgetCriteria) -> None:
         self._max_cost = criteria.max_cost

@@ -293,12 +293,14 @@ class ToolConstraints(Evaluator):
 
     id = "tool-constraints"
     over_calls = True
+    can_fail_early = True
 
     def __init__(self, config: ToolConstraintsConfig, criteria: ToolConstraintsCriteria) -> None:
         compiled = [constraint.compiled() for constraint in criteria.constraints]
         self.over_calls = not any(constraint.roles for constraint in compiled)
         # Of several agents it is not known what ran in parallel.
         self.over_traces = all(constraint.template != "not_parallel" for constraint in compiled)
+        self.can_fail_early = all(constraint.only_counts_calls for constraint in compiled)
         self._constraints = CallConstraints(
             compiled,
             config.categories(),

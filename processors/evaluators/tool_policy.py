@@ -58,6 +58,7 @@ class ToolPermission(Evaluator):
 
     id = "tool-permission"
     over_calls = True
+    can_fail_early = True
     quotes_content = False
 
     def __init__(self, config: ToolSelectionConfig, criteria: ToolPermissionCriteria) -> None:
@@ -181,6 +182,7 @@ class ToolCallBudget(Evaluator):
 
     id = "tool-call-budget"
     over_calls = True
+    can_fail_early = True
     quotes_content = False
 
     def __init__(self, config: ToolCallBudgetConfig, criteria: ToolCallBudgetCriteria) -> None:
@@ -188,6 +190,8 @@ class ToolCallBudget(Evaluator):
         self._include_failed = config.include_failed
         self._named = ToolPatterns(criteria.tools)
         self._max_calls = criteria.max_calls
+        upper = [criteria.max_calls, *(budget.max for budget in criteria.tools.values())]
+        self.can_fail_early = bool(config.include_failed) and any(most is not None for most in upper)
         self._budgets = [
             (name, ToolPatterns([name]), budget.min or 0, budget.max)
             for name, budget in criteria.tools.items()

@@ -37,6 +37,7 @@ from processors.model.evaluation_result import (
 from processors.model.evaluator import (
     Evaluator,
     RunFacts,
+    can_fail_early,
     can_grade,
     doubts_of,
     needs_calls,
@@ -161,6 +162,7 @@ __all__ = [
     "ToolKeys",
     "ValueState",
     "WholeTrace",
+    "can_fail_early",
     "can_grade",
     "canonical_tool_name",
     "canonical_tool_names",

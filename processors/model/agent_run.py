@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Literal, TypeAlias, TypeVar, cast, dataclass_transform
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from processors.model.finish_reason import FinishReason
 from processors.model.json_values import JsonValue
@@ -366,6 +366,10 @@ class AgentRun:
     def with_models(self, content: object) -> "AgentRun":
         """The same run with the model calls, models, usage and cost of `content`, which has all else, too."""
         return self._with("model_calls", "models", "usage", "cost", content=content)
+
+    def named(self, name: str) -> "AgentRun":
+        """The same run, of an agent of this name."""
+        return self._with(agent=structs.replace(self.agent, name=name))
 
     def in_conversation(self, conversation: Conversation) -> "AgentRun":
         """The same run with what is known of its conversation."""

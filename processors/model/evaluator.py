@@ -42,6 +42,9 @@ class Evaluator(Protocol):
     they are about what is not known over several agents. One with `over_models = True` looks at model calls,
     models, usage and cost alone, and can grade those of a trace.
     One with `needs_calls = False` looks at none: it grades runs whose calls are not all known as well.
+    One with `can_fail_early = True` fails by `attainable` for the calls that a run executed, for their tools
+    and arguments, or for its tokens, and for nothing that depends on their order or on how they ended: its
+    failure stands while the run goes on. One whose criteria are about more sets it to False.
     """
 
     id: ClassVar[str]
@@ -100,6 +103,11 @@ def can_grade(evaluator: type[Evaluator] | Evaluator, scope: Scope) -> bool:
     if scope is Scope.RUN or getattr(evaluator, "over_calls", False):
         return True
     return scope is Scope.TRACE and bool(getattr(evaluator, "over_models", False))
+
+
+def can_fail_early(evaluator: type[Evaluator] | Evaluator) -> bool:
+    """Whether evaluators of this class, or this one, can fail a run that goes on for certain."""
+    return bool(getattr(evaluator, "can_fail_early", False))
 
 
 def needs_calls(evaluator: Evaluator) -> bool:

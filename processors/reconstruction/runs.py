@@ -104,14 +104,15 @@ class RunReport:
         An agent that runs as a tool of its own service is called as that tool is, not as the whole service.
         """
         run, reading = self.run, self.reading
-        name = reading.name or run.agent_name or self._name_in_turns() or reading.inferred_name
+        name = reading.name or run.agent_name or self.name_in_turns or reading.inferred_name
         if name:
             return name
         envelope = self.trace.tree.views[run.carrier].envelope
         return self._name_of_call(envelope.resource) or agent_name_of_resource(envelope)
 
-    def _name_in_turns(self) -> str:
-        """The one name that model turns report of their agent."""
+    @property
+    def name_in_turns(self) -> str:
+        """The one name that model turns report of their agent; empty where there is none, or several."""
         names = {name for turn in self.trace.readings_at(self.run.models) if (name := turn.agent_of_turn)}
         return names.pop() if len(names) == 1 else ""
 

@@ -33,6 +33,7 @@ ALERTS = {
     "AgentEvaluationsNotEvaluated",
     "AgentEvaluationNeverDecides",
     "AgentEvaluationFailingInARow",
+    "AgentRunaway",
     "AgentFleetRegression",
     "TracegradeSpansDropped",
     "TracegradeLogRecordsDropped",

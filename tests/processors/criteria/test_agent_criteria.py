@@ -159,3 +159,17 @@ def test_each_evaluation_is_told_with_the_criteria_that_it_is_from() -> None:
 
     assert {"args": "all", "order": "weather"} == {found.name: source.owner for source, found in sources}
     assert criteria.evaluations_for("weather_agent") == tuple(found for _, found in sources)
+
+
+def test_before_its_name_is_known_only_what_applies_to_every_agent_is_early() -> None:
+    loops, budget, calls = (
+        Evaluation(name=name, evaluator=EVALUATOR, early=True) for name in ("loops", "budget", "calls")
+    )
+    criteria = CriteriaSet([agent("*", loops, budget, "order"), agent("planner", "budget", calls)])
+
+    assert criteria.early_for(None) == (loops,)
+    assert criteria.early_for("planner") == (loops, calls)
+    assert criteria.early_for("other") == (loops, budget)
+    assert criteria.early_for(None, "tenant") == ()
+    assert criteria.looks_early
+    assert not CriteriaSet([agent("*", "order")]).looks_early

@@ -681,6 +681,85 @@ agents:
     ]
 
 
+COUNTED = {
+    "constraints": [{"absence": {"tool": "pay", "args": {"amount": 1}}}, {"not_co_existence": ["a", "b"]}]
+}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"evaluator": "tool-repetition"},
+        {"evaluator": "tool-permission", "criteria": {"deny": ["pay"]}},
+        {"evaluator": "tool-call-budget", "criteria": {"tools": {"pay": {"max": 1}}}},
+        {"evaluator": "token-budget", "criteria": {"max_total_tokens": 9}},
+        {"evaluator": "cost-budget", "criteria": {"max_cost": 0.1}},
+        {"evaluator": "tool-constraints", "criteria": COUNTED},
+        {"evaluator": "tool-constraints", "criteria": {"constraints": [{"count": "pay", "max": 1}]}},
+    ],
+)
+def test_what_only_counts_calls_or_tokens_can_be_early(entry: JsonObject) -> None:
+    assert one(**entry, early=True).early
+    assert not one(**entry).early
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"evaluator": "tool-call-order", "criteria": ORDER}, "of tool-call-order; these can be early: "),
+        ({"evaluator": "tool-error-recovery"}, "of tool-error-recovery; these can be early: "),
+        (
+            {
+                "evaluator": "tool-call-budget",
+                "config": {"include_failed": False},
+                "criteria": {"max_calls": 1},
+            },
+            "by these criteria; expected upper limits",
+        ),
+        (
+            {"evaluator": "tool-call-budget", "criteria": {"tools": {"pay": {"min": 1}}}},
+            "by these criteria; expected upper limits",
+        ),
+        *(
+            (
+                {
+                    "evaluator": "tool-constraints",
+                    "criteria": {"constraints": [{"absence": "a"}, constraint]},
+                },
+                "by these criteria; expected upper limits",
+            )
+            for constraint in (
+                {"not_response": ["a", "b"]},
+                {"absence": {"tool": "a", "status": "failed"}},
+                {"absence": {"tool": "a", "result": "late"}},
+                {"absence": {"answer": "sorry"}},
+                {"count": "a", "min": 1},
+                {"count": "a", "per": "args.to", "max": 1},
+                {"not_co_existence": ["a", "b"], "same": "id"},
+            )
+        ),
+    ],
+)
+def test_what_later_spans_can_undo_cannot_be_early(entry: JsonObject, expected: str) -> None:
+    (line,) = refused(**entry, early=True)
+    assert line.startswith(f".early: later spans can undo a failure {expected}")
+
+
+@pytest.mark.parametrize(
+    ("other", "key"),
+    [
+        ({"when": {"input": {"action": "x"}}}, "when"),
+        ({"scope": "conversation"}, "scope"),
+        ({"stage": "shadow"}, "stage: shadow"),
+    ],
+)
+def test_which_runs_an_early_evaluation_is_about_is_known_before_they_are_over(
+    other: JsonObject, key: str
+) -> None:
+    (line,) = refused(evaluator="tool-repetition", early=True, **other)
+    assert line == f".early: cannot stand with {key}: expected an evaluation of its own that is early"
+
+
 @pytest.mark.parametrize("agents", ["", " {}", " ~"])
 def test_a_file_without_agents_is_warned_of(agents: str) -> None:
     document = read_criteria(f"owner: me\nagents:{agents}\n", "criteria.yaml", {})

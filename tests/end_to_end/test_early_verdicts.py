@@ -1,0 +1,119 @@
+"""Failures are reported while a trace goes on: in time, once, and as the final verdict is."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from collector.otlp import join_spans
+from processors.model import JsonObject
+from processors.spans import RawSpan
+from tests.support.agent_spans import TRACE_ID, agent, model, tool
+from tests.support.otlp_senders import GrpcSender
+from tests.support.service_process import ServiceProcess
+
+pytestmark = pytest.mark.end_to_end
+
+CRITERIA = """
+agents:
+  "*":
+    evaluations:
+      - {evaluator: tool-repetition, name: loops, early: true, config: {threshold: 5}}
+      - {evaluator: tool-call-budget, name: budget, early: true, criteria: {max_calls: 6}}
+      - {evaluator: tool-call-count, name: paid, criteria: {tool_calls_count: {pay: ["=", 1]}}}
+"""
+LONG: JsonObject = {"processors": {"group_by_trace": {"idle_timeout": "60s", "incomplete_grace": "30s"}}}
+IN_TIME_SECONDS = 2.0
+
+
+class _Run:
+    """A run of an agent that searches again and again; its own span is sent last."""
+
+    def __init__(self, number: int, *, name: str = "shop", is_named: bool = True) -> None:
+        self.trace_id = number.to_bytes(16, "big")
+        self._name = name
+        self._of_turn: JsonObject = {"gen_ai.agent.name": name} if is_named else {}
+        self._start = time.time()
+        self._count = 1
+
+    def spans(self, count: int, tool_name: str = "search") -> list[RawSpan]:
+        """A turn and `count` calls of it with equal arguments."""
+        now = int(time.time() * 1000)
+        first = self._count + 1
+        self._count += 1 + count
+        spans = [model(first, 1, (now, now + 1), **self._of_turn)]
+        spans += [tool(first + each, 1, tool_name, at=(now, now + 1)) for each in range(1, count + 1)]
+        return self._own(spans)
+
+    def end(self) -> list[RawSpan]:
+        """The agent's own span."""
+        return self._own([agent(1, None, self._name, at=(int(self._start * 1000), int(time.time() * 1000)))])
+
+    def _own(self, spans: Sequence[RawSpan]) -> list[RawSpan]:
+        return [(span_id, payload.replace(TRACE_ID, self.trace_id), of) for span_id, payload, of in spans]
+
+
+async def _send(service: ServiceProcess, *spans: RawSpan) -> float:
+    async with GrpcSender(service.endpoints["grpc"]) as sender:
+        assert "OK" == (await sender.send(join_spans(spans))).code
+    return time.monotonic()
+
+
+async def _early(service: ServiceProcess) -> dict[str, float]:
+    """Early failures by agent and evaluation."""
+    await service.metrics()  # which shows new series at 0
+    prefix = "tracegrade_early_failures_total"
+    counted = {key: value for key, value in (await service.metrics()).items() if key.startswith(prefix)}
+    return {key.removeprefix(prefix): value for key, value in counted.items() if value}
+
+
+def _of(agent_name: str, evaluation: str) -> str:
+    return f'{{gen_ai_agent_name="{agent_name}",gen_ai_evaluation_name="{evaluation}"}}'
+
+
+def _verdicts(service: ServiceProcess) -> dict[int, dict[str, str]]:
+    return {
+        int(str(run["trace_id"]), 16): {
+            str(each["name"]): str(each["outcome"]) for each in run["evaluations"] if isinstance(each, dict)
+        }
+        for run in service.results()
+        if isinstance(run["evaluations"], list)
+    }
+
+
+def _lines(service: ServiceProcess) -> list[str]:
+    return [line for line in service.log if "goes on fails an evaluation" in line]
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_a_loop_is_reported_while_it_goes_on_once_and_fails_in_the_end(
+    tmp_path: Path, is_named: bool
+) -> None:
+    async with ServiceProcess(tmp_path, LONG, CRITERIA) as service:
+        run = _Run(1, is_named=is_named)
+        await _send(service, *run.spans(3))
+        await asyncio.sleep(1.5)
+        assert await _early(service) == {}
+
+        decided = await _send(service, *run.spans(2))
+        while not _lines(service):
+            assert time.monotonic() < decided + IN_TIME_SECONDS
+            await asyncio.sleep(0.02)
+        assert run.trace_id.hex() in _lines(service)[0]
+        assert _verdicts(service) == {}
+
+        for _ in range(3):  # it goes on, and then exceeds the budget too
+            await _send(service, *run.spans(1))
+            await asyncio.sleep(0.8)
+        named = "shop" if is_named else "demo"  # the agent's name, or that of the service
+        expected = {_of(named, "loops"): 1.0, _of(named, "budget"): 1.0}
+        assert await _early(service) == expected
+        assert _verdicts(service) == {}
+
+        await _send(service, *run.end())
+        await service.until(lambda: len(service.results()) == 1)
+        assert _verdicts(service) == {1: {"loops": "fail", "budget": "fail", "paid": "fail"}}
+        assert await _early(service) == expected
+        assert len(_lines(service)) == 2
