@@ -1,6 +1,8 @@
 """Failures are reported while a trace goes on: in time, once, and as the final verdict is."""
 
 import asyncio
+import random
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +35,7 @@ class _Run:
 
     def __init__(self, number: int, *, name: str = "shop", is_named: bool = True) -> None:
         self.trace_id = number.to_bytes(16, "big")
-        self._name = name
+        self.name = name
         self._of_turn: JsonObject = {"gen_ai.agent.name": name} if is_named else {}
         self._start = time.time()
         self._count = 1
@@ -49,7 +51,7 @@ class _Run:
 
     def end(self) -> list[RawSpan]:
         """The agent's own span."""
-        return self._own([agent(1, None, self._name, at=(int(self._start * 1000), int(time.time() * 1000)))])
+        return self._own([agent(1, None, self.name, at=(int(self._start * 1000), int(time.time() * 1000)))])
 
     def _own(self, spans: Sequence[RawSpan]) -> list[RawSpan]:
         return [(span_id, payload.replace(TRACE_ID, self.trace_id), of) for span_id, payload, of in spans]
@@ -117,3 +119,93 @@ async def test_a_loop_is_reported_while_it_goes_on_once_and_fails_in_the_end(
         assert _verdicts(service) == {1: {"loops": "fail", "budget": "fail", "paid": "fail"}}
         assert await _early(service) == expected
         assert len(_lines(service)) == 2
+
+
+async def test_after_a_restart_nothing_is_reported_again(tmp_path: Path) -> None:
+    live: JsonObject = {**LONG, "journal": {"directory": "journal", "fsync": "always"}}
+    run, fresh = _Run(1), _Run(2, name="other")
+    async with ServiceProcess(tmp_path, live, CRITERIA) as service:
+        await _send(service, *run.spans(5))
+        await service.until(lambda: bool(_lines(service)))
+        service.signal(signal.SIGKILL)
+        await service.wait()
+
+    async with ServiceProcess(tmp_path, live, CRITERIA) as service:
+        await _send(service, *run.spans(1))
+        await _send(service, *fresh.spans(5))
+        await service.until(lambda: bool(_lines(service)))
+        await asyncio.sleep(1.5)
+        assert await _early(service) == {_of("other", "loops"): 1.0}
+        await _send(service, *run.end(), *fresh.end())
+        await service.until(lambda: len(service.results()) == 2)
+        assert [found["loops"] for found in _verdicts(service).values()] == ["fail", "fail"]
+
+
+@pytest.mark.slow
+async def test_under_load_and_with_late_spans_no_report_is_late_twice_or_wrong(tmp_path: Path) -> None:
+    """Ten loops among runs that end well, of which some are long and their spans come in any order."""
+    chance = random.Random(4)
+    loops = [_Run(number, name=f"loop-{number}") for number in range(1, 11)]
+    good = [_Run(100 + number, name=f"good-{number}") for number in range(10)]
+    others = 1000
+    delays: list[float] = []
+    began = time.monotonic()
+
+    async with (
+        ServiceProcess(tmp_path, LONG, CRITERIA) as service,
+        GrpcSender(service.endpoints["grpc"]) as sender,
+    ):
+
+        async def send(spans: Sequence[RawSpan]) -> None:
+            assert (await sender.send(join_spans(spans))).code == "OK"
+
+        async def load(until: asyncio.Event) -> None:
+            nonlocal others
+            while not until.is_set():
+                batch: list[RawSpan] = []
+                for _ in range(20):
+                    others += 1
+                    short = _Run(others, name="short")
+                    batch += [*short.spans(1, "pay"), *short.end()]
+                await send(batch)
+                await asyncio.sleep(0.1)
+
+        async def loop(run: _Run) -> None:
+            await asyncio.sleep(chance.uniform(0, 3))
+            late = run.spans(2)
+            await send(run.spans(2))
+            await asyncio.sleep(chance.uniform(0.5, 2))
+            await send(run.spans(1))
+            await send(chance.sample(late, len(late)))
+            decided = time.monotonic()
+            while not (await _early(service)).get(_of(run.name, "loops")):
+                assert time.monotonic() < decided + 20
+                await asyncio.sleep(0.1)
+            delays.append(time.monotonic() - decided)
+            await send(run.spans(4))
+            await asyncio.sleep(2)
+            await send(run.end())
+
+        async def end_well(run: _Run) -> None:
+            parts = [run.spans(1, f"tool-{place}") for place in range(5)]
+            for part in chance.sample(parts, len(parts)):
+                await send(part)
+                await asyncio.sleep(chance.uniform(0.2, 1.5))
+            await send(run.end())
+
+        done = asyncio.Event()
+        loading = asyncio.create_task(load(done))
+        await asyncio.gather(*map(loop, loops), *map(end_well, good))
+        done.set()
+        await loading
+        await service.until(lambda: len(service.results()) == others - 1000 + len(loops) + len(good))
+        early, metrics = await _early(service), await service.metrics()
+        verdicts = _verdicts(service)
+
+    expected = {_of(run.name, check): 1.0 for run in loops for check in ("loops", "budget")}
+    assert early == expected
+    failed = {number for number, checks in verdicts.items() if checks["loops"] == "fail"}
+    assert failed == set(range(1, 11))
+    assert all(verdicts[number]["budget"] == "fail" for number in failed)
+    assert max(delays) < IN_TIME_SECONDS, delays
+    assert metrics["tracegrade_early_look_seconds_total"] < (time.monotonic() - began) / 20
