@@ -190,7 +190,7 @@ class ContentRules:
                     )
                 case "models":
                     return tuple(dict.fromkeys(map(self.redacted, run.models)))
-                case "usage" | "time_to_first_output_seconds" | "cost":
+                case "call_turns" | "usage" | "time_to_first_output_seconds" | "cost":
                     return getattr(run, field)
             raise AttributeError(field)
 

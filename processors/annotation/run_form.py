@@ -103,6 +103,9 @@ class Call(_Part):
     call_id: Annotated[str | None, doc("The id that the model gave the call.")] = None
     span_id: Annotated[OwnId, doc("Left out: derived from file and line; null: there is none.")] = UNSET
     category: Annotated[CallCategory | None, doc("What kind of tool it is.")] = None
+    turn: Annotated[
+        Count | None, doc("The model turn that requested it, from 1; 0: none did; left out: unknown.")
+    ] = None
     parallel_group: Annotated[Count | None, doc("Calls with one number ran in parallel.")] = None
     start_time: Annotated[Time | None, doc("When the call began, in RFC 3339.")] = None
     end_time: Annotated[Time | None, doc("When it ended, in RFC 3339.")] = None

@@ -7,11 +7,15 @@ Keys without information are left out: unknown times and amounts, states that ar
 its default.
 """
 
+from collections.abc import Iterable
+from itertools import repeat
+
 from msgspec import structs
 
 from processors.annotation.run_form import SCHEMA_VERSION
 from processors.model import (
     CUT_SHORT,
+    AgentRun,
     EvaluationResult,
     FinishReason,
     GradedRun,
@@ -25,6 +29,7 @@ from processors.model import (
     ToolCall,
     ValueState,
     encode_json,
+    inserted,
     time_text,
 )
 
@@ -37,6 +42,7 @@ def format_run(graded: GradedRun) -> bytes:
 def run_to_json(graded: GradedRun) -> JsonObject:
     """A graded run as a JSON object, keys in the order of the contract."""
     run = graded.run
+    executed, requested = _turns(run)
     entry: JsonObject = {
         "schema": SCHEMA_VERSION,
         "trace_id": run.trace_id.hex(),
@@ -51,7 +57,7 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         "output": run.output,
         "finish_reason": run.finish_reason.value,
         "messages": [_message_to_json(message) for message in run.messages],
-        "tool_calls": [_call_to_json(call) for call in run.tool_calls],
+        "tool_calls": list(map(_call_to_json, run.tool_calls, executed)),
         "evaluations": [_result_to_json(result) for result in graded.results],
     }
     if run.input_state is not ValueState.PRESENT:
@@ -74,7 +80,8 @@ def run_to_json(graded: GradedRun) -> JsonObject:
         entry["available_tools"] = dict(run.available_tools)
     if run.requested_calls:
         entry["requested_calls"] = [
-            {"after": before, **_call_to_json(call)} for before, call in run.requested_calls
+            {"after": before, **_call_to_json(call, turn)}
+            for (before, call), turn in zip(run.requested_calls, requested, strict=False)
         ]
     _add_known(entry, "duration_seconds", run.duration_seconds)
     _add_known(entry, "time_to_first_output_seconds", run.time_to_first_output_seconds)
@@ -104,7 +111,16 @@ def incomplete_reason_of(reason: FinishReason) -> IncompleteReason:
     return "over_limit" if reason is FinishReason.OVER_LIMIT else "incomplete_trace"
 
 
-def _call_to_json(call: ToolCall) -> JsonObject:
+def _turns(run: AgentRun) -> tuple[Iterable[int | None], Iterable[int | None]]:
+    """The model turns of `tool_calls` and of `requested_calls`."""
+    if len(run.call_turns) != len(run.calls):
+        return repeat(None), repeat(None)
+    are_executed = inserted([True] * len(run.tool_calls), [(at, False) for at, _ in run.requested_calls])
+    turns = list(zip(are_executed, run.call_turns, strict=True))
+    return [turn for ran, turn in turns if ran], [turn for ran, turn in turns if not ran]
+
+
+def _call_to_json(call: ToolCall, turn: int | None) -> JsonObject:
     entry: JsonObject = {
         "name": call.name,
         "arguments": call.arguments,
@@ -120,6 +136,7 @@ def _call_to_json(call: ToolCall) -> JsonObject:
         "parallel_group": call.parallel_group,
         **_times(start_time=call.start_unix_nano, end_time=call.end_unix_nano),
     }
+    _add_known(entry, "turn", turn)
     _add_known(entry, "duration_seconds", call.duration_seconds)
     if not call.executed:
         entry["executed"] = False

@@ -16,6 +16,7 @@ from processors.annotation.run_form import (
     Call,
     Error,
     Evaluation,
+    RequestedCall,
     Run,
     Time,
     Usage,
@@ -44,6 +45,7 @@ from processors.model import (
     ValueState,
     decode_arguments,
     decode_result,
+    inserted,
     sum_of_usage,
 )
 
@@ -107,6 +109,10 @@ def _run(line: Run, where: str) -> AgentRun:
     if models is None:
         models = list(dict.fromkeys(call.model for call in model_calls if call.model))
     start, end = _times(line)
+    requested = line.requested_calls or ()
+    turns = inserted(
+        [call.turn for call in line.tool_calls or ()], [(_after(call), call.turn) for call in requested]
+    )
     return AgentRun(
         trace_id=_id(line.trace_id or UNSET, 16, where, "", "trace") or b"",
         span_id=span_id,
@@ -145,13 +151,14 @@ def _run(line: Run, where: str) -> AgentRun:
         requested_calls=(
             *(
                 (
-                    sys.maxsize if call.after is None else call.after,
+                    _after(call),
                     structs.replace(_call(call, where, f"requested_calls[{place}]"), executed=False),
                 )
-                for place, call in enumerate(line.requested_calls or ())
+                for place, call in enumerate(requested)
             ),
             *((sys.maxsize, ToolCall(name=name, executed=False)) for name in line.requested_tools or ()),
         ),
+        call_turns=() if all(turn is None for turn in turns) else turns,
         model_calls=model_calls,
         models=tuple(models),
         usage=_usage(line.usage) or _sum_of_usage(model_calls),
@@ -160,6 +167,10 @@ def _run(line: Run, where: str) -> AgentRun:
         resource=line.resource_attributes or {},
         span_attributes=line.span_attributes or {},
     )
+
+
+def _after(call: RequestedCall) -> int:
+    return sys.maxsize if call.after is None else call.after
 
 
 def _result(written: Evaluation) -> EvaluationResult:

@@ -178,6 +178,12 @@ class CallConstraint:
             object.__setattr__(self, "identities", tuple(kind.identity for kind in self.kinds))
 
     @property
+    def looks_at_turns(self) -> bool:
+        """Whether it is about the model turns that requested calls, which only single runs have."""
+        compared = [value for comparison in self.where for value in comparison.values]
+        return any(value is not None and value.part == "turn" for value in (*compared, self.value, self.per))
+
+    @property
     def label(self) -> str:
         """The constraint as explanations name it."""
         shown = [kind.label for kind in self.kinds]
@@ -316,10 +322,13 @@ class CallConstraints:
     def _unknown(self, run: AgentRun, constraint: CallConstraint) -> NotEvaluated:
         """Which fact is missing that decides `constraint`."""
         masked: ToolCall | None = None
-        for call in run.calls:
+        needs_turns = constraint.looks_at_turns
+        for at, call in enumerate(run.calls):
             for kind in constraint.kinds:
                 if call.name not in kind.tools:
                     continue
+                if needs_turns and turn_of(run, at) is UNKNOWN:
+                    return NotEvaluated.not_captured(f"turn of {call.name}: no captured answer requests it")
                 if constraint.same and readable_arguments(call) is None:
                     return unknown_arguments(call)
                 missing = kind.missing_fact(call, run.agent.name) or _missing_value(constraint, kind, call)
@@ -369,7 +378,7 @@ def _missing_value(constraint: CallConstraint, kind: Target, call: ToolCall) -> 
     side = constraint.kinds.index(kind)
     values = [comparison.value_of(side) for comparison in constraint.where]
     for value in [*values, *filter(None, (constraint.value, constraint.per))]:
-        if value.of_call(call, "") is UNKNOWN:
+        if value.part != "turn" and value.of_call(call, "") is UNKNOWN:
             return value.unknown_of(call)
     if constraint.template == "sum" and constraint.value is not None:
         value = constraint.value
@@ -379,6 +388,12 @@ def _missing_value(constraint: CallConstraint, kind: Target, call: ToolCall) -> 
     if constraint.within is not None and not call.end_unix_nano:
         return NotEvaluated.not_captured(f"times of {call.name}: absent")
     return None
+
+
+def turn_of(run: AgentRun, at: int) -> Read:
+    """The number of the model turn that requested the call at a place; NONE: no model did."""
+    turn = run.call_turns[at] if at < len(run.call_turns) else None
+    return UNKNOWN if turn is None else turn or NONE
 
 
 def event_name(run: AgentRun, at: int) -> str:
@@ -449,7 +464,9 @@ class _Sequence:
         key = id(value), at
         if key not in self._values:
             run = self._run
-            if at < len(run.calls):
+            if value.part == "turn":
+                read = UNKNOWN if self._may_change else turn_of(run, at)
+            elif at < len(run.calls):
                 call = run.calls[at]
                 text = call.arguments_text if value.part == "args" else call.result_text
                 self._spend(len(text or "") + 1 if value.part in ("args", "result") else 1)

@@ -49,7 +49,7 @@ Read: TypeAlias = JsonValue | NoValue
 """What was read of an event."""
 
 _OF_CALLS = re.compile(r"(?:(?P<side>.+?)\.)??(?P<part>args|result)(?P<path>[.\[].*)?")
-_PLAIN = re.compile(r"(?:(?P<side>.+)\.)?(?P<part>agent|duration|text)")
+_PLAIN = re.compile(r"(?:(?P<side>.+)\.)?(?P<part>agent|duration|text|turn)")
 _ANSWER = re.compile(r"(?P<part>answer)(?P<path>[.\[].*)?")
 _OPERATOR = re.compile(r"\s+(<=|>=|==|!=|<|>|in|contains)\s+")
 _NUMBER = re.compile(r"[-+]?\d{1,30}(?:\.\d{1,30})?")
@@ -61,10 +61,10 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class EventValue:
-    """A value that events of a kind have: `args.amount`, `result.total`, `agent`, `duration` or `text`."""
+    """A value that events of a kind have, such as `args.amount`, `result.total`, `agent` or `text`."""
 
     written: str
-    part: Literal["args", "result", "agent", "duration", "text", "answer"]
+    part: Literal["args", "result", "agent", "duration", "turn", "text", "answer"]
     path: JsonPath
 
     def of_call(self, call: ToolCall, agent: str, *, may_change: bool = False) -> Read:
@@ -74,6 +74,8 @@ class EventValue:
         """
         if self.part == "agent":
             return call.agent or agent
+        if self.part == "turn":  # only the run knows
+            return UNKNOWN
         if self.part == "duration":
             seconds = call.duration_seconds
             return UNKNOWN if may_change or seconds is None else seconds
@@ -220,7 +222,7 @@ def _side(value: EventValue, side: str, kinds: Sequence[Target]) -> int:
     }
     if not is_possible[kind]:
         has = {
-            "call": "args, result, agent and duration",
+            "call": "args, result, agent, duration and turn",
             "message": "text",
             "answer": "answer and its members",
         }

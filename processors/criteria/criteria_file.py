@@ -45,7 +45,7 @@ SCHEMA_KEY = "$schema"
 
 _SCHEMA_SITE = b"json-schema.org"
 
-_TEXTS_ARE = "messages and the answer are"
+_TEXTS_ARE = "messages, the answer and model turns are"
 _DEFAULT_CRITERIA = "default_evaluation_criteria"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

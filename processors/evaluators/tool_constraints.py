@@ -166,8 +166,8 @@ class ToolConstraint(EvaluatorModel):
     )
     """Comparisons between the two events, all of which have to hold for them to belong together: a value of
     each with `==`, `!=`, `<`, `<=`, `>`, `>=`, `in` or `contains` between them. A value is `args` or `result`
-    with a path, `agent` or `duration` of a call, `text` of a message, or `answer`; before it stands the name
-    of the tool, `message`, or `first` or `second`."""
+    with a path, `agent`, `duration` or `turn` of a call, `text` of a message, or `answer`; before it stands
+    the name of the tool, `message`, or `first` or `second`."""
     within: Duration | None = Field(default=None, examples=["5m"])
     """How far apart the two calls are at most, from the end of the earlier one to the start of the later."""
     nearest: bool = False
@@ -297,7 +297,7 @@ class ToolConstraints(Evaluator):
 
     def __init__(self, config: ToolConstraintsConfig, criteria: ToolConstraintsCriteria) -> None:
         compiled = [constraint.compiled() for constraint in criteria.constraints]
-        self.over_calls = not any(constraint.roles for constraint in compiled)
+        self.over_calls = not any(constraint.roles or constraint.looks_at_turns for constraint in compiled)
         # Of several agents it is not known what ran in parallel.
         self.over_traces = all(constraint.template != "not_parallel" for constraint in compiled)
         self.can_fail_early = all(constraint.only_counts_calls for constraint in compiled)

@@ -13,6 +13,7 @@ from processors.model.agent_run import (
     ToolCall,
     ToolError,
     ValueState,
+    inserted,
 )
 from processors.model.conversation import (
     RunReference,
@@ -177,6 +178,7 @@ __all__ = [
     "encode_value",
     "has_mask",
     "has_masked_key",
+    "inserted",
     "is_broken_data",
     "is_digest",
     "is_mask",

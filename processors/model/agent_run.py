@@ -5,7 +5,7 @@ calls and agent runs; how each is read from telemetry is the matter of `processo
 `processors.reconstruction.passes`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -264,6 +264,9 @@ class AgentRun:
     """Calls that a model requested and that were never executed, where spans show those that were: each with
     the number of `tool_calls` before it, in order. The tool does not exist, the call was refused, or a limit
     was reached. What runs at the provider, handoffs and final answers are left out."""
+    call_turns: Sequence[int | None] = _of_content(())
+    """For each of `calls` the number, from 1, of the model turn that requested it, among those that requested
+    any; 0: none did, it is a program's own. None: telemetry does not show it. Empty: it shows none."""
     model_calls: Sequence[ModelCall] = _of_content(())
     """The requests to models that the run made itself or through its tools, in order of start; those of
     agents within it are theirs."""
@@ -304,16 +307,7 @@ class AgentRun:
     @late
     def calls(self) -> Sequence[ToolCall]:
         """Every call that the agent made, in order: `tool_calls` with `requested_calls` at their places."""
-        requested = self.requested_calls
-        if not requested:
-            return self.tool_calls
-        calls: list[ToolCall] = []
-        position = 0
-        for before, call in requested:
-            calls += self.tool_calls[position:before]
-            position = max(position, before)
-            calls.append(call)
-        return [*calls, *self.tool_calls[position:]]
+        return inserted(self.tool_calls, self.requested_calls)
 
     @late
     def call_counts(self) -> Mapping[tuple[str, str], int]:
@@ -359,6 +353,7 @@ class AgentRun:
             "calls",
             tool_calls=tool_calls,
             requested_calls=requested_calls,
+            call_turns=(),
             complete=complete,
             incomplete_reason=incomplete_reason,
         )
@@ -393,6 +388,17 @@ class AgentRun:
         """The calls that evaluators see: `EVALUATED_CATEGORIES` and those in `extra`, in order."""
         categories = EVALUATED_CATEGORIES | extra
         return [call for call in self.calls if call.category in categories]
+
+
+def inserted(items: Sequence[_ValueT], others: Iterable[tuple[int, _ValueT]]) -> Sequence[_ValueT]:
+    """`items` with `others`, in order, each behind as many of `items` as it names."""
+    result: list[_ValueT] = []
+    position = 0
+    for before, other in others:
+        result += items[position:before]
+        position = max(position, before)
+        result.append(other)
+    return [*result, *items[position:]] if result else items
 
 
 _READ_LATE = tuple(name for name, value in AgentRun.__dict__.items() if isinstance(value, _OfContent))

@@ -407,6 +407,34 @@ class RunCalls:
         match = requests.find(call.call_id or "", call.name, self._nth.get(call.span_id, 0))
         return NOT_REQUESTED if match is None else match.place
 
+    def turns_of(self, calls: Sequence[ToolCall]) -> Sequence[int | None]:
+        """For each of `calls`, all of the run, the number of the turn that requested it; see `call_turns`.
+
+        Where neither has an id, the calls of a tool are its requests if there are as many.
+        """
+        requests = self._requests
+        turns: dict[tuple[int, int], int] = {}
+        for requested in requests.in_order:
+            turns.setdefault((requested.model, requested.after), len(turns) + 1)
+        if not turns:
+            return ()
+        shows_all = not requests.hidden
+        numbers = Counter(call.name for call in calls)
+        of_name = Counter(requested.request.name for requested in requests.in_order)
+        seen: Counter[str] = Counter()
+        found: list[int | None] = []
+        for call in calls:
+            nth = self._nth.get(call.span_id, seen[call.name])
+            seen[call.name] += 1
+            match = requests.find(call.call_id or "", call.name, nth)
+            if match is not None and (
+                requests.call_id(match) == call.call_id or numbers[call.name] == of_name[call.name]
+            ):
+                found.append(turns[match.model, match.after])
+            else:
+                found.append(0 if match is None and shows_all and call.name not in of_name else None)
+        return found if any(found) else ()
+
     def _may_hold_provider_calls(self) -> bool:
         """Whether some turn may contain a call at a provider, or one that is answered in the same output."""
         if self._requesting_these_alone is not None:

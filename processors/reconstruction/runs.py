@@ -21,6 +21,7 @@ from processors.model import (
     ToolCall,
     ToolError,
     ValueState,
+    inserted,
     json_value,
     late,
 )
@@ -175,6 +176,11 @@ class RunReport:
     def requested_calls(self) -> Sequence[tuple[int, ToolCall]]:
         """The calls that models requested and that were never executed."""
         return self.calls.requested_among(self.executed)
+
+    @late
+    def call_turns(self) -> Sequence[int | None]:
+        """The model turn that requested each call, executed or not."""
+        return self.calls.turns_of(inserted(self.executed, self.requested_calls))
 
     @late
     def local_root(self) -> LocalRoot:

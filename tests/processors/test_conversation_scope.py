@@ -204,7 +204,7 @@ agents:
     (problem,) = read_criteria(text, "c.yaml", {}, strict=False).problems
 
     assert "agents.a.evaluations[0].scope" == problem.path
-    assert "messages and the answer are known of single runs: expected run" == problem.message
+    assert "messages, the answer and model turns are known of single runs: expected run" == problem.message
 
 
 def test_what_cannot_have_the_scope_is_refused_with_those_that_can() -> None:

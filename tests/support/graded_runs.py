@@ -1,5 +1,6 @@
 """Graded runs made by hand, and strategies for any run that a line can hold."""
 
+import dataclasses
 from typing import Any
 
 from hypothesis import strategies as st
@@ -137,7 +138,7 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
     complete = draw(st.booleans())
     span_id = draw(st.none() | _ids)
     model_calls = tuple(draw(st.lists(_model_calls, max_size=2)))
-    return AgentRun(
+    run = AgentRun(
         trace_id=draw(st.binary(min_size=16, max_size=16).filter(any)),
         span_id=span_id,
         carrier_span_id=draw(st.just(span_id) | st.none() | _ids),
@@ -184,3 +185,5 @@ def agent_runs(draw: st.DrawFn) -> AgentRun:
             )
         ),
     )
+    turns = draw(st.lists(st.none() | st.integers(0, 5), min_size=len(run.calls), max_size=len(run.calls)))
+    return dataclasses.replace(run, call_turns=() if set(turns) <= {None} else turns)

@@ -59,7 +59,7 @@ def test_every_field_is_known_to_be_content_or_not() -> None:
     names_and_ids = {
         AgentRun: "trace_id span_id agent parent_agent session finish_reason complete incomplete_reason "
         "start_unix_nano end_unix_nano tenant resource dialect carrier_span_id model_calls models usage "
-        "time_to_first_output_seconds cost stands_for_trace",
+        "time_to_first_output_seconds cost stands_for_trace call_turns",
         ToolCall: "name call_id span_id category lenient_values parallel_group start_unix_nano end_unix_nano "
         "executed decision decision_source attempt retry_of agent",
         EvaluationResult: "name evaluator evaluator_version outcome score reason error_type pass_threshold "

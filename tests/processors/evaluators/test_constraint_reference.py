@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import pytest
@@ -51,6 +51,8 @@ class _Event:
     failed: bool = False
     decision: str | None = None
     group: int | None = None
+    turn: int | None = 0
+    """Of 0 no model requested it."""
 
     def call(self) -> ToolCall:
         known = self.key is not None and self.amount is not None
@@ -75,8 +77,9 @@ class _Event:
             product(range(2), range(4)) if None in (self.key, self.amount) else [(self.key, self.amount)]
         )
         totals = range(4) if self.total is None else [self.total]
-        for (key, amount), total in product(arguments, totals):
-            yield replace(self, key=key, amount=amount, total=total)
+        turns = range(3) if self.turn is None else [self.turn]
+        for (key, amount), total, turn in product(arguments, totals, turns):
+            yield replace(self, key=key, amount=amount, total=total, turn=turn)
 
 
 _Target = dict[str, Any]
@@ -100,6 +103,8 @@ def _value(text: str, event: _Event) -> Any:
     name = text.partition(".")[2]
     if name == "args.amount":
         return event.amount
+    if name == "turn":
+        return event.turn or None
     if event.failed:
         return None
     return [event.total, 9] if name == "result.list" else event.total
@@ -195,6 +200,7 @@ class _OfAll:
     template: str
     target: _Target
     rest: dict[str, Any]
+    value: str = "args.amount"
 
     @property
     def targets(self) -> tuple[_Target, ...]:
@@ -203,16 +209,19 @@ class _OfAll:
     def written(self) -> dict[str, Any]:
         if self.template == "count":
             return {"count": self.target, **self.rest}
-        return {self.template: "args.amount", "of": self.target, **self.rest}
+        return {self.template: self.value, "of": self.target, **self.rest}
 
     def holds(self, events: Sequence[_Event]) -> bool:
         """Of events whose values are all known."""
         groups: dict[Any, list[int]] = {} if "per" in self.rest else {None: []}
         for event in events:
             if _is(self.target, event):
-                key = {"args.key": event.key, "args.amount": event.amount}.get(self.rest.get("per", ""))
-                assert event.amount is not None
-                groups.setdefault(key, []).append(event.amount)
+                keys = {"args.key": event.key, "args.amount": event.amount, "turn": event.turn or None}
+                key = keys.get(self.rest.get("per", ""))
+                value = keys[self.value]
+                if (value is None and self.template != "count") or ("per" in self.rest and key is None):
+                    continue
+                groups.setdefault(key, []).append(value or 0)
         return all(map(self._holds_for, groups.values()))
 
     def _holds_for(self, amounts: list[int]) -> bool:
@@ -226,13 +235,16 @@ class _OfAll:
 
 def _random_of_all(draw: random.Random) -> _OfAll:
     template = draw.choice(["constant", "unique", "sum", "count"])
-    rest: dict[str, Any] = {"per": draw.choice(["args.key", "args.amount"])} if draw.random() < 0.5 else {}
+    rest: dict[str, Any] = {}
+    if draw.random() < 0.5:
+        rest["per"] = draw.choice(["args.key", "args.amount", "turn"])
     if template in ("sum", "count"):
         if draw.random() < 0.7:
             rest["max"] = draw.randrange(2, 5)
         if draw.random() < 0.4 or "max" not in rest:
             rest["min"] = draw.randrange(0, 3)
-    return _OfAll(template, _random_target(draw), rest)
+    value = "turn" if template in ("constant", "unique") and draw.random() < 0.4 else "args.amount"
+    return _OfAll(template, _random_target(draw), rest, value)
 
 
 _TEMPLATES = (
@@ -243,6 +255,7 @@ _WHERE = (
     "first.args.amount {} second.result.total",
     "second.args.amount {} first.result.total",
     "first.args.amount {} second.args.amount",
+    "first.turn {} second.turn",
 )
 
 
@@ -275,11 +288,14 @@ def _random_events(draw: random.Random, unknown: float) -> list[_Event]:
         event = _Event(
             draw.choice("aabbc"), start, draw.randrange(2), draw.randrange(4), draw.randrange(4),
             failed=draw.random() < 0.15, decision="approved" if draw.random() < 0.2 else None,
+            turn=draw.randrange(3),
         )  # fmt: skip
         if draw.random() < unknown:
             event = replace(event, key=None, amount=None)
         if draw.random() < unknown:
             event = replace(event, total=None)
+        if draw.random() < unknown / 2:
+            event = replace(event, turn=None)
         events.append(event)
     return events
 
@@ -292,7 +308,7 @@ def _evaluator(constraint: _Constraint | _OfAll) -> ToolConstraints:
 
 
 def _run(events: Sequence[_Event], **fields: Any) -> AgentRun:
-    return run_with([event.call() for event in events], **fields)
+    return run_with([event.call() for event in events], call_turns=[event.turn for event in events], **fields)
 
 
 def _expected(constraint: _Constraint | _OfAll, events: Sequence[_Event]) -> float:
@@ -317,7 +333,7 @@ def _check_unknown(seed: int) -> bool:
     constraint, events = _random_constraint(draw), _random_events(draw, 0.15)
     if any("decision" in target for target in constraint.targets):
         return True
-    worlds = [*product(*(event.worlds() for event in events))][:5000]
+    worlds = islice(product(*(event.worlds() for event in events)), 5000)
     verdicts = {_expected(constraint, world) for world in worlds}
 
     answer = _evaluator(constraint).evaluate(_run(events), RunFacts())
