@@ -6,9 +6,11 @@ is the call; the others fill in what it leaves out, and an error that any of the
 """
 
 import re
+from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -412,6 +414,10 @@ class RunCalls:
 
         Where neither has an id, the calls of a tool are its requests if there are as many.
         """
+        places = self._turns_by_bytes(calls)
+        if places is not None:
+            numbers_of = {place: number for number, place in enumerate(sorted(set(places)), 1)}
+            return [numbers_of[place] for place in places]
         requests = self._requests
         turns: dict[tuple[int, int], int] = {}
         for requested in requests.in_order:
@@ -434,6 +440,16 @@ class RunCalls:
             else:
                 found.append(0 if match is None and shows_all and call.name not in of_name else None)
         return found if any(found) else ()
+
+    def _turns_by_bytes(self, calls: Sequence[ToolCall]) -> list[int] | None:
+        """For each of `calls` the place of the turn in whose answer its id stands; None: not all ids do."""
+        reported = self._requesting_these_alone if self._merged else None
+        if reported is None:
+            return None
+        answers = [reading.answer() or b"" for reading in self._trace.readings_at(self.turns)]
+        ends = [*accumulate(len(answer) + 1 for answer in answers)]
+        found = [reported.find(f'"{call.call_id}"'.encode(errors="replace")) for call in calls]
+        return None if -1 in found else [bisect_right(ends, at) for at in found]
 
     def _may_hold_provider_calls(self) -> bool:
         """Whether some turn may contain a call at a provider, or one that is answered in the same output."""
