@@ -58,7 +58,7 @@ class Evidence:
         self._times: set[tuple[int, bool]] = set()
         self._has_relative_dates = False
         self._reader = reader("en")
-        self._stop_words = lexicon("en").function | {"any", "all"}
+        self._stop_words = lexicon("en").function
 
     def add(self, value: JsonValue, call: int) -> None:
         """Add a text or any JSON value that `call` returned, or people wrote if that is `FROM_USER`.

@@ -16,8 +16,8 @@ from processors.response_handling.lexicons import Words
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
-    "negation", "failure", "pending", "done", "all", "yes", "no", "up", "down", "approx", "relative",
-    "secret", "contrast", "absent", "mean", "total", "unable",
+    "negation", "failure", "done", "yes", "no", "up", "down", "approx", "relative", "absent", "mean",
+    "total", "unable",
 )  # fmt: skip
 """The kinds of words that lexicons list."""
 

@@ -11,6 +11,7 @@ WORDS: Final = Words(
     wurden hat haben hatte sie ihr ihre ihren ihrem er es wir ich nicht kein keine mit von vom zum zur zu im in am
     an auf aus bei bis nach für über unter um als auch noch nur schon so wie was wer wann wo dass wenn dann hier
     dort bitte sich mich dir dein deine ihnen kann können soll muss
+    alle allen aller alles jede jeder jedes sämtliche beide beiden ganz komplett vollständig gesamte
     """,
     months="januar jan jänner|februar feb|märz mär mrz|april apr|mai|juni jun|juli jul|august aug|"
     "september sept sep|oktober okt|november nov|dezember dez",
@@ -48,12 +49,6 @@ WORDS: Final = Words(
     abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend* verspätung
     klemmt
     """,
-    pending="""
-    läuft laufen dauert werktage
-    noch_in noch_offen noch_aus noch_auf noch_bearb noch_gepr noch_ein noch_kein muss warteschlange* ausstehend* offen* bearbeit* wartet warten geplant demnächst entwurf prüf* voraussichtlich wird werden
-    unterwegs vorläufig eingereicht beantragt würde testlauf probelauf simul* sobald in_prüfung wartestellung
-    vorgemerkt unbestätigt angefragt noch_nicht
-    """,
     done="""
     bewilligt erteilt verlängert zugesagt angenommen importiert exportiert migriert
     erledigt abgeschlossen fertig gelöscht erstellt angelegt gesendet geschickt versandt verschickt bezahlt
@@ -64,7 +59,6 @@ WORDS: Final = Words(
     umgestellt eingespielt unterwegs umgesetzt verschoben umgebucht eingeladen gestartet geschaltet
     ausgeschaltet eingeschaltet abgemeldet aufgeladen behoben versendet erstattet zurückerstattet angewendet
     """,
-    all="alle allen aller alles jede jeder jedes sämtliche beide beiden ganz komplett vollständig gesamte",
     yes="ja jawohl jep natürlich selbstverständlich klar genau gewiss absolut kein_problem das_geht",
     no="nein",
     up="stieg steigt steigen gestiegen erhöht* zunahm* zugenommen wuchs wächst gewachsen plus höher mehr anstieg zuwachs",
@@ -73,10 +67,6 @@ WORDS: Final = Words(
     etwa rund ca circa ungefähr fast knapp gut über unter gegen zirka nahezu annähernd mindestens höchstens mehr weniger
     """,
     relative="heute morgen gestern übermorgen vorgestern jetzt nächste* kommende* wochenende letzte* vorige*",
-    secret="passwort kennwort geheim* token schlüssel zugangsdaten pin code",
-    contrast="""
-    allerdings jedoch aber außer bereits konnte* leider nur
-    """,
     harmless="""
     kein_problem keine_sorge keine_weiteren keine_weitere nichts_weiter nichts_mehr nicht_nötig nicht_vergessen
     ohne_probleme ohne_weiteres ohne_aufpreis keine_kosten kein_aufpreis falls_nicht nicht_nur wenn_sie

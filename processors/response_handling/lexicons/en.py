@@ -11,6 +11,7 @@ WORDS: Final = Words(
     have has had with for from on at by as or but so if than then what which who how when where will would can
     could should may might about into out up off over only also just still them he she his her i my me do does
     did a an go get see find tell show give please any
+    all each both every entire left
     """,
     months="january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
     "september sept sep|october oct|november nov|december dec",
@@ -57,13 +58,6 @@ WORDS: Final = Words(
     missing incomplete damaged partial* broken roll* skipped bounced suspend* unread* unresolved overdue
     unpaid degraded lapse* down late behind slipped delay* postpon*
     """,
-    pending="""
-    running should_arrive takes_a it_takes few_days business_days working_days
-    still yet once requested pending process* await* wait waits waiting queue* schedul* progress review under_review in_review submitted draft* provisional* tentativ*
-    estimate* dry simulat* preview* not_yet_been initiated  would will expect*
-    has_to have_to must needs_to need_to before until sits requires hold on_hold not_final pre-author* preliminary planned plan backorder* in_preparation
-    preparing unconfirmed waitlist* wait_list
-    """,
     done="""
     promoted granted verified accepted rotated locked purged wired printed synced imported exported released launched linked upgraded extended corrected adjusted migrated_to
     done completed complete finished deleted created sent paid booked cancelled canceled updated delivered
@@ -76,7 +70,6 @@ WORDS: Final = Words(
     on_its_way succeeds passing passes healthy cashed credited rescheduled rebooked invited assigned dispatched
     faxed emailed mailed texted fixed replaced in_place went_out is_out sorted
     """,
-    all="full_list complete_list all every each both everything entire everyone whole fully complete completely any",
     yes="yes yep yup yeah sure absolutely certainly definitely indeed correct of_course no_problem that_works that's_fine that’s_fine",
     no="no nope",
     up="""
@@ -88,11 +81,6 @@ WORDS: Final = Words(
     least most close estimated
     """,
     relative="today tonight tomorrow yesterday now next coming upcoming weekend ago later last previous",
-    secret="password passcode secret token key credential* pin code ssn social",
-    contrast="""
-    however but although though except short down left stuck limit conflict* exceed* quota unknown wrong busy
-    warning* only rather instead
-    """,
     harmless="""
     in_all at_all after_all no_further no_additional nothing_else nothing_more nothing_to_worry no_problem no_need no_worries not_need
     don't_need don't_worry don't_forget don't_hesitate don’t_hesitate don’t_need don’t_worry don’t_forget

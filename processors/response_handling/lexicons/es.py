@@ -10,6 +10,7 @@ WORDS: Final = Words(
     el la los las un una unos unas de del y o pero es son era está están fue fueron ha han hay había se su sus tu
     tus mi mis que qué quién cuál cuánto cuántos cuándo dónde como cómo en con sin por para a al no sí más muy
     también ya aún todavía lo le les me te nos ese esa esta este estos estas eso desde hasta entre sobre porque si
+    todos todas todo toda cada ambos ambas completo completa completamente entero
     """,
     months="enero ene|febrero feb|marzo mar|abril abr|mayo may|junio jun|julio jul|agosto ago|"
     "septiembre setiembre sept sep|octubre oct|noviembre nov|diciembre dic",
@@ -44,12 +45,6 @@ WORDS: Final = Words(
     incomplet* parcial* dañad* excedi* rechazad* omitid* suspendid* retras* impagad* revertid* ausente
     falt* caíd*
     """,
-    pending="""
-    tardará tarda días_hábiles
-    todavía aún falta cola encolad* pendiente* proceso procesando espera* previst* pronto borrador revisión será sería programad* provisional*
-    simul* camino trámite solicitad* prueba en_espera en_proceso en_curso en_revisión en_trámite por_confirmar
-    sin_confirmar
-    """,
     done="""
     otorgad* renovad*
     hecho hecha listo lista completad* terminad* eliminad* borrad* cread* enviad* pagad* reservad* cancelad*
@@ -59,17 +54,12 @@ WORDS: Final = Words(
     emitid* concedid* invitad* reiniciad* encendid* apagad* corregid* cambiad* en_línea expedid* finalizad*
     programad* correctamente
     """,
-    all="todos todas todo toda cada ambos ambas completo completa completamente entero",
     yes="sí claro efectivamente correcto exacto por_supuesto desde_luego sin_problema",
     no="no",
     up="subi* sube suben aument* crec* increment* alza mayor* más mejor*",
     down="baj* disminu* cay* caíd* reduj* reduc* descens* descend* menor* menos pérdida*",
     approx="rondaba* ronda rondan unos unas aproximadamente alrededor cerca casi más menos sobre en_torno algo hasta apenas poco",
     relative="hoy mañana ayer ahora próxim* pasad* anteayer últim* siguiente",
-    secret="contraseña secret* clave token código pin",
-    contrast="""
-    sin_embargo pero aunque salvo excepto
-    """,
     harmless="""
     sin_problema* no_hay_problema no_te_preocupes no_se_preocupe nada_más no_hace_falta no_necesitas
     no_tienes_que no_tiene_que sin_coste sin_costo sin_cargo no_olvides no_olvide no_dudes no_dude si_quieres

@@ -11,6 +11,7 @@ WORDS: Final = Words(
     vous je tu ce cet cette ces son sa ses votre vos notre nos leur leurs mon ma mes qui que qu quoi dont où
     dans sur sous avec sans pour par en au aux à pas ne n plus très bien aussi encore déjà y se s c j si comme
     quand combien quel quelle depuis avant après entre
+    tous toutes tout toute chaque ensemble entièrement complet complète complètement
     """,
     months="janvier janv|février févr fév|mars|avril avr|mai|juin|juillet juil|août|septembre sept|octobre oct|"
     "novembre nov|décembre déc",
@@ -44,11 +45,6 @@ WORDS: Final = Words(
     dépass* hélas manqu* ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli* échéant
     ratent en_retard coincé* bloqué*
     """,
-    pending="""
-    tourne prend jours_ouvrés
-    encore doit demandé* attente cours prévu* bientôt brouillon examen traitement sera serait planifi* provisoire* simul* dès soumis*
-     essai en_attente en_cours à_confirmer à_valider vérification provisoirement
-    """,
     done="""
     délivré* octroyé* renouvelé*
     fait terminé* supprimé* créé* envoyé* payé* réservé* annulé* livré* expédié* enregistré* ajouté* confirmé*
@@ -58,17 +54,12 @@ WORDS: Final = Words(
     acquitté* arrivé* régl* ok marche fonctionne en_ligne en_route allumé* éteint* déplacé* reporté* invité*
     démarré* redémarré* nettoyé* corrigé*
     """,
-    all="tous toutes tout toute chaque ensemble entièrement complet complète complètement",
     yes="oui ouais bien_sûr bien_entendu absolument effectivement certainement tout_à_fait évidemment",
     no="non",
     up="augment* hausse hausses grimp* croissance progress* monté* bondi* supérieur* plus",
     down="baiss* diminu* recul* chut* inférieur* moins réduit* perte* perdu*",
     approx="environ près quasiment presque autour à_peu_près plus moins quelque quelques jusqu'à moins_de vers approximativement",
     relative="aujourd'hui demain hier maintenant prochain* dernier* dernière* après-demain avant-hier",
-    secret="mot_de_passe secret* jeton clé code",
-    contrast="""
-    cependant toutefois mais sauf
-    """,
     harmless="""
     pas_de_problème pas_de_souci aucun_problème ne_vous_inquiétez rien_d'autre rien_de_plus sans_problème
     sans_frais sans_souci aucun_frais n'oubliez_pas n'hésitez_pas si_vous sinon non_seulement plus_rien

@@ -12,6 +12,7 @@ WORDS: Final = Words(
     si no che chi cosa quale quanto quanti quando dove come in nel nella nei nelle nello con senza per da dal dalla
     dai a al alla ai alle allo su sul sulla non più molto anche già ancora questo questa questi quello quella suo
     sua suoi mio tuo tua vi mi ti ne se stato stata sarà fino tra fra perché
+    tutti tutte tutto tutta ogni entrambi entrambe completo completa completamente intero ciascuno
     """,
     months="gennaio gen|febbraio feb|marzo mar|aprile apr|maggio mag|giugno giu|luglio lug|agosto ago|"
     "settembre set sett|ottobre ott|novembre nov|dicembre dic",
@@ -45,12 +46,6 @@ WORDS: Final = Words(
     pieno piena purtroppo rifiut* negat* blocc* scadut* invalid* insufficient* incomplet* parzial* danneggiat*
     superat* respint* sospes* ritard* ripristinat* saltat* mancant* manca mancano assent*
     """,
-    pending="""
-    richiede ci_vogliono giorni_lavorativi
-    ancora deve attesa elaborazione previst* presto bozza revisione sarà sarebbe programmat* provvisori* simul* corso
-    sospeso lavorazione  prova dovrebbe in_attesa in_corso in_lavorazione da_confermare in_revisione
-    in_verifica coda
-    """,
     done="""
     accordat* rinnovat*
     fatto fatta completat* terminat* eliminat* cancellat* creat* inviat* pagat* prenotat* annullat* aggiornat*
@@ -59,17 +54,12 @@ WORDS: Final = Words(
     accreditat* versat* risolt* apert* chius* saldat* emess* concess* invitat* riavviat* acces* spent* corrett*
     spostat* andato_a_buon_fine pront* fissat* iscritt* in_funzione distribuit* rilasciat* finalizzat* pulit*
     """,
-    all="tutti tutte tutto tutta ogni entrambi entrambe completo completa completamente intero ciascuno",
     yes="sì certo esatto certamente assolutamente naturalmente ovviamente",
     no="no",
     up="aument* salit* sale salgono salire cresc* cresciut* rialzo maggior* più miglior*",
     down="diminui* sces* scend* cala calan* calat* calo ridott* ridu* minor* meno perdit* perso",
     approx="circa quasi verso intorno approssimativamente più meno oltre poco fino appena almeno",
     relative="oggi domani ieri adesso ora prossim* scors* dopodomani ultim* seguente",
-    secret="password segret* chiave token codice pin",
-    contrast="""
-    tuttavia però ma tranne eccett*
-    """,
     harmless="""
     nessun_problema senza_problemi non_si_preoccupi non_preoccuparti nient'altro non_serve non_occorre
     senza_costi senza_spese non_dimenticare non_esiti non_esitare se_vuole se_vuoi se_no non_solo nessun_costo

@@ -11,6 +11,7 @@ WORDS: Final = Words(
     uw ik mijn ons onze hun dit dat deze die wat wie welke hoe hoeveel wanneer waar met van voor op in aan uit bij
     naar over onder om als dan ook nog al alleen niet geen te tot tegen door om zo kan kunt moet moeten zal zou
     daar hier dus staat
+    alle allemaal alles elke elk ieder iedere beide volledig compleet helemaal hele
     """,
     months="januari jan|februari feb|maart mrt|april apr|mei|juni jun|juli jul|augustus aug|september sept sep|"
     "oktober okt|november nov|december dec",
@@ -42,12 +43,6 @@ WORDS: Final = Words(
     overschreden kapot overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
     ontbreken vervallen uitgevallen afgebroken afgekeurd
     """,
-    pending="""
-    loopt draait duurt werkdagen
-    nog moet wacht* behandeling verwacht* binnenkort concept beoordeling zal zou gepland onderweg voorlopig* simul*
-    lopend ingediend aangevraagd proef openstaand* open in_afwachting in_behandeling nog_niet onder_voorbehoud
-    wachtrij
-    """,
     done="""
     verleend toegekend verlengd
     gedaan klaar voltooid afgerond verwijderd aangemaakt gemaakt verzonden verstuurd betaald geboekt geannuleerd
@@ -57,17 +52,12 @@ WORDS: Final = Words(
     gesloten uitgenodigd herstart ingeschakeld uitgeschakeld verplaatst omgeboekt ingeschreven aangemeld
     afgemeld uitgegeven voldaan terugbetaald doorgevoerd uitgerold opgeruimd
     """,
-    all="alle allemaal alles elke elk ieder iedere beide volledig compleet helemaal hele",
     yes="ja jazeker zeker inderdaad klopt natuurlijk uiteraard absoluut geen_probleem dat_kan",
     no="nee",
     up="steeg stijgt gestegen toegenomen toename gegroeid groei hoger meer stijging langer groter",
     down="daalde daalt gedaald afgenomen afname gekrompen lager minder daling korter kleiner",
     approx="ongeveer circa ca zo'n bijna rond ruim krap meer minder nog_geen omstreeks zowat minstens maximaal",
     relative="vandaag morgen gisteren nu volgende komende overmorgen eergisteren vorige afgelopen",
-    secret="wachtwoord geheim* token sleutel code pin",
-    contrast="""
-    echter maar behalve alleen
-    """,
     harmless="""
     geen_probleem geen_zorgen niets_meer niet_nodig hoef_je_niet hoeft_niet hoeft_u zonder_problemen
     zonder_extra geen_kosten niet_vergeten vergeet_niet als_je als_u zo_niet niet_alleen geen_fouten

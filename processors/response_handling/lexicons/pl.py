@@ -10,6 +10,7 @@ WORDS: Final = Words(
     i w z na do nie się jest są był była było były to ten ta te że ale lub oraz o od po za przez dla przy pod nad
     bez jak co kto który która które kiedy gdzie czy ile już jeszcze też także tylko tak ma mam masz mają pan pani
     jego jej ich mój twój nasz ze we u jako by będzie został została zostało zostały można go mi ci
+    wszystkie wszystkich wszystko wszyscy każdy każda każde oba obie obydwa całość cały całkowicie
     """,
     months="stycznia styczeń sty|lutego luty lut|marca marzec mar|kwietnia kwiecień kwi|maja maj|"
     "czerwca czerwiec cze|lipca lipiec lip|sierpnia sierpień sie|września wrzesień wrz|"
@@ -50,11 +51,6 @@ WORDS: Final = Words(
     przekrocz* awaria pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj* wstrzyman* nieprzyjęt*
     zablokowan*
     """,
-    pending="""
-    trwa działa potrwa
-    jeszcze musi oczekuj* trakcie przetwarz* wkrótce szkic weryfikac* będzie byłoby zaplanowan* wstępn* symul* drodze
-    przewidywan* złożon* próbn* w_trakcie w_toku oczekiwani* do_potwierdzenia kolejce rozpatrywan*
-    """,
     done="""
     wydan* przyjęt* przedłużon*
     zrobione gotowe gotowy zakończon* ukończon* usunięt* utworzon* wysłan* zapłacon* opłacon* zarezerwowan*
@@ -64,17 +60,12 @@ WORDS: Final = Words(
     zaproszon* włączon* wyłączon* poprawion* przeniesion* zarejestrowan* wdrożon* wyczyszczon* nadan* udan*
     udało odebran* umówion* przełożon*
     """,
-    all="wszystkie wszystkich wszystko wszyscy każdy każda każde oba obie obydwa całość cały całkowicie kompletn*",
     yes="tak oczywiście owszem jasne pewnie zgadza_się",
     no="nie",
     up="wzrosł* wzrost wzrósł zwiększ* wyższ* więcej rośnie",
     down="spadł* spadek zmniejsz* zmala* niższ* mniej maleje obniż*",
     approx="około ok niemal prawie blisko ponad niecałe mniej więcej jakieś z_grubsza najmniej poniżej powyżej",
     relative="dziś dzisiaj jutro wczoraj teraz następn* pojutrze przedwczoraj zeszł* ostatni* przyszł*",
-    secret="hasło sekret* klucz token kod pin",
-    contrast="""
-    jednak ale oprócz
-    """,
     harmless="""
     nie_ma_problemu nic_więcej nie_trzeba nie_musisz nie_musi bez_problem* bez_dopłat* bez_opłat nie_zapomnij
     jeśli_nie nie_tylko bez_błędów bez_dodatkowych proszę_się_nie

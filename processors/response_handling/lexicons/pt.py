@@ -11,6 +11,7 @@ WORDS: Final = Words(
     seus suas meu minha que quem qual quanto quantos quando onde como em no na nos nas num numa com sem por pelo
     pela para ao aos à às não sim mais muito também já ainda lhe você vocês ele ela eles elas isso este esta esse
     essa até entre sobre porque só dele dela ficou
+    todos todas todo toda tudo cada ambos ambas completo completa completamente inteiro
     """,
     months="janeiro jan|fevereiro fev|março mar|abril abr|maio mai|junho jun|julho jul|agosto ago|setembro set|"
     "outubro out|novembro nov|dezembro dez",
@@ -44,11 +45,6 @@ WORDS: Final = Words(
     lotad* cheio cheia infelizmente recus* negad* bloque* expir* venceu inválid* insuficiente* incomplet* parcia*
     danificad* exced* rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
-    pending="""
-    demora leva_alguns dias_úteis
-    ainda falta pendente* process* aguard* previst* breve rascunho análise será seria agendad* provisór* simul* caminho
-    andamento solicitad* teste em_análise em_espera em_andamento em_processamento a_confirmar fila
-    """,
     done="""
     concedid* deferid* renovad*
     feito feita pronto pronta concluíd* terminad* excluíd* apagad* criad* enviad* pag pago paga pagos reservad*
@@ -58,17 +54,12 @@ WORDS: Final = Words(
     reiniciad* ligad* desligad* corrigid* mudad* remarcad* agendad* finalizad* correu_bem cadastrad* inscrit*
     marcad* estornad*
     """,
-    all="todos todas todo toda tudo cada ambos ambas completo completa completamente inteiro",
     yes="sim claro certamente exato exatamente com_certeza sem_problema",
     no="não",
     up="subi* sobe sobem aument* cresc* alta maior* mais melhor*",
     down="cai caem caiu caíram caindo cair baix* diminu* queda reduzi* menor* menos perd*",
     approx="cerca aproximadamente quase uns umas mais menos em_torno perto até pouco volta por_volta",
     relative="hoje amanhã ontem agora próxim* passad* anteontem últim* seguinte",
-    secret="senha secret* chave token código pin",
-    contrast="""
-    porém mas contudo exceto
-    """,
     harmless="""
     sem_problema* não_se_preocupe nada_mais não_precisa não_é_preciso não_é_necessário sem_custo* sem_taxa*
     não_esqueça não_hesite se_quiser se_precisar não_só nenhum_problema sem_erros
