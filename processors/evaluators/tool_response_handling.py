@@ -15,7 +15,6 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
-    NotEvaluatedReason,
     RunFacts,
     Score,
     ToolCall,
@@ -155,57 +154,38 @@ class ToolResponseHandling(Evaluator):
             if call.executed or call.is_held_back or call.result_state is not ValueState.ABSENT
         ]
         if not calls:
-            what = (
+            return NotEvaluated.not_applicable(
                 "no tool was called" if not run.calls else "no call has a result that an answer could rest on"
             )
-            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, what)
-        response = facts.once(self._facts_key, lambda: self._read(run, calls))
-        if not isinstance(response, Response):
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, response)
-        score = self._score(response)
-        if (
-            isinstance(score, Score)
-            and not score.value
-            and response.is_captured
-            and any(_hides(message.content) for message in run.messages)
-        ):
-            # What was said behind the masks may support the answer.
-            reread = self._read(run, calls, question_is_known=False)
-            response = response if isinstance(reread, str) else reread
+        try:
+            response = facts.once(self._facts_key, lambda: self._read(run, calls))
             score = self._score(response)
-        if (
-            isinstance(score, Score)
-            and score.value
-            and "RH4" in self._gating
-            and run.output_state is not ValueState.PRESENT
-            and run.error is None
-            and next(open_failures(response), None) is not None
-        ):
-            return NotEvaluated(
-                NotEvaluatedReason.CONTENT_NOT_CAPTURED,
-                "a call failed, and whether the answer admits it is unknown",
-            )
-        if isinstance(score, Score) and score.value and not response.is_captured and _is_masked(run, calls):
+            is_wrong = isinstance(score, Score) and not score.value
+            if is_wrong and response.is_captured and any(_hides(message.content) for message in run.messages):
+                # What was said behind the masks may support the answer.
+                response = self._read(run, calls, question_is_known=False)
+                score = self._score(response)
+        except OverLimitError as error:
+            return NotEvaluated.over_limit(str(error))
+        if isinstance(score, NotEvaluated):
+            if run.output_state is ValueState.ABSENT and run.error is not None:
+                return NotEvaluated.not_applicable("the run ended with an error, unanswered")
+            return score
+        if not score.value:
+            return score
+        is_unanswered = run.output_state is not ValueState.PRESENT and run.error is None
+        if "RH4" in self._gating and is_unanswered and any(open_failures(response)):
+            return NotEvaluated.not_captured("a call failed, and whether the answer admits it is unknown")
+        if not response.is_captured and _is_masked(run, calls):
             return NotEvaluated.not_captured("redaction masked what gating rules look at")
-        if (
-            isinstance(score, NotEvaluated)
-            and run.output_state is ValueState.ABSENT
-            and run.error is not None
-        ):
-            return NotEvaluated(NotEvaluatedReason.NOT_APPLICABLE, "the run ended with an error, unanswered")
         return score
 
     def _score(self, response: Response) -> Score | NotEvaluated:
         gating = self._gating
         applicable = applicable_rules(response) & self._selected
         if applicable.isdisjoint(gating):
-            return NotEvaluated(
-                NotEvaluatedReason.CONTENT_NOT_CAPTURED, "no gating rule applies to what was captured"
-            )
-        try:
-            findings = findings_of(response, self._settings, applicable)
-        except OverLimitError as error:
-            return NotEvaluated(NotEvaluatedReason.OVER_LIMIT, str(error))
+            return NotEvaluated.not_captured("no gating rule applies to what was captured")
+        findings = findings_of(response, self._settings, applicable)
         violated = {finding.rule for finding in findings if finding.rule in gating}
         shown: list[JsonValue] = [
             {
@@ -234,34 +214,33 @@ class ToolResponseHandling(Evaluator):
             lines.append(f"not applicable: {', '.join(map(str, not_applicable))}")
         return Score(0.0 if violated else 1.0, details, tuple(lines))
 
-    def _read(
-        self, run: AgentRun, calls: list[ToolCall], *, question_is_known: bool = True
-    ) -> Response | str:
-        """The run's answer with its evidence, or why there is more than can be checked."""
+    def _read(self, run: AgentRun, calls: list[ToolCall], *, question_is_known: bool = True) -> Response:
+        """The run's answer with its evidence.
+
+        Raises:
+            OverLimitError: there is more than can be checked in bounded time.
+        """
         if len(calls) > MAX_CALLS:
-            return f"more than {MAX_CALLS} calls"
+            raise OverLimitError(f"more than {MAX_CALLS} calls")
         users = [message.content for message in run.messages if message.role in ("system", "user")]
         last_turn = max((message.turn for message in run.messages), default=0)
+        earlier = [message for message in run.messages if message.turn < last_turn]
+        answered = {message.content for message in earlier if message.role == "tool" and message.content}
         results = {call.result_text for call in calls}
-        earlier = [
+        spoken = [
             message.content
-            for message in run.messages
-            if message.turn < last_turn
-            and (message.role == "assistant" or (message.role == "tool" and message.content not in results))
+            for message in earlier
+            if message.role == "assistant" or (message.role == "tool" and message.content not in results)
         ]
-        try:
-            question = _text(run.input, run.input_state) or ("\n".join(users) if users else None)
-            answered = _answered_results(run)
-            observed = [self._observed(call, answered) for call in calls]
-            return Response(
-                question=question if question_is_known else None,
-                output=_text(run.output, run.output_state),
-                calls=observed,
-                texts=(*users, *earlier),
-                is_handed_over=_is_handed_over(run, calls, observed),
-            )
-        except OverLimitError as error:
-            return str(error)
+        question = _text(run.input, run.input_state) or ("\n".join(users) if users else None)
+        observed = [self._observed(call, answered) for call in calls]
+        return Response(
+            question=question if question_is_known else None,
+            output=_text(run.output, run.output_state),
+            calls=observed,
+            texts=(*users, *spoken),
+            is_handed_over=_is_handed_over(run, calls, observed),
+        )
 
     def _observed(self, call: ToolCall, answered: Collection[str]) -> ObservedCall:
         result: JsonValue = None
@@ -285,13 +264,6 @@ class ToolResponseHandling(Evaluator):
             failure=self._classifier.failure_of(call),
             was_answered=(call.result_text or "") in answered,
         )
-
-
-def _answered_results(run: AgentRun) -> frozenset[str]:
-    """The results that the conversation shows before the user's last message, if it shows any."""
-    last_turn = max((message.turn for message in run.messages), default=0)
-    earlier = (message for message in run.messages if message.turn < last_turn)
-    return frozenset(message.content for message in earlier if message.role == "tool" and message.content)
 
 
 def _is_handed_over(run: AgentRun, calls: Sequence[ToolCall], observed: Sequence[ObservedCall]) -> bool:
@@ -328,26 +300,17 @@ def _hides(value: JsonValue, text: str | None = None) -> bool:
 
 def _text(value: JsonValue, state: ValueState) -> str | None:
     """What was said, as text; None where it was not captured, or where redaction masked a part of it."""
-    if _hides(value):
-        return None
-    if state is not ValueState.PRESENT or value is None:
+    if state is not ValueState.PRESENT or value is None or _hides(value):
         return None
     return value if isinstance(value, str) else json_text(value)
 
 
 def _grouped(selected: frozenset[str], applicable: frozenset[str]) -> list[str]:
     """The selected rules that do not apply; where no part of one applies, its id alone."""
-    if selected <= applicable:
-        return []
-    groups: dict[str, list[str]] = {}
-    for rule in RULE_IDS:
-        if rule in selected:
-            groups.setdefault(group_of(rule), []).append(rule)
-    collected: list[str] = []
-    for group, parts in groups.items():
-        missing = [part for part in parts if part not in applicable]
-        collected.extend([group] if len(missing) == len(parts) else missing)
-    return collected
+    missing = [rule for rule in RULE_IDS if rule in selected - applicable]
+    partly = {group_of(rule) for rule in selected & applicable}
+    groups = (rule if group_of(rule) in partly else group_of(rule) for rule in missing)
+    return [*dict.fromkeys(groups)]
 
 
 def _without_result(call: ToolCall) -> ToolCall:

@@ -56,16 +56,17 @@ class ErrorClassifier:
 
     def failure_of(self, call: ToolCall) -> ToolFailure | None:
         """How `call` failed, or None where nothing shows that it did."""
-        if not looks_failed(call) and not _reads_failed(call):
+        result = _result_of(call)
+        if not looks_failed(call) and not _reads_failed(result):
             return None
-        codes, texts = _texts_of(call)
+        codes, texts = _texts_of(call, result)
         code = _spaced(" ".join(codes))
         text = _spaced(" ".join((*codes, *texts)))
         is_validation = patterns.VALIDATION.search(" ".join(texts)[:_MAX_TEXT]) is not None
         error_class = ErrorClass.ARGUMENT if is_validation else self._class_of(code) or self._class_of(text)
         is_absence = patterns.ABSENCE.search(text) is not None
         code_shown = next((code for code in codes if _SHOWN_CODE.fullmatch(code)), "error")
-        shown = _message_of(call) or code_shown
+        shown = _message_of(call, result) or code_shown
         return ToolFailure(
             error_class or ErrorClass.UNKNOWN,
             " ".join((*codes, *texts))[:_MAX_TEXT],
@@ -80,15 +81,16 @@ class ErrorClassifier:
         return None
 
 
-def _reads_failed(call: ToolCall) -> bool:
+def _reads_failed(result: JsonValue) -> bool:
     """Whether a short text in place of a result is what programs write when they fail."""
-    text = call.result if call.result_state is ValueState.PRESENT else call.result_text
-    if isinstance(text, str) and text.lstrip()[:1] == "{":
-        text = value_written_in(text)
-    if isinstance(text, dict):
-        is_bare = text.keys() <= BARE_KEYS and len(text) > 1
-        return is_bare and str(text.get("status")).lower() in _FAILED_STATUS
-    return isinstance(text, str) and len(text) <= _MAX_TEXT and patterns.FAILED_TEXT.match(text) is not None
+    if isinstance(result, dict):
+        is_bare = result.keys() <= BARE_KEYS and len(result) > 1
+        return is_bare and str(result.get("status")).lower() in _FAILED_STATUS
+    return (
+        isinstance(result, str)
+        and len(result) <= _MAX_TEXT
+        and patterns.FAILED_TEXT.match(result) is not None
+    )
 
 
 def _compiled(words: Mapping[ErrorClass, Sequence[str]]) -> list[tuple[ErrorClass, re.Pattern[str]]]:
@@ -114,13 +116,13 @@ def _spaced(text: str) -> str:
     return " ".join(" ".join(_SEPARATORS.split(text[:_MAX_TEXT])).split()).casefold()
 
 
-def _message_of(call: ToolCall) -> str:
+def _message_of(call: ToolCall, result: JsonValue) -> str:
     """What the tool reports of a failed call, in one line and cut; empty if it is in no usual place."""
     error = call.error.message if call.error is not None else ""
     if not error.strip() and call.error is not None and " " in call.error.type:  # no class or code
         error = call.error.type
     if not error.strip():
-        error = _written_message(_result_of(call))
+        error = _written_message(result)
     lines = [line.strip() for line in error[:_MAX_TEXT].splitlines() if line.strip()]
     if not lines:
         return ""
@@ -137,25 +139,20 @@ def _written_message(result: JsonValue) -> str:
 
 
 def _result_of(call: ToolCall) -> JsonValue:
-    """The result of a call, as a value where a text is one; None without any."""
-    result: JsonValue = None
-    if call.result_state is ValueState.PRESENT:
-        result = call.result
-    elif call.result_state is ValueState.UNPARSED:
-        result = call.result_text
+    """The result of a call, as a value where a text writes an object; None without any."""
+    result: JsonValue = call.result if call.result_state is ValueState.PRESENT else call.result_text
     if isinstance(result, str) and result.lstrip()[:1] == "{":
-        result = value_written_in(result)
+        return value_written_in(result)
     return result
 
 
-def _texts_of(call: ToolCall) -> tuple[list[str], list[str]]:
+def _texts_of(call: ToolCall, result: JsonValue) -> tuple[list[str], list[str]]:
     """The codes and the other texts of a failed call."""
     codes: list[str] = []
     texts: list[str] = []
     if call.error is not None:
         codes.append(call.error.type)
         texts.append(call.error.message)
-    result = _result_of(call)
     if isinstance(result, dict):
         for owner in (result, result.get("error")):
             if isinstance(owner, dict):

@@ -1,9 +1,9 @@
 """The ledger of evidence: every scalar that an agent could go by, with key, unit, record, path and source.
 
-JSON in texts is parsed, MCP content unwrapped; CSV, Markdown, HTML and aligned tables, columns beside each
-other and lines of `key: value` are read as records. A record is the nearest object, row or line. Records of
-one list or map, and those of one tool over several calls, form groups. Evidence is in order: what a user
-wrote, the arguments of each call, then its result.
+JSON in texts is parsed, MCP content unwrapped; CSV, Markdown and aligned tables and lines of `key: value` are
+read as records. A record is the nearest object, row or line. Records of one list or map, and those of one
+tool over several calls, form groups. Evidence is in order: what a user wrote, the arguments of each call,
+then its result.
 """
 
 import re
@@ -29,9 +29,6 @@ WRITTEN: Final = re.compile(r"\d[\d.,]{0,30}")
 _RULE_LINE = re.compile(r"[\s|:+=-]{3,400}")
 _COLUMNS = re.compile(r"\s{2,40}")
 _MEMBER = re.compile(r"\s{0,8}([^\W\d][\w .-]{0,30}?)\s{0,8}(?::\s|=)\s{0,8}(\S.{0,300})")
-_ROW_END = re.compile(r"</tr>", re.IGNORECASE)
-_CELL_END = re.compile(r"</t[dh]>", re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]{1,200}>")
 _INDEX = re.compile(r"\[\d{1,6}\]")
 _DROPPED: Final = dict.fromkeys(
     ordinal for ordinal in range(0x3001) if re.match(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]", chr(ordinal))
@@ -110,7 +107,6 @@ class Ledger:
 
     def _members(self, value: JsonObject, key: str, path: str, record: Record) -> Iterable[_Work]:
         self._count(sum(map(len, value)), len(value))
-        value = _with_rows(value)
         self.texts += [key for key in value if key not in self._keys]
         self._keys.update(value)
         if path:
@@ -189,42 +185,13 @@ def unwrapped(value: JsonValue) -> JsonValue:
     return value_written_in(value) if is_json and isinstance(value, str) else value
 
 
-def _with_rows(value: JsonObject) -> JsonObject:
-    """`value`, with rows under named columns, and columns of one length beside each other, as objects."""
-    lists = {key: member for key, member in value.items() if isinstance(member, list)}
-    if not lists:
-        return value
-    names = next((value[key] for key in ("columns", "headers", "fields", "header") if value.get(key)), None)
-    for key in ("rows", "data", "values") if isinstance(names, list) else ():
-        rows = value.get(key)
-        if isinstance(names, list) and isinstance(rows, list) and rows:
-            if all(isinstance(row, list) and len(row) == len(names) for row in rows):
-                return {
-                    **value,
-                    key: [
-                        dict(zip(map(str, names), row, strict=True)) for row in rows if isinstance(row, list)
-                    ],
-                }
-    columns = {key: column for key, column in lists.items() if len(column) > 1}
-    is_plain = not any(isinstance(cell, (dict, list)) for column in columns.values() for cell in column)
-    if len(columns) > 1 and len({len(column) for column in columns.values()}) == 1 and is_plain:
-        cells = zip(*columns.values(), strict=True)
-        rest = {key: member for key, member in value.items() if key not in columns}
-        return {**rest, "": [dict(zip(columns, row, strict=True)) for row in cells]}
-    return value
-
-
 def structured(text: str) -> JsonValue:
     """JSON, or the rows of a table and the lines around it; None for anything else."""
-    if text[:1] not in ("{", "[") and "\n" not in text and "<tr" not in text:
+    if text[:1] not in ("{", "[") and "\n" not in text:
         return None
     value = value_written_in(text) if text.lstrip()[:1] in ("{", "[") else None
     if isinstance(value, (dict, list)):
         return value
-    if "<tr" in text.lower():
-        *rows, end = _ROW_END.split(text)
-        cells = [[_TAG.sub("", cell).strip() for cell in _CELL_END.split(row)[:-1]] for row in rows]
-        text = "\n".join([*(" | ".join(row) for row in cells), _TAG.sub(" ", end).strip()])
     lines = [line for line in text.split("\n") if line.strip()]
     if len(lines) < 2:
         return None

@@ -15,7 +15,6 @@ from itertools import combinations, islice
 from math import fsum, prod
 from typing import Final, NamedTuple
 
-from processors.response_handling.dates import lapses
 from processors.response_handling.ledger import FROM_USER, Record
 from processors.response_handling.lexicons.units import Unit, factors_of
 from processors.response_handling.quantities import Quantity
@@ -264,7 +263,7 @@ class Numbers:
                 matches += [q for q in plain if q.unit is None or unit.symbol in ("", q.unit.symbol)]
                 near = (q for _, _, q in self._views.get("temperature", [])[:_MOST_ROWS] if q.unit)
                 matches += [
-                    q for q in near if q.unit and abs(converted(q.value, q.unit, unit) - value) <= slack
+                    q for q in near if q.unit and abs(_converted(q.value, q.unit, unit) - value) <= slack
                 ]
             else:
                 matches += [q for q in plain if q.unit is None]
@@ -389,7 +388,7 @@ class Numbers:
 
     def _all_computed(self) -> Iterator[Computed]:
         """What is natural to reckon."""
-        for lapse in sorted(lapses(self._quantities.moments))[:_MOST_ROWS]:
+        for lapse in self._quantities.lapses()[:_MOST_ROWS]:
             yield Computed(lapse, lapse, "time", "time between two moments")
         yield from (_count(length, f"items of {key}") for key, length in self._ledger.lists)
         for records in (group[:_MOST_ROWS] for group in self._ledger.groups):
@@ -573,11 +572,9 @@ def whole_of(token: Token) -> float:
     return token.total / token.unit.factors[0] if token.unit else token.value
 
 
-def converted(base: float, unit: Unit, other: Unit) -> float:
-    """A value in the base unit of its dimension, or a temperature, in another unit."""
-    if unit.dimension != "temperature":
-        return base / other.factors[0]
-    kelvin = {"F": (base + 459.67) / 1.8, "K": base}.get(unit.symbol, base + 273.15)
+def _converted(value: float, unit: Unit, other: Unit) -> float:
+    """A temperature in another unit."""
+    kelvin = {"F": (value + 459.67) / 1.8, "K": value}.get(unit.symbol, value + 273.15)
     return {"F": kelvin * 1.8 - 459.67, "K": kelvin}.get(other.symbol, kelvin - 273.15)
 
 

@@ -2,14 +2,16 @@
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
+from itertools import combinations
 from math import prod
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError, Record
 from processors.response_handling.lexicons import keys, units
 from processors.response_handling.lexicons.units import CURRENCIES, UNITS, Unit, key_words, unit_of_key
-from processors.response_handling.reading import CalendarDay, Reader, Token, moment_of_number
+from processors.response_handling.reading import CalendarDay, Reader, Token, moment_of_number, to_date
 
 MAX_TEXT_TOKENS: Final = 1_000
 """Numbers, dates and identifiers inside texts of the evidence; with more, nothing is checked."""
@@ -20,8 +22,13 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{2}:\d{2}")
 _AMBIGUOUS = re.compile(r"\s?(?:\d{1,3}\.\d{3}|00\d{0,15})\s?")
 _DURATION = re.compile(r"P(?:(\d{1,4})D)?(?:T(?:(\d{1,4})H)?(?:(\d{1,5})M)?(?:(\d{1,6})S)?)?")
 _LONGEST_UNIT = 40
+_SHORTEST_INSTANT, _LONGEST_INSTANT = 16, 35
 _LARGE = 9_999
 """Numbers up to it (ten times it, in records within) are not scaled by what is said of a whole record."""
+_MOST_DAYS, _MOST_CLOCKS, _MOST_INSTANTS = 26, 30, 14
+"""Dates, times of day and dates with a time of which pairs are formed."""
+_DAY, _MONTH, _YEAR = 86_400.0, 2_629_800.0, 31_557_600.0
+"""Seconds of a day, a month and a year."""
 
 
 @dataclass(slots=True)
@@ -43,16 +50,6 @@ class Quantity:
     def base(self) -> float:
         """The value in the base unit of its dimension."""
         return self.value * self.unit.factors[0] if self.unit else self.value
-
-
-class Moment(NamedTuple):
-    """A date or a time of the evidence."""
-
-    dates: tuple[CalendarDay, ...]
-    minutes: int | None
-    path: str
-    zone: str = ""
-    seconds: int = 0
 
 
 class _Terms(NamedTuple):
@@ -92,7 +89,7 @@ def _read_key(key: str) -> _Key:
 
 
 class Quantities:
-    """What can be read of a ledger: `numbers`, also `by_record`, `moments` and `ids`.
+    """What can be read of a ledger: `numbers`, also `by_record`, `ids`, and how much time lies between what.
 
     Raises:
         OverLimitError: there is more than can be checked in bounded time.
@@ -101,7 +98,9 @@ class Quantities:
     def __init__(self, ledger: Ledger, reader: Reader) -> None:
         self.numbers: list[Quantity] = []
         self.by_record: list[list[Quantity]] = []
-        self.moments: list[Moment] = []
+        self._days: list[CalendarDay] = []
+        self._clocks: list[float] = []
+        self._instants: list[datetime] = []
         self.ids: list[str] = []
         self._reader, self._read_tokens = reader, 0
         self._terms: list[_Terms] = []
@@ -143,8 +142,8 @@ class Quantities:
         key = _read_key(leaf.key)
         moment = moment_of_number(value) if value == int(value) and not key.is_money else None
         if moment is not None:
-            day = (moment.year, moment.month, moment.day)
-            self.moments.append(Moment((day,), moment.hour * 60 + moment.minute, leaf.path, "Z"))
+            self._days.append((moment.year, moment.month, moment.day))
+            self._instants.append(moment)
         is_operand = moment is None and (key.unit is not None or not key.is_name)
         self._add(Quantity(value * key.scale, *leaf[1:], key.unit, key.is_money, key.is_minor, is_operand))
 
@@ -168,8 +167,10 @@ class Quantities:
             seconds = float(sum(int(n) * size for n, size in parts))
             self._add(Quantity(seconds, *leaf[1:], UNITS["s"]))
         elif (match := _YEAR_MONTH.fullmatch(text)) is not None:
-            self.moments.append(Moment(((int(match[1]), int(match[2]), None),), None, leaf.path))
+            self._days.append((int(match[1]), int(match[2]), None))
         elif _OFFSET.fullmatch(text) is None:  # a difference from UTC is no time
+            if _SHORTEST_INSTANT <= len(text) <= _LONGEST_INSTANT and (moment := _instant(text)) is not None:
+                self._instants.append(moment)
             tokens = self._reader.read(text, is_spelled=is_spelled)
             self._read_tokens += len(tokens)
             if self._read_tokens > MAX_TEXT_TOKENS:
@@ -187,10 +188,36 @@ class Quantities:
                 value = -value if token.is_negative else value
                 quantity = Quantity(value, *leaf[1:], unit, is_money, token.is_minor, is_operand, is_whole)
                 self._add(quantity)
-        elif token.kind in ("date", "time"):
-            minutes = token.minutes if token.kind == "time" else None
-            if minutes is not None and is_whole and not keys.LASTING.isdisjoint(key_words(leaf.key)):
-                self._add(Quantity(minutes * 60.0, *leaf[1:], UNITS["s"]))
-            self.moments.append(Moment(token.dates, minutes, leaf.path, token.zone, token.seconds))
+        elif token.kind == "date":
+            self._days += token.dates
+        elif token.kind == "time":
+            if is_whole and not keys.LASTING.isdisjoint(key_words(leaf.key)):
+                self._add(Quantity(token.minutes * 60.0, *leaf[1:], UNITS["s"]))
+            self._clocks.append(token.minutes * 60.0 + token.seconds)
         elif token.kind == "id":
             self.ids.append(token.text)
+
+    def lapses(self) -> list[float]:
+        """The seconds between dates, in days, months and years, times of day, and dates with a time."""
+        lengths: set[float] = set()
+        year = next((day[0] for day in self._days if day[0]), None)
+        full = (to_date((day[0] or year, day[1], day[2])) for day in self._days)
+        days = [*dict.fromkeys(day for day in full if day)][:_MOST_DAYS]
+        for one, other in combinations(sorted(days), 2):
+            gap, months = (other - one).days, (other.year - one.year) * 12 + other.month - one.month
+            years = other.year - one.year - ((other.month, other.day) < (one.month, one.day))
+            lengths |= {gap * _DAY, (gap + 1) * _DAY, months * _MONTH, years * _YEAR}
+        for first, second in combinations(self._clocks[:_MOST_CLOCKS], 2):
+            lengths |= {abs(first - second), _DAY - abs(first - second)}
+        for start, end in combinations(self._instants[:_MOST_INSTANTS], 2):
+            if (start.tzinfo is None) == (end.tzinfo is None):
+                lengths.add(abs((end - start).total_seconds()))
+        return sorted(lengths - {0.0})
+
+
+def _instant(text: str) -> datetime | None:
+    """The date with a time, and with its difference from UTC if written, that a text is as a whole."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None

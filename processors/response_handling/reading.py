@@ -19,8 +19,6 @@ MAX_TOKENS: Final = 500
 _HAS_DIGIT = re.compile(r"\d")
 _MAY_BE_DATE = re.compile(r"(?<!\d)(?:19|20)\d{6}(?!\d)|\d[-/.]\s?\d{1,2}[-/.]|\d\s?[年月]")
 _MAY_BE_TIME = re.compile(r"\d:[0-5]\d|\d\s?[hHapAP時时點点Uu]")
-_IS_VERB, _VERB_AFTER = re.compile(r"\bmay$"), re.compile(r"\s[a-z]")
-"""`the 5th may build on it`"""
 _LETTERS = re.compile(r"[^\W\d_]{2,24}")
 _SPELLED = re.compile(r"[^\W\d_]{2,24}(?:-[^\W\d_]{2,24})?")
 _NEAR_WORD = re.compile(r"[^\W\d_]{1,20}[-'’]?[^\W\d_]{0,12}")
@@ -47,7 +45,6 @@ class Token:
     minutes: int = 0
     seconds: int = 0
     is_exact: bool = True
-    zone: str = ""
     readings: tuple[tuple[float, int], ...] = ()
     reading: int = 0
     scale: float = 1.0
@@ -56,7 +53,6 @@ class Token:
     is_minor: bool = False
     is_approximate: bool = False
     is_spelled: bool = False
-    is_fraction: bool = False
     is_negative: bool = False
     extra: "list[tuple[float, Unit]]" = field(default_factory=list)
 
@@ -81,7 +77,7 @@ class Token:
         if self.extra and self.unit:
             return 0.5 * self.extra[-1][1].factors[0] / self.unit.factors[0]
         decimals = next((places for read, places in self.readings if read * self.scale == value), 0)
-        return 0.25 * self.scale if self.is_fraction else 0.5 * 10.0**-decimals * self.scale * 1.0000001
+        return 0.5 * 10.0**-decimals * self.scale * 1.0000001
 
 
 class Reader:
@@ -127,8 +123,6 @@ class Reader:
     def _read_dates(self, text: str, tokens: list[Token]) -> str:
         spans = []
         for match in self._dates.finditer(text):
-            if _IS_VERB.search(match[0]) and _VERB_AFTER.match(text, match.end()):
-                continue
             if days := tuple(dict.fromkeys(day for day in self._days(match) if _is_day(day))):
                 tokens.append(Token("date", match.start(), match.end(), match[0], dates=days))
                 spans.append(match.span())
@@ -161,8 +155,6 @@ class Reader:
     def _times(self, text: str, tokens: list[Token]) -> str:
         spans = []
         for match in patterns.TIME.finditer(text):
-            if self.words.language == "ja" and "点" in match[0]:
-                continue
             hours = ("hour", "only", "h", "at", "uhr", "cjk_hour")
             written = next(match[name] for name in hours if match[name])
             minutes = ("minute", "only_minute", "h_minute", "uhr_minute", "uhr_after", "cjk_minute")
@@ -175,8 +167,7 @@ class Reader:
             if hour > 24 or minute > 59:
                 continue
             is_exact = bool(half or part) or hour > 12 or hour == 0 or (len(written) == 2 and hour < 10)
-            zone = (match["zone"] or "").strip()
-            token = Token("time", *match.span(), match[0], is_exact=is_exact, zone=zone)
+            token = Token("time", *match.span(), match[0], is_exact=is_exact)
             token.minutes, token.seconds = hour % 24 * 60 + minute, int((match["second"] or ":0")[1:3])
             tokens.append(token)
             spans.append(match.span())
@@ -219,8 +210,6 @@ class Reader:
         token = Token("number", start, end, text[start:end], readings=readings)
         if len(readings) > 1:
             token.reading = int(("." in token.text) == (self.words.language in _POINT_LANGUAGES))
-        if (part := patterns.FRACTIONS.get(text[end : end + 1])) is not None:
-            token.readings, token.end, token.is_fraction = ((readings[0][0] + part, 0),), end + 1, True
         if before := patterns.BEFORE.search(text, max(0, start - 6), start):
             money = before["code"] or before["sign"] or ""
             token.currencies = CURRENCIES.get(money.lower().rstrip("."), frozenset())
@@ -266,8 +255,6 @@ class Reader:
                 token.currencies = token.currencies or CURRENCIES[low]
             elif low in MINOR_WORDS:
                 token.is_minor = True
-            elif low in ("s", "x") and not is_glued:
-                return
             elif word:
                 symbol = self.words.units.get(low) if unit_of_symbol(word) is not UNITS["MB"] else None
                 unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(word)
@@ -301,11 +288,6 @@ class Reader:
 
     def _spelled(self, text: str, tokens: list[Token]) -> None:
         numbers = self.words.numbers
-        if numbers and not self.words.is_spaced:
-            for match in _counts(self.words).finditer(text):
-                readings = ((numbers[match[1]], 0),)
-                tokens.append(Token("number", *match.span(), match[0], readings=readings, is_spelled=True))
-            return
         low = text.lower() if numbers else ""
         if self._first_words.isdisjoint(_LETTERS.findall(low)):  # as in most texts
             return
@@ -323,11 +305,6 @@ class Reader:
 def reader(language: str) -> Reader:
     """The reader for a language; for the empty name the one that knows English months alone."""
     return Reader(lexicon(language) if language else NEUTRAL)
-
-
-@cache
-def _counts(words: Lexicon) -> "re.Pattern[str]":
-    return re.compile(rf"([{''.join(words.numbers)}])({'|'.join(words.counters)})")
 
 
 def _masked(text: str, spans: list[tuple[int, int]]) -> str:
@@ -368,10 +345,6 @@ def _parts(written: str, start: int, tokens: list[Token]) -> list[tuple[int, int
     """Where the numbers of a run of digits stand: none in codes, two in ranges, several in lists."""
     whole = (start, start + len(written))
     if not any(mark in written for mark in ":/-–"):
-        if "," in written and not _readings(written):
-            return [
-                (start + piece.start(), start + piece.end()) for piece in re.finditer(r"[^,]{1,60}", written)
-            ]
         if written.count(".") > 1 and not _readings(written):
             tokens.append(Token("id", *whole, written))
             return []

@@ -102,8 +102,6 @@ class Response:
         texts: Sequence[str] = (),
         is_handed_over: bool = False,
     ) -> None:
-        if len(calls) > MAX_CALLS:
-            raise OverLimitError(f"more than {MAX_CALLS} calls")
         if len(output or "") > MAX_OUTPUT_CHARACTERS:
             raise OverLimitError(f"answer of more than {MAX_OUTPUT_CHARACTERS} characters")
         self.question, self.output, self.calls = question or "", output or "", calls
@@ -220,7 +218,7 @@ class Response:
 
     def span_of(self, token: Token) -> tuple[int, int]:
         """Where the sentence stands that has a token of the answer."""
-        return around(self.spans, token.start)
+        return self.spans[max(0, bisect_right(self.spans, token.start, key=_start_of) - 1)]
 
     def around(self, token: Token) -> str:
         """The sentence in which a token of the answer stands."""
@@ -228,15 +226,12 @@ class Response:
         return self.output[start:end].strip()
 
     @cached_property
-    def last_calls(self) -> frozenset[int]:
-        """The calls that succeeded and that no later call of the same tool and target replaced."""
-        succeeded = [(call, position) for position, call in enumerate(self.calls) if call.failure is None]
-        return frozenset({(call.name, target_of(call)): position for call, position in succeeded}.values())
-
-    @cached_property
     def current(self) -> list[Leaf]:
-        """The values of the last calls."""
-        return [leaf for leaf in self.ledger.leaves if leaf.call in self.last_calls]
+        """The values of calls that succeeded and that no later call of the same tool and target replaced."""
+        succeeded = [(call, position) for position, call in enumerate(self.calls) if call.failure is None]
+        last = {(call.name, target_of(call)): position for call, position in succeeded}
+        positions = frozenset(last.values())
+        return [leaf for leaf in self.ledger.leaves if leaf.call in positions]
 
     @cached_property
     def user_text(self) -> str:
@@ -271,11 +266,6 @@ def stands_alone(number: str, text: str) -> bool:
             return True
         place = text.find(number, end)
     return False
-
-
-def around(spans: Sequence[tuple[int, int]], place: int) -> tuple[int, int]:
-    """The one of `spans`, which are in order, in which a place of the text is, or the one before it."""
-    return spans[max(0, bisect_right(spans, place, key=_start_of) - 1)]
 
 
 def shown(value: JsonValue) -> str:

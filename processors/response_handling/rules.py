@@ -5,7 +5,7 @@ guards against harm and is silent on sound runs. It gates if nine of ten were ri
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -72,7 +72,6 @@ _SPACED = re.compile(r"\S{1,4096}")
 _EDGES = ".,;:!?…\"'()[]{}<>`*"
 _SHORTEST_PART, _PIECE = 3, 4
 """Words of so many characters may be parts of secrets; those that have so many in common hold parts."""
-_ORDER: Final = {rule: number for number, rule in enumerate(RULE_IDS)}
 
 _CHECKS: Final[tuple[tuple[str, Callable[[Response, Settings], Iterable[Finding]]], ...]] = (
     ("RH1.2 RH1.7 RH11.1", reckoning.unsupported_numbers),
@@ -109,15 +108,11 @@ def findings_of(response: Response, settings: Settings, selected: frozenset[str]
         OverLimitError: there is more evidence than can be checked in bounded time.
     """
     findings: dict[tuple[str, str, str], Finding] = {}
-    for finding in _all_findings(response, settings, selected):
-        findings.setdefault((finding.rule, finding.path, finding.evidence), finding)
-    return without_secrets(sorted(findings.values(), key=lambda finding: _ORDER[finding.rule]))
-
-
-def _all_findings(response: Response, settings: Settings, selected: frozenset[str]) -> Iterator[Finding]:
     for rules, check in _CHECKS:
-        if not selected.isdisjoint(rules.split()):
-            yield from (finding for finding in check(response, settings) if finding.rule in selected)
+        for finding in check(response, settings) if not selected.isdisjoint(rules.split()) else ():
+            if finding.rule in selected:
+                findings.setdefault((finding.rule, finding.path, finding.evidence), finding)
+    return without_secrets(sorted(findings.values(), key=lambda finding: RULE_IDS.index(finding.rule)))
 
 
 def without_secrets(findings: list[Finding]) -> list[Finding]:

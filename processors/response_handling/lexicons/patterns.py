@@ -64,7 +64,6 @@ GLUED_SCALES: Final = {"k": 1e3, "m": 1e6, "bn": 1e9, "b": 1e9}
 SUFFIXES: Final = frozenset("x s k bn m bps pp p fps px mp mah v a pt".split())
 """What stands right behind a number and is part of it, beside units and scales."""
 JOINTS: Final = frozenset({"", "and", "und", "et", "y", "e", "en", "i", "と"})
-FRACTIONS: Final = {"½": 0.5, "¼": 0.25, "¾": 0.75}
 
 SECRETS: Final = (
     ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),

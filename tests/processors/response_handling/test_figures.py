@@ -16,7 +16,6 @@ from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
 from processors.model.evaluator import RunFacts
 from processors.response_handling import (
     answers,
-    dates,
     disclosure,
     errors,
     failures,
@@ -42,7 +41,7 @@ LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
 DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 FRESH = read_cases(DATA / "response_handling" / "fresh.jsonl")
 MODULES = (
-    answers, dates, disclosure, errors, failures, ledger, lexicon, numbers, patterns, quantities, reading,
+    answers, disclosure, errors, failures, ledger, lexicon, numbers, patterns, quantities, reading,
     reckoning, response_module, rules,
 )  # fmt: skip
 GUARDED = {
