@@ -381,8 +381,8 @@ class _Reader:
             return (
                 "later spans can undo a failure by these criteria; expected upper limits of calls, failed "
                 "ones included: max_calls or max of tool-call-budget; absence, exactly, count with max, or "
-                "not_co_existence of tool-constraints, by tool and args alone; tool-repetition without window "
-                "and cycle_threshold"
+                "not_co_existence of tool-constraints, by tool and args alone; tool-repetition without "
+                "window and cycle_threshold"
             )
         for key, is_given in (
             ("when", evaluation.when is not None),

@@ -721,6 +721,10 @@ def test_what_only_counts_calls_or_tokens_can_be_early(entry: JsonObject) -> Non
             "by these criteria; expected upper limits",
         ),
         *(
+            ({"evaluator": "tool-repetition", "config": {key: 3}}, "by these criteria; expected upper limits")
+            for key in ("window", "cycle_threshold")
+        ),
+        *(
             (
                 {
                     "evaluator": "tool-constraints",
