@@ -75,6 +75,7 @@ def test_every_field_of_a_run_is_counted_or_in_its_line_or_stays_behind() -> Non
     told_otherwise = {"trace_id", "tenant", "resource", "content", "conversation"}
     read_from_the_line = {
         "tool_calls",
+        "call_turns",
         "input",
         "input_state",
         "output",
