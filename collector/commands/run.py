@@ -33,7 +33,11 @@ def _run(options: Namespace, context: CommandContext) -> int:
             config = config.model_copy(update={"processors": processors})
     logs = config.service.telemetry.logs
     configure_logging(sys.stderr, level=logs.level, encoding=logs.encoding)
-    return _run_loop(_serve(config, context, plays_demo=options.demo))
+    gc.disable()  # what is loaded until the service is ready stays, and would be traversed in vain
+    try:
+        return _run_loop(_serve(config, context, plays_demo=options.demo))
+    finally:
+        gc.enable()
 
 
 def _run_loop(serving: Coroutine[object, object, int]) -> int:
@@ -57,6 +61,7 @@ async def _serve(config: ServiceConfig, context: CommandContext, *, plays_demo: 
 
 def _announce(endpoints: str) -> None:
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
+    gc.enable()
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not traverse it
     print(f"tracegrade ready: {endpoints}", file=sys.stderr, flush=True)

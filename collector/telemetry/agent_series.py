@@ -47,6 +47,7 @@ _MAX_INTERVAL_SECONDS = 60.0
 """The longest time between two searches for idle series."""
 
 _OUTCOMES = tuple(Outcome)
+_OUTCOME_VALUES = tuple(outcome.value for outcome in Outcome)
 
 KeyT = TypeVar("KeyT")
 SeriesT = TypeVar("SeriesT", bound="Series")
@@ -197,7 +198,7 @@ class EvaluationSeries(Series):
 
     def __init__(self, new: NewSeries, results: Counter, scores: Histogram, labels: Labels) -> None:
         agent, name, *optional = labels
-        super().__init__(new, results, *((agent, name, outcome.value, *optional) for outcome in _OUTCOMES))
+        super().__init__(new, results, *((agent, name, outcome, *optional) for outcome in _OUTCOME_VALUES))
         self.add(scores, labels)
         self._scores = scores
         self.labels = labels

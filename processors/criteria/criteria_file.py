@@ -1,7 +1,7 @@
 """Reads one criteria file: text in, ready evaluations out, or every mistake in it at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -141,6 +141,8 @@ class _Reader:
         self._broken: set[str] = set()
         self._document = document
         self._evaluators = evaluators
+        self._by_text: dict[str, Evaluation] = {}
+        """Evaluations by how they are written: files of many agents repeat them."""
 
     def read(self) -> CriteriaDocument:
         """What the file holds."""
@@ -182,7 +184,7 @@ class _Reader:
         self._problems.append(self._document.problem(path, message))
 
     def _source(self, path: Path) -> str:
-        return f"{self._document.file}:{self._document.problem(path, '').line}"
+        return f"{self._document.file}:{self._document.line(path)}"
 
     def _cases(self, content: JsonObject) -> Iterator[CriteriaCase]:
         tests = content.get("tests")
@@ -214,6 +216,12 @@ class _Reader:
             if not isinstance(entry, dict):
                 continue  # the model has reported it, as it does with whatever is passed over below
             path: Path = ("agents", agent, "evaluations", index)
+            text = repr(entry)
+            known = self._by_text.get(text)
+            if known is not None:
+                self._check_name("evaluation", known.name, path, names)
+                yield replace(known, source=self._source(path))
+                continue
             when = entry.get("when")
             conditions = list(when_problems(when)) if isinstance(when, dict) else []
             for inner, message in conditions:
@@ -226,6 +234,7 @@ class _Reader:
                 parsed = validated(EvaluationEntry, entry, self._document, [], path)
                 evaluation = self._evaluation(kind, entry, path, None if conditions else parsed)
             if evaluation is not None:
+                self._by_text[text] = evaluation
                 yield evaluation
             else:
                 self._broken.add(name)
@@ -245,7 +254,7 @@ class _Reader:
             message = f'second {what} named "{name}", the first is on line {names[name]}{hint}'
             self._problem(path, message)
         elif name:
-            names[name] = self._document.problem(path, "").line
+            names[name] = self._document.line(path)
 
     def _evaluation(
         self, kind: type[Evaluator] | None, entry: JsonObject, path: Path, parsed: EvaluationEntry | None

@@ -199,7 +199,7 @@ def validated(
     except ValidationError as error:
         result = model_problems(error, model, document, path)
     known = {problem.path for problem in result}
-    for place, boolean in _booleans_as_numbers(value, [model], ()):
+    for place, boolean in _booleans_as_numbers(value, model):
         problem = document.problem((*path, *place), f"expected a number; found {str(boolean).lower()}")
         if problem.path not in known:
             result.append(problem)
@@ -364,19 +364,32 @@ def _keys_at(model: type[BaseModel], location: Iterable[str | int]) -> set[str]:
     return {key for kind in _variants(kinds) if _is_model(kind) for key in kind.model_fields}
 
 
-def _booleans_as_numbers(written: JsonValue, kinds: list[Any], path: Path) -> Iterator[tuple[Path, bool]]:
-    """The path and value of every true or false in `written` where `kinds` take a number.
+def _booleans_as_numbers(written: JsonValue, model: type[BaseModel]) -> Iterator[tuple[Path, bool]]:
+    """The path and value of every true or false in `written` where `model` takes a number.
 
     Pydantic reads them as 1 and 0; that is not what a person means by `yes`.
     """
-    if isinstance(written, bool):
+    for path, boolean in _booleans(written, ()):
+        kinds: list[Any] = [model]
+        for step in path:
+            kinds = _inner(kinds, step)
         variants = _variants(kinds)
         if (int in variants or float in variants) and bool not in variants and str not in variants:
-            yield path, written
-    elif isinstance(written, dict | list):
-        for step, inner in written.items() if isinstance(written, dict) else enumerate(written):
-            if inner_kinds := _inner(kinds, step):
-                yield from _booleans_as_numbers(inner, inner_kinds, (*path, step))
+            yield path, boolean
+
+
+def _booleans(written: JsonValue, path: Path) -> Iterator[tuple[Path, bool]]:
+    """Every true and false in `written`, with its path."""
+    members: Iterable[tuple[str | int, JsonValue]] = ()
+    if isinstance(written, dict):
+        members = written.items()
+    elif isinstance(written, list):
+        members = enumerate(written)
+    for step, inner in members:
+        if isinstance(inner, bool):
+            yield (*path, step), inner
+        elif isinstance(inner, dict | list):
+            yield from _booleans(inner, (*path, step))
 
 
 def _inner(kinds: list[Any], step: str | int) -> list[Any]:

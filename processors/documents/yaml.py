@@ -32,6 +32,7 @@ arguments and patterns are full of dollar signs, only `$${` is an escape (for `$
 """
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NODES = yaml.ScalarEvent, yaml.CollectionStartEvent
 _NOT_PRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 _BARE_REFERENCE = re.compile(r"[{\[,:]\s*\$\{env:")
 _SURROGATE_PAIR = re.compile(
@@ -105,6 +106,13 @@ class LocatedYaml:
         known = {(problem.line, problem.path) for problem in self.problems}
         others = [problem for problem in collected if (problem.line, problem.path) not in known]
         return sorted(dict.fromkeys([*self.problems, *others]), key=lambda problem: problem.line)
+
+    def line(self, path: Path) -> int:
+        """The line of the node at `path`, or of its nearest ancestor that is there."""
+        place = self.place
+        for step in path:
+            place = place.children.get(step, place)
+        return place.line
 
     def problem(self, path: Path, message: str) -> Problem:
         """A problem with the node at `path`, or with its nearest ancestor that is there.
@@ -243,9 +251,9 @@ def plain_scalar(text: str) -> str | int | float | bool | None:
 def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = None) -> LocatedYaml:
     """Read one YAML or JSON document; an empty one is None.
 
-    `expand` is applied to every scalar and key; a value that is one unquoted reference is read as YAML
-    afterwards, everything else stays a text. Raises InvalidInput where the text cannot be read at all; lesser
-    mistakes are in `problems`.
+    `expand` is applied to every scalar and key with a dollar sign; a value that is one unquoted reference is
+    read as YAML afterwards, everything else stays a text. Raises InvalidInput where the text cannot be read
+    at all; lesser mistakes are in `problems`.
     """
     try:
         text.encode()
@@ -281,16 +289,21 @@ class _Reader:
         self._path: list[str | int] = []
         self.aliased = 0
         """Nodes that aliases have added."""
-        self._events: Iterator[yaml.Event] = iter(())
+        self._next: Callable[[], yaml.Event] = yaml.StreamEndEvent
 
     def read(self, text: str) -> Place:
-        self._events = yaml.parse(_SURROGATE_PAIR.sub(_join_surrogates, text), Loader=_LOADER)
+        loader = _LOADER(_SURROGATE_PAIR.sub(_join_surrogates, text))
+        self._next = loader.get_event
         place = None
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                if place is not None:
-                    self._stop(event, "expected one YAML document, found another")
-                place = self._place(next(self._events))
+        try:
+            while not isinstance(event := self._next(), yaml.StreamEndEvent):
+                if isinstance(event, yaml.DocumentStartEvent):
+                    if place is not None:
+                        self._stop(event, "expected one YAML document, found another")
+                    event = self._next()
+                    place = self._place(event, _line(event))
+        finally:
+            loader.dispose()
         return place or Place(1, None)
 
     def _problem(self, event: yaml.Event, message: str) -> None:
@@ -300,24 +313,25 @@ class _Reader:
         self._problem(event, message)
         raise InvalidInput(self.problems)
 
-    def _place(self, event: yaml.Event) -> Place:
+    def _place(self, event: yaml.Event, line: int) -> Place:
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event)
-        if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+            return self._alias(event)._replace(line=line)
+        if not isinstance(event, _NODES):
             self._stop(event, "expected a value")
         if event.tag is not None:
             self._problem(event, "YAML tags are not supported; put a text in quotes")
-        if event.anchor is not None:
-            self._anchors[event.anchor] = None
+        anchor = event.anchor
+        if anchor is not None:
+            self._anchors[anchor] = None
         if isinstance(event, yaml.ScalarEvent):
-            place = self._scalar(event)
+            place = self._scalar(event, line)
         else:
             if len(self._path) >= MAX_DEPTH:
                 self._stop(event, f"nested more than {MAX_DEPTH} deep")
             is_list = isinstance(event, yaml.SequenceStartEvent)
-            place = self._sequence(event) if is_list else self._mapping(event)
-        if event.anchor is not None:
-            self._anchors[event.anchor] = place
+            place = self._sequence(line) if is_list else self._mapping(line)
+        if anchor is not None:
+            self._anchors[anchor] = place
         return place
 
     def _alias(self, event: yaml.AliasEvent) -> Place:
@@ -334,44 +348,49 @@ class _Reader:
             self._stop(event, f"nested more than {MAX_DEPTH} deep")
         return place
 
-    def _scalar(self, event: yaml.ScalarEvent) -> Place:
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> Place:
+        text: str = event.value
+        reference = None
+        is_plain: bool = event.implicit[0]
         try:
-            expansion = self._expand(event.value)
-            value: JsonValue = expansion.text
-            if event.implicit[0] and (expansion.is_reference or expansion.text == event.value):
-                value = plain_scalar(expansion.text)
+            if "$" in text:
+                expansion = self._expand(text)
+                is_plain = is_plain and (expansion.is_reference or expansion.text == text)
+                text, reference = expansion.text, expansion.shown
+            return Place(line, plain_scalar(text) if is_plain else text, reference=reference)
         except ValueError as error:
             self._problem(event, str(error))
-            return Place(_line(event), event.value)
-        return Place(_line(event), value, reference=expansion.shown)
+            return Place(line, event.value)
 
-    def _sequence(self, event: yaml.Event) -> Place:
+    def _sequence(self, line: int) -> Place:
         places: dict[int, Place] = {}
-        while not isinstance(inner := next(self._events), yaml.SequenceEndEvent):
-            self._path.append(len(places))
-            places[len(places)] = self._place(inner)._replace(line=_line(inner))
-            self._path.pop()
-        return _collection(event, [place.value for place in places.values()], places)
+        path = self._path
+        while (event := self._next()).__class__ is not yaml.SequenceEndEvent:
+            path.append(len(places))
+            places[len(places)] = self._place(event, _line(event))
+            path.pop()
+        return _collection(line, [place.value for place in places.values()], places)
 
-    def _mapping(self, event: yaml.Event) -> Place:
+    def _mapping(self, line: int) -> Place:
         places: dict[str, Place] = {}
         merged: list[Place] = []
-        while not isinstance(key_event := next(self._events), yaml.MappingEndEvent):
+        path = self._path
+        while (key_event := self._next()).__class__ is not yaml.MappingEndEvent:
             key, is_merge = self._key(key_event)
-            self._path.append(key)
+            path.append(key)
             is_duplicate = not is_merge and key in places
             if is_duplicate:  # the first counts, so that its mistakes are reported as well
                 self._problem(key_event, f"duplicate key, first on line {places[key].line}")
-            place = self._place(next(self._events))
+            place = self._place(self._next(), _line(key_event))
             if is_merge:
                 merged += self._merged(key_event, place)
             elif not is_duplicate:
-                places[key] = place._replace(line=_line(key_event))
-            self._path.pop()
+                places[key] = place
+            path.pop()
         for source in merged:  # keys written here win, then the earlier source
             for key, place in source.children.items():
                 places.setdefault(key, place)
-        return _collection(event, {key: place.value for key, place in places.items()}, places)
+        return _collection(line, {key: place.value for key, place in places.items()}, places)
 
     def _key(self, event: yaml.Event) -> tuple[str, bool]:
         """The key that `event` stands for, and whether it is the merge key `<<`."""
@@ -379,7 +398,7 @@ class _Reader:
             self._stop(event, "a key must be a text")
         if event.implicit[0] and event.value == "<<":
             return event.value, True
-        place = self._place(event)
+        place = self._place(event, 0)
         if isinstance(place.value, str):
             return place.value, False
         if place.reference is not None:
@@ -395,10 +414,12 @@ class _Reader:
         return []
 
 
-def _collection(event: yaml.Event, value: JsonValue, places: Mapping[Any, Place]) -> Place:
-    size = 1 + sum(place.size for place in places.values())
-    height = 1 + max((place.height for place in places.values()), default=0)
-    return Place(_line(event), value, places, None, size, height)
+def _collection(line: int, value: JsonValue, places: Mapping[Any, Place]) -> Place:
+    size, height = 1, 0
+    for place in places.values():
+        size += place.size
+        height = max(height, place.height)
+    return Place(line, value, places, None, size, height + 1)
 
 
 def _syntax_hint(text: str, line: int) -> str:

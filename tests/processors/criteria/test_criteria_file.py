@@ -817,3 +817,39 @@ def test_any_content_is_either_loaded_or_refused(content: JsonValue) -> None:
         assert [agent.pattern for agent in agents] == list(content["agents"] or {})  # type: ignore[arg-type]
 
     assert all(line.startswith("criteria.json:1: ") and "pydantic" not in line for line in lines)
+
+
+def test_evaluations_that_agents_repeat_stand_on_their_own_lines() -> None:
+    entry = "    - evaluator: tool-call-count\n      criteria: {tool_calls_count: {look: ['>', 0]}}\n"
+    text = f"agents:\n  a:\n    evaluations:\n{entry}  b:\n    evaluations:\n{entry}"
+
+    first, second = read_criteria(text, "c.yaml", {}).agents
+
+    assert [agent.evaluations[0].source for agent in (first, second)] == ["c.yaml:4", "c.yaml:8"]
+    assert first.evaluations[0].criteria_hash == second.evaluations[0].criteria_hash
+
+
+def test_what_agents_repeat_with_mistakes_is_reported_for_each() -> None:
+    entry = "    - evaluator: tool-call-count\n      criteria: {tool_calls_count: {look: [7, 0]}}\n"
+    good = "    - evaluator: tool-repetition\n"
+    text = f"agents:\n  a:\n    evaluations:\n{entry}{good}  b:\n    evaluations:\n{entry}{good}{good}"
+
+    with pytest.raises(InvalidInput) as refused:
+        read_criteria(text, "c.yaml", {})
+
+    paths = [problem.path for problem in refused.value.problems]
+    assert any(path.startswith("agents.a.evaluations[0]") for path in paths)
+    assert any(path.startswith("agents.b.evaluations[0]") for path in paths)
+    assert "agents.b.evaluations[2]" in paths
+
+
+def test_true_written_for_one_is_not_what_repeats_one() -> None:
+    entries = "".join(
+        f"  {name}:\n    evaluations: [{{evaluator: tool-call-args, criteria: {{tool_calls: "
+        f"[{{name: look, args: {{deep: {value}}}}}]}}}}]\n"
+        for name, value in (("a", "1"), ("b", "true"), ("c", "1.0"))
+    )
+
+    agents = read_criteria(f"agents:\n{entries}", "c.yaml", {}).agents
+
+    assert len({agent.evaluations[0].criteria_hash for agent in agents}) == 3
