@@ -17,7 +17,7 @@ _OPEN_CALLS = 20
 """Calls whose values are shown at once; of further ones only those that failed or have a verdict."""
 _TICKS = 4
 _LONG = 20_000
-_MAX_CALLS = 500
+MAX_CALLS = 500
 
 _OTHER: Mapping[str, str] = {"pass": "fail", "fail": "pass"}
 
@@ -74,7 +74,7 @@ def shown_run(
     span = max(last - begin, 1)
     groups = [None, *(call.get("parallel_group") for call in raw), None]
     calls: list[dict[str, Any]] = []
-    for number, (call, (first, after)) in enumerate(zip(raw[:_MAX_CALLS], times, strict=False), start=1):
+    for number, (call, (first, after)) in enumerate(zip(raw[:MAX_CALLS], times, strict=False), start=1):
         is_timed = bool(first and after and begin)
         group = groups[number]
         calls.append(
@@ -82,8 +82,8 @@ def shown_run(
                 "number": number,
                 "key": id(call),
                 "name": str(call.get("name") or ""),
-                "arguments": _captured(call, "arguments"),
-                "result": _captured(call, "result"),
+                "arguments": captured_text(call, "arguments"),
+                "result": captured_text(call, "result"),
                 "error": _error(call.get("error")),
                 "notes": _notes(call),
                 "group": group if isinstance(group, int) else None,
@@ -98,13 +98,13 @@ def shown_run(
             }
         )
     verdicts = [_linked(verdict, line, calls) for verdict in _objects(line.get("evaluations"))]
-    of_run = [verdict for verdict in verdicts if not _attached(verdict, raw[:_MAX_CALLS], calls)]
+    of_run = [verdict for verdict in verdicts if not _attached(verdict, raw[:MAX_CALLS], calls)]
     for shown in calls:
         shown["open"] = shown["number"] <= _OPEN_CALLS or shown["error"] or shown["verdicts"]
     return {
         "line": line,
         "calls": calls,
-        "calls_left_out": max(len(raw) - _MAX_CALLS, 0),
+        "calls_left_out": max(len(raw) - MAX_CALLS, 0),
         "verdicts": sorted((verdict for verdict in of_run if verdict.get("outcome") != "pass"), key=_rank),
         "passes": [verdict for verdict in of_run if verdict.get("outcome") == "pass"],
         "ticks": [(1000 * part // _TICKS, span * part / _TICKS / 1e9) for part in range(_TICKS + 1)],
@@ -113,9 +113,9 @@ def shown_run(
             (str(message.get("role") or ""), ShownText(_text(message.get("content"))))
             for message in _objects(line.get("messages"))
         ],
-        "input": _captured(line, "input"),
-        "output": _captured(line, "output"),
-        "facts": _facts(line, start, end),
+        "input": captured_text(line, "input"),
+        "output": captured_text(line, "output"),
+        "facts": run_facts(line),
         "replay_line": encode_json({key: value for key, value in line.items() if key != "evaluations"})
         .decode()
         .translate({ord(mark): f"\\u{ord(mark):04x}" for mark in DIRECTION_MARKS}),
@@ -169,6 +169,12 @@ def _calls(line: JsonObject) -> list[JsonObject]:
     return calls
 
 
+def call_numbers(line: JsonObject) -> list[int]:
+    """The number of each of the `tool_calls` of a run line, as `shown_run` counts calls."""
+    numbers = {id(call): number for number, call in enumerate(_calls(line), start=1)}
+    return [numbers[id(call)] for call in _objects(line.get("tool_calls"))]
+
+
 def _notes(call: JsonObject) -> list[str]:
     attempt = call.get("attempt")
     notes = [f"attempt {attempt}"] if isinstance(attempt, int) and attempt > 1 else []
@@ -188,7 +194,8 @@ def _error(error: JsonValue) -> str:
     return ": ".join(str(error[key]) for key in ("type", "message") if error.get(key)) or "failed"
 
 
-def _captured(entry: JsonObject, key: str) -> ShownText:
+def captured_text(entry: JsonObject, key: str) -> ShownText:
+    """A value of a run line or of a call in it, as text with its state."""
     default = "present" if key in entry else "absent"
     state = str(entry.get(f"{key}_state") or default)
     value = entry.get(key)
@@ -204,7 +211,9 @@ def _text(value: JsonValue) -> str:
     return text if len(text) <= _LONG else f"{text[:_LONG]}\n… {len(text) - _LONG} more characters"
 
 
-def _facts(line: JsonObject, start: int, end: int) -> list[tuple[str, str]]:
+def run_facts(line: JsonObject) -> list[tuple[str, str]]:
+    """What is known about a run as a whole: names and values."""
+    start, end = _nanos(line.get("start_time")), _nanos(line.get("end_time"))
     resource, agent, usage = (_object(line.get(key)) for key in ("resource_attributes", "agent", "usage"))
     tokens = [usage.get(key) for key in ("input_tokens", "output_tokens")]
     models, cost = line.get("models"), line.get("cost")
@@ -238,7 +247,7 @@ def _model_calls(line: JsonObject) -> list[dict[str, Any]]:
             "first": call.get("time_to_first_output_seconds"),
             "failed": call.get("failed") is True,
         }
-        for call in _objects(line.get("model_calls"))[:_MAX_CALLS]
+        for call in _objects(line.get("model_calls"))[:MAX_CALLS]
     ]
 
 

@@ -21,6 +21,7 @@ from collector.config_fields import parse_moment
 from collector.framework_pages import content_settings
 from collector.page.charts import axis, most_runs, run_bars, score_line, trend
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
+from collector.page.run_comparison import compared_runs
 from collector.page.run_view import DIRECTION_MARKS, cost_text, shown_run
 from collector.store import (
     FILTER_FIELDS,
@@ -38,6 +39,7 @@ from collector.store import (
     Reviews,
     RunFilter,
     RunQueries,
+    RunSummary,
     StoreUnusable,
     ToolSummary,
     read_filter,
@@ -45,6 +47,7 @@ from collector.store import (
 )
 from processors.criteria import CriteriaSet, Evaluation
 from processors.documents import did_you_mean
+from processors.model import JsonObject, Outcome
 
 _PAGE_OF_RUNS = 50
 _MAX_RUNS = 1_000
@@ -52,6 +55,8 @@ _MAX_CAUSES = 200
 _MAX_TOOLS = 200
 _CAUSES_OF_AGENT = 10
 _DIGITS = 18
+_MAX_TRACE = 32
+_COMPARED = 2
 _DAY_HOURS = 24
 _LONGEST_HOURS = 14 * _DAY_HOURS
 _MOST_HOURS = 10 * 366 * _DAY_HOURS
@@ -215,6 +220,42 @@ class Views:
             link=link,
             reviews=reviews,
         )
+
+    def compare(self, request: Request) -> Response:
+        """Two runs side by side."""
+        runs = self._compared(request)
+        parts = compared_runs(runs[0][1], runs[1][1])
+        return self._page(request, "compare.html", "Two runs", runs=[run for run, _ in runs], parts_of=parts)
+
+    def api_compare(self, request: Request) -> Response:
+        """What `compare` shows."""
+        runs = self._compared(request)
+        parts = asdict(compared_runs(runs[0][1], runs[1][1]))
+        return JSONResponse({"runs": [asdict(run) for run, _ in runs], **parts})
+
+    def _compared(self, request: Request) -> list[tuple[RunSummary, JsonObject]]:
+        """The two runs of a query, the earlier first; to one alone, the last of its agent that passed."""
+        queries = self._queries(request)
+        chosen: list[tuple[RunSummary, JsonObject]] = []
+        for name, value in request.query_params.multi_items():
+            if name == "run" and _is_number(value):
+                matching = queries.find(RunFilter(after=int(value) - 1, before=int(value) + 1), 1)
+            elif name == "trace" and value:
+                matching = queries.find(RunFilter(trace=value[:_MAX_TRACE]), 1, oldest_first=True)
+            else:
+                raise HTTPException(400, "expected run=ID or trace=TRACE_ID, twice")
+            if not matching:
+                raise HTTPException(404, f"There is no stored run {value[:_MAX_TRACE]}.")
+            chosen += _with_lines(queries, matching)
+        if len(chosen) == 1:
+            (run, _), *_ = chosen
+            passed = RunFilter(agent=run.agent, tenant=run.tenant, outcome=Outcome.PASS, before=run.id)
+            chosen = [*_with_lines(queries, queries.find(passed, 1)), *chosen]
+            if len(chosen) == 1:
+                raise HTTPException(404, "No earlier run of this agent passed: choose two runs in Find.")
+        if len(chosen) != _COMPARED:
+            raise HTTPException(400, f"expected two runs, got {len(chosen)}")
+        return sorted(chosen, key=lambda run: run[0].id)
 
     def failures(self, request: Request) -> Response:
         """Failures by their cause: how many, since when and since which release."""
@@ -461,6 +502,12 @@ class Views:
             return {}
         last = self.clock.unix_nano() // 1_000_000 // HOUR_MILLISECONDS
         return self._queries(request).not_stored(range(last - _LONGEST_HOURS + 1, last + 1))
+
+
+def _with_lines(queries: RunQueries, runs: Sequence[RunSummary]) -> list[tuple[RunSummary, JsonObject]]:
+    """Runs with their lines, without those that were removed meanwhile."""
+    lines = queries.lines([run.id for run in runs])
+    return [(run, line) for run in runs if (line := lines[run.id]) is not None]
 
 
 def _is_number(text: str) -> bool:

@@ -27,6 +27,7 @@ from collector.store.run_queries import (
     AgentSummary,
     Counts,
     RunQueries,
+    RunSummary,
     ToolSummary,
 )
 from collector.store.run_rows import HOUR_MILLISECONDS
@@ -37,7 +38,7 @@ from collector.store.stored_conversations import StoredConversations
 __all__ = [
     "FILTER_FIELDS", "HOUR_MILLISECONDS", "MAX_COUNT", "MAX_MATCHES", "MOMENTS", "SEARCH_FIELDS",
     "AgentSummary", "Answer", "Counts", "InvalidReview", "InvalidSearch", "NewReview", "Precision", "Review",
-    "Reviewed", "Reviews", "RunDatabase", "RunFilter", "RunQueries", "RunStore", "StoreConfig",
+    "Reviewed", "Reviews", "RunDatabase", "RunFilter", "RunQueries", "RunStore", "RunSummary", "StoreConfig",
     "StoreSection", "StoreUnusable", "StoredConversations", "ToolSummary", "VerdictKey", "open_store_file",
     "read_filter", "unknown_name", "verdict_key",
 ]  # fmt: skip

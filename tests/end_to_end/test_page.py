@@ -209,13 +209,42 @@ async def test_new_runs_appear_without_a_reload_and_leave_the_reader_in_place(
         await browser.until("document.querySelectorAll('tbody tr').length === 3")
 
 
+async def test_two_runs_are_chosen_in_a_list_and_compared(tmp_path: Path, browser: Chromium) -> None:
+    async with _service(tmp_path, browser) as service:
+        address = await _served(service, GOOD, BAD)
+        await browser.open(f"{address}/find")
+        await browser.evaluate("document.querySelectorAll('tbody input').forEach((box) => box.click())")
+        await _served(service, GOOD)
+        await asyncio.sleep(3)  # longer than a poll: what is chosen stays
+        assert 2 == await browser.evaluate("document.querySelectorAll('tbody input:checked').length")
+
+        await browser.evaluate("document.querySelector('#compare button').click()")
+
+        await browser.until("location.pathname === '/compare' && document.readyState === 'complete'")
+        compared = await browser.text()
+        assert "0 of 1 are the same in both." in compared
+        assert "looks-the-order-up differs" in " ".join(compared.split())
+        assert "lookup_order" in compared
+        assert "\nonly " in compared or " only " in compared
+
+
 async def test_hostile_content_stays_text_in_every_view(tmp_path: Path, browser: Chromium) -> None:
     async with _service(tmp_path, browser) as service:
         address = await _served(service, EVIL)
         (run,) = (await _json(address, "/api/runs"))["runs"]
         query = urlencode({"name": HOSTILE})
         search = urlencode({"text": HOSTILE, "agent": HOSTILE, "since": HOSTILE})
-        for path in ("/", f"/agent?{query}", f"/run/{run['trace_id']}", f"/find?{search}", "/criteria"):
+        await _served(service, EVIL)
+        both = f"/compare?run={run['id']}&run={run['id'] + 1}"
+        for path in (
+            "/",
+            f"/agent?{query}",
+            f"/run/{run['trace_id']}",
+            both,
+            f"/tools?tool={query[5:]}",
+            f"/find?{search}",
+            "/criteria",
+        ):
             await browser.open(address + path)
 
             assert "onerror=alert(1)" in await browser.evaluate("document.documentElement.outerHTML")
@@ -242,6 +271,8 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
             "/agent?name=support_agent",
             f"/agent?{urlencode({'name': HOSTILE})}",
             *(f"/run/{run['trace_id']}" for run in runs),
+            f"/compare?{urlencode([('run', run['id']) for run in runs[1:]])}",
+            f"/compare?{urlencode([('run', runs[0]['id']), ('run', runs[1]['id'])])}",
             "/failures",
             "/tools",
             "/tools?tool=lookup_order&since=2026-01-01",

@@ -9,7 +9,7 @@ let newest = document.body.dataset.newest;
 function isBusy() {
   const focused = document.activeElement;
   const selection = String(document.getSelection());
-  return document.hidden || selection !== "" || (focused && ["INPUT", "SELECT", "TEXTAREA"].includes(focused.tagName));
+  return document.hidden || document.querySelector("main input:checked") !== null || selection !== "" || (focused && ["INPUT", "SELECT", "TEXTAREA"].includes(focused.tagName));
 }
 
 // What an element stands for, however the page is ordered: where it leads, or its words within what has an id.

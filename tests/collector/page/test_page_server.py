@@ -125,6 +125,7 @@ PATHS = (
     "/find?before=999999",
     "/failures",
     "/failures?agent={other}_agent",
+    "/compare?run={own_run}",
     "/tools",
     "/tools?agent={own}_agent",
     "/api/tools",
@@ -145,7 +146,8 @@ PATHS = (
 async def test_a_token_of_a_tenant_shows_nothing_of_another(tokens: Mapping[str, Any], own: str) -> None:
     other = TENANTS[1 - TENANTS.index(own)]
     trace = next(run.run.trace_id.hex() for run in _runs() if run.run.tenant == other)
-    names = {"own": own, "other": other, "trace": trace, "TRACE": trace.upper()}
+    own_run = 3 + 3 * TENANTS.index(own)
+    names = {"own_run": own_run, "own": own, "other": other, "trace": trace, "TRACE": trace.upper()}
     async with _page(_runs(), _criteria(), **tokens) as address:
         async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
             await session.post(f"{address}/login", data={"token": f"token-of-{own}"})
@@ -503,6 +505,34 @@ async def test_tools_of_all_agents_lead_to_those_of_each_release() -> None:
     assert "No tool calls were recorded in the stored runs of this time." in none
 
 
+async def test_two_runs_are_compared_or_one_with_the_last_that_passed() -> None:
+    runs = [graded_run(number) for number in range(7, 11)]  # the last one fails
+    fails = f"{10:032x}"
+    async with _page(runs) as address:
+        _, listed = await _answer(f"{address}/find")
+        _, run = await _answer(f"{address}/run/{fails}")
+        status, shown = await _answer(f"{address}/compare?run=4")
+        by_trace = await _answer(f"{address}/compare?trace={9:032x}&trace={fails}")
+        two = json.loads((await _answer(f"{address}/api/compare?run=3&run=4"))[1])
+        refused = {
+            query: (await _answer(f"{address}/compare?{query}"))[0]
+            for query in ("", "run=1&run=2&run=3", "run=x&run=1", "runs=1", "run=99", "trace=ff", "run=1")
+        }
+
+    assert '<a href="/compare?run=4">' in run
+    assert 4 == listed.count('type="checkbox" name="run"')
+    assert 200 == status
+    assert (200, shown) == by_trace
+    words = _words(shown)
+    assert "args differs pass" in words
+    assert "2 of 3 are the same in both." in words
+    assert "send_mail left 3 right 3 not captured" in words
+    assert "input Question number9 Question number10" in words
+    assert [3, 4] == [run["id"] for run in two["runs"]]
+    assert {"args"} == {part["name"] for part in two["verdicts"] if part["differs"]}
+    assert [400, 400, 400, 400, 404, 404, 404] == list(refused.values())
+
+
 async def test_charts_mark_where_a_release_began() -> None:
     hour = 3_600_000_000_000
     now = SystemClock().unix_nano()
@@ -595,6 +625,7 @@ async def test_clients_that_do_not_read_leave_room_for_others_and_are_cut(
         "/find?evaluation=args",
         "/tools",
         "/tools?tool=get_forecast",
+        "/compare?run=99999&run=7",
         "/api/tools?agent=agent_3",
         "/?since=7d&until=24h",
         "/find?text=%22checked+number%22+call%3Aoslo+agent%3Aagent_10",
