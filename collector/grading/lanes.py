@@ -7,7 +7,6 @@ threads every millisecond.
 
 import asyncio
 import gc
-import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
@@ -20,6 +19,7 @@ from collector.errors import GradingCutShort
 from collector.grading.grader import Graded, Grader, Needed, Steps, Supplied, advance
 from collector.grading.hand_over import Form, compact
 from collector.otlp import EnvelopeRegistry
+from collector.short_turns import short_turns
 from collector.trace import FinishedTrace
 from processors.model import AgentRun
 
@@ -31,9 +31,6 @@ LARGE_BYTES = 1 << 20
 """A trace that has more of either is graded in a thread: in the loop it would take 50 ms or more."""
 
 _NEVER = 1 << 30
-_TURN_SECONDS = 0.001
-"""How long the loop waits for a thread that grades, each time it has something to do. The interpreter's own
-5 ms make a small request wait several times as long, since answering it takes several such turns."""
 _ResultT = TypeVar("_ResultT")
 
 Supply: TypeAlias = Callable[[Needed], Awaitable[Supplied]]
@@ -135,13 +132,11 @@ class GradingThread:
             result.set_running_or_notify_cancel()  # nothing can cancel it from here on
             done = asyncio.wrap_future(result)
             closing = asyncio.ensure_future(self._closed.wait())
-            turn_seconds = sys.getswitchinterval()
-            sys.setswitchinterval(_TURN_SECONDS)
             try:
-                threading.Thread(target=_run, args=(result, work), name="grade", daemon=True).start()
-                await asyncio.wait((done, closing), return_when=asyncio.FIRST_COMPLETED)
+                with short_turns():
+                    threading.Thread(target=_run, args=(result, work), name="grade", daemon=True).start()
+                    await asyncio.wait((done, closing), return_when=asyncio.FIRST_COMPLETED)
             finally:
-                sys.setswitchinterval(turn_seconds)
                 closing.cancel()
             if not done.done():
                 raise GradingCutShort

@@ -4,11 +4,13 @@ import asyncio
 import json
 import logging
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import parse_qs, parse_qsl, quote
 
 from starlette.applications import Starlette
@@ -28,8 +30,11 @@ from collector.page.page_config import PageConfig
 from collector.page.views import Views
 from collector.receivers import ssl_context
 from collector.server_thread import ServerThread
+from collector.short_turns import short_turns
 from collector.store import StoreUnusable
 from collector.telemetry import RateLimitedLogger
+
+_Result = TypeVar("_Result")
 
 _logger = logging.getLogger(__name__)
 
@@ -40,10 +45,17 @@ _SECONDS_AFTER_FAILURE = 1.0
 """How long a host that sent an unknown token waits for the answer, and for its next attempt."""
 _RENDERING_THREADS = 2
 """More would take turns of the interpreter from the data path."""
+_MAX_CPU = 0.2
+"""Of a core, in the long run: what readers take the data path lacks, since both share the interpreter."""
+_BURST_SECONDS = 2.0
+"""Of CPU that readers may take at once."""
 _RENDERING_SECONDS = 30.0
 """How long a request may wait for its answer."""
 _MAX_WAITING_BYTES = 32 * 1024 * 1024
 """Answers that wait for their clients, all together."""
+_MAX_BEFORE_RENDERING = _MAX_WAITING_BYTES // 2
+"""From so much on nothing is rendered, which would be in vain and take CPU all the same."""
+_TOO_MUCH_WAITS = "The page is busy: too much waits for clients that read slowly."
 _WAITING_BYTES = "tracegrade.waiting_bytes"
 """The key of the size of a request's answer in its scope."""
 
@@ -65,8 +77,8 @@ _HEADERS = [
 class PageServer:
     """Serves `views` between `start` and `shutdown`, in a thread of its own; a few threads render them.
 
-    Whatever its clients do, the data path is not held up, and what waits for them is bounded: a request for
-    whose answer there is no room or no time is answered 503.
+    Whatever its clients do, the data path is not held up: they get a fifth of a core, and what waits for them
+    is bounded. A request for whose answer there is no room or no time is answered 503.
     """
 
     config: PageConfig
@@ -76,6 +88,9 @@ class PageServer:
         self._access = PageAccess(self.config, self.views.clock)
         self._server: ServerThread | None = None
         self._rendering = ThreadPoolExecutor(_RENDERING_THREADS, thread_name_prefix="page")
+        self._turn = asyncio.Semaphore(_RENDERING_THREADS)
+        self._credit_seconds = _BURST_SECONDS
+        self._credited_at = 0.0
         self._waiting_bytes = 0
         self._failing: set[str] = set()
         self._log = RateLimitedLogger(_logger, SystemClock())
@@ -140,18 +155,43 @@ class PageServer:
 
     async def _render(self, view: Callable[..., Response], request: Request, *arguments: object) -> Response:
         """What `view` answers, if there is time and room for it."""
-        loop = asyncio.get_running_loop()
+        if self._waiting_bytes > _MAX_BEFORE_RENDERING:
+            raise HTTPException(503, _TOO_MUCH_WAITS)
         try:
             async with asyncio.timeout(_RENDERING_SECONDS):
-                response = await loop.run_in_executor(self._rendering, view, request, *arguments)
+                response = await self._in_thread(view, request, *arguments)
         except TimeoutError:
             raise HTTPException(503, "The page is busy.") from None
         size = len(response.body)
         if self._waiting_bytes and self._waiting_bytes + size > _MAX_WAITING_BYTES:
-            raise HTTPException(503, "The page is busy: too much waits for clients that read slowly.")
+            raise HTTPException(503, _TOO_MUCH_WAITS)
         self._waiting_bytes += size
         request.scope[_WAITING_BYTES] = size
         return response
+
+    async def _in_thread(self, work: Callable[..., _Result], *arguments: object) -> _Result:
+        """What `work` returns in a thread that renders, as soon as the page may take more of the CPU."""
+        loop = asyncio.get_running_loop()
+        seconds = 0.0
+
+        def run() -> _Result:
+            nonlocal seconds
+            started = time.thread_time()
+            try:
+                with short_turns():
+                    return work(*arguments)
+            finally:
+                seconds = time.thread_time() - started
+
+        async with self._turn:
+            passed, self._credited_at = loop.time() - self._credited_at, loop.time()
+            self._credit_seconds = min(_BURST_SECONDS, self._credit_seconds + _MAX_CPU * passed)
+            if self._credit_seconds < 0:
+                await asyncio.sleep(-self._credit_seconds / _MAX_CPU)
+            try:
+                return await loop.run_in_executor(self._rendering, run)
+            finally:
+                self._credit_seconds -= seconds
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check access, and add the headers of every response."""
@@ -235,8 +275,7 @@ class PageServer:
         if not is_api and "origin" not in request.headers:  # browsers send it with each form
             raise HTTPException(403, "expected the header Origin: programs use /api/reviews")
         credential = self._access.credential(request)
-        loop = asyncio.get_running_loop()
-        review = await loop.run_in_executor(self._rendering, self.views.review, request, fields, credential)
+        review = await self._in_thread(self.views.review, request, fields, credential)
         audited = {**asdict(review), "peer": peer_of(request.scope)}
         del audited["comment"]  # may quote content
         _logger.info("A verdict was reviewed.", extra=audited)
