@@ -4,7 +4,6 @@ The traffic is read and rebuilt once; both sets see the same runs. It answers wh
 have done to yesterday's traces.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ from collector.recordings import Progress, RecordedStream, no_progress, whole_tr
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, EvaluationResult, JsonObject, Outcome, encode_json
 
-_VARYING = re.compile(r"""\b[0-9a-f-]{8,}\b|\d+(?:[.,:]\d+)*|"[^"]*"|'[^']*'""")
-"""Numbers, ids and quotations in an explanation."""
 _MAX_GROUPS, _MAX_ROWS, _MAX_CAUSE = 10_000, 50, 80
 _SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}
@@ -68,9 +65,9 @@ class Change:
 
     @property
     def cause(self) -> str:
-        """What the explanation of the verdict that is no pass has in common with others."""
+        """The cause of the result that is no pass, as the store groups failures."""
         shown = self.old if self.new is None or self.new.outcome is Outcome.PASS else self.new
-        return "" if shown is None else _VARYING.sub("…", shown.reason or shown.explanation)
+        return "" if shown is None else shown.cause
 
     @property
     def is_decisive(self) -> bool:

@@ -1,7 +1,6 @@
 """What the store holds of a graded run: its line, and what people search by."""
 
 import math
-import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,7 +9,6 @@ from typing import NamedTuple
 
 from processors.annotation import run_to_json
 from processors.model import (
-    EvaluationResult,
     GradedRun,
     JsonObject,
     JsonValue,
@@ -23,18 +21,9 @@ from processors.model import (
 _MAX_WORDS_CHARACTERS = 16_384
 _MAX_TEXT_CHARACTERS = 2_048
 _MAX_NAME_CHARACTERS = 300
-_MAX_CAUSE_CHARACTERS = 200
 HOUR_MILLISECONDS = 3_600_000
 TEXT_COLUMNS = ("answer", "reason", "input", "call", "other")
 """Parts of a run that a text search distinguishes; if they are too long, the last ones are cut off."""
-_VARYING = re.compile(
-    r"(?<![\w.])[-+]?\d[\w.,:]*(?<![.,:])"  # numbers and what begins as one; not the id of a rule: RH1.2
-    r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b"
-    r"|\b(?:call|toolu)_\w+"
-    r"|(?<=: ')[^']*(?=')|(?<=: \")[^\"]*(?=\")"  # values of arguments and results
-    r'|(?<=")[^":,]*\s[^":,]*(?=")'
-)
-"""What differs between failures of one cause: amounts, ids, values and quoted sentences."""
 
 RUN, EVALUATION, TOOL, MISSING = "run", "evaluation", "tool", "missing"
 CAUSE, NOT_STORED, COST, TOKENS = "cause", "not_stored", "cost", "tokens"
@@ -48,7 +37,7 @@ class HourKey(NamedTuple):
     """What one count of an hour is of.
 
     `label` is an outcome; whether a call failed, and its `duration_bucket` if known; a dialect; why a run was
-    not stored; or a cause: `OUTCOME EXEMPTION: text`, as `cause_of` gives the text.
+    not stored; or a cause: `OUTCOME EXEMPTION: text`, with `EvaluationResult.cause` as the text.
     """
 
     tenant: str
@@ -119,7 +108,7 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
     results: dict[tuple[str, str], tuple[str, str]] = {}
     for result in graded.results:
         exemption = result.exemption if result.is_failure else ""
-        results.setdefault((_name(result.name), result.outcome.value), (exemption, cause_of(result)))
+        results.setdefault((_name(result.name), result.outcome.value), (exemption, as_held(result.cause)))
     return RunRows(
         milliseconds,
         row,
@@ -142,14 +131,6 @@ def not_stored_key(graded: GradedRun, reason: str, now_unix_nano: int) -> HourKe
 def duration_bucket(seconds: float) -> int:
     """The bucket of a duration, from -40 for up to a microsecond; each ends at 1.41 times the one before."""
     return max(math.ceil(2 * math.log2(seconds)), -40) if seconds > 0 else -40
-
-
-def cause_of(result: EvaluationResult) -> str:
-    """What failures are grouped by: the explanation without what varies; the reason if not evaluated."""
-    if not result.is_failure:
-        return "" if result.reason is None else result.reason.value
-    text = result.explanation[: 2 * _MAX_CAUSE_CHARACTERS] or result.error_type or ""
-    return as_held(_VARYING.sub("…", " ".join(text.split()))[:_MAX_CAUSE_CHARACTERS])
 
 
 def texts_of(entry: JsonValue) -> tuple[str, ...]:
@@ -206,9 +187,8 @@ def _hour_counts(
         label = result.exemption if is_exempt else result.outcome.value
         yield counted(EVALUATION, _name(result.name), label, result.score)
         if result.is_failure:
-            yield counted(
-                CAUSE, _name(result.name), f"{result.outcome.value} {result.exemption}: {cause_of(result)}"
-            )
+            cause = f"{result.outcome.value} {result.exemption}: {as_held(result.cause)}"
+            yield counted(CAUSE, _name(result.name), cause)
     for call in run.tool_calls:
         label = "ok" if call.error is None else "error"
         if (seconds := call.duration_seconds) is not None:

@@ -1,5 +1,6 @@
 """Scores, outcomes and results of evaluations."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -7,6 +8,16 @@ from msgspec import Struct
 
 from processors.model.conversation import RunReference
 from processors.model.json_values import JsonValue
+
+_MAX_CAUSE_CHARACTERS = 200
+_VARYING = re.compile(
+    r"(?<![\w.])[-+]?\d[\w.,:]*(?<![.,:])"  # numbers and what begins as one; not the id of a rule: RH1.2
+    r"|\b(?=[a-f]*\d)[0-9a-f]{8,}\b"
+    r"|\b(?:call|toolu)_\w+"
+    r"|(?<=: ')[^']*(?=')|(?<=: \")[^\"]*(?=\")"  # values of arguments and results
+    r'|(?<=")[^":,]*\s[^":,]*(?=")'
+)
+"""What differs between failures of one cause: amounts, ids, values and quoted sentences."""
 
 
 class Outcome(StrEnum):
@@ -150,3 +161,14 @@ class EvaluationResult(Struct, frozen=True, omit_defaults=True):
     def is_failure(self) -> bool:
         """Whether it failed, or the evaluator broke."""
         return self.outcome is Outcome.FAIL or self.outcome is Outcome.ERROR
+
+    @property
+    def cause(self) -> str:
+        """What failures are grouped by: the explanation without what varies, in at most 200 characters.
+
+        The reason of what was not evaluated; empty for a pass.
+        """
+        if not self.is_failure:
+            return "" if self.reason is None else self.reason.value
+        text = self.explanation[: 2 * _MAX_CAUSE_CHARACTERS] or self.error_type or ""
+        return _VARYING.sub("…", " ".join(text.split()))[:_MAX_CAUSE_CHARACTERS]

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from collector.cli import run_command
+from collector.commands.compare import changes
 from collector.criteria import load_criteria
 from collector.recordings import RecordedStream
-from processors.model import AgentIdentity, GradedRun
+from processors.model import AgentIdentity, GradedRun, Outcome
+from tests.support.graded_runs import result, weather_run
 from tests.support.score_backend import ScoreBackend, takes_all
 from tests.support.stored_runs import MINUTE, NOW, filled
 
@@ -144,6 +146,18 @@ def test_changes_are_grouped_by_agent_and_cause(tmp_path: Path, capsys: pytest.C
     assert ("30", "weather_agent", "get_humidity", "pass", "→", "fail") in changed
     assert f"{10 * len(runs)} agent runs: " in totals
     assert "0 agent runs" in regraded(capsys, tmp_path / "runs.db", new, "--since", "1h", code=2)
+
+
+def test_failures_have_the_cause_that_the_store_groups_them_by() -> None:
+    explanation = 'RH1.2: 21.5 is not in the results of call_9f; nearest: "sunny and warm" of get-weather'
+    failure = result("args", Outcome.FAIL, explanation=explanation)
+    run = GradedRun(run=weather_run().run, results=[failure], graded_unix_nano=NOW)
+
+    (change,) = changes(run.run, [], [failure])
+    (stored,) = filled([run]).causes("weather_agent")
+
+    assert 'RH1.2: … is not in the results of …; nearest: "…" of get-weather' == change.cause
+    assert change.cause == stored.cause
 
 
 VERIFIED_FIRST = {
