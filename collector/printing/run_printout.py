@@ -92,6 +92,8 @@ class RunPrintout:
         run = graded.run
         outcome = graded.verdict
         calls = f"{len(run.calls)} call" + ("" if len(run.calls) == 1 else "s")
+        if run.stands_for_trace:
+            calls = "stands for the trace"
         line = Text()
         line.append(outcome.value.upper(), style=f"{_STYLES[outcome]} reverse")
         not_evaluated, evaluations = graded.not_evaluated

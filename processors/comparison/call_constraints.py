@@ -397,9 +397,13 @@ def turn_of(run: AgentRun, at: int) -> Read:
 
 
 def event_name(run: AgentRun, at: int) -> str:
-    """The event at a place as findings count them: `call 2, refund`, `message 1, user` or `the answer`."""
+    """The event at a place as findings count them: `call 2, refund`, `message 1, user` or `the answer`.
+
+    A call of another agent names it: `call 2, refund of clerk`.
+    """
     if at < len(run.calls):
-        return f"call {at + 1}, {run.calls[at].name}"
+        call = run.calls[at]
+        return f"call {at + 1}, {call.name}" + (f" of {call.agent}" if call.agent else "")
     at -= len(run.calls)
     return f"message {at + 1}, {run.messages[at].role}" if at < len(run.messages) else "the answer"
 

@@ -192,7 +192,8 @@ def _parsed(text: str) -> tuple[str, EventValue]:
             side = groups.get("side") or ("answer" if form is _ANSWER else "")
             return side, EventValue(text, match["part"], parse_json_path(path))  # type: ignore[arg-type]
     raise ValueError(
-        f'"{text}" is no value of an event: expected args or result with a path, agent, text or the like'
+        f'"{text}" is no value of an event: expected args or result with a path, agent, duration, turn, text '
+        "or answer"
     )
 
 

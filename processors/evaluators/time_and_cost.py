@@ -351,7 +351,7 @@ def _usage_of_calls(run: AgentRun) -> TokenUsage:
 
 
 def _not_captured(what: str) -> NotEvaluated:
-    return NotEvaluated.not_captured(f"the telemetry of this run does not contain {what}")
+    return NotEvaluated.not_captured(f"telemetry does not contain {what}")
 
 
 def _time(seconds: float) -> str:

@@ -223,13 +223,16 @@ def _merged(runs: Sequence[AgentRun], agent: str) -> tuple[list[ToolCall], list[
 
 def _calls(number: int, run: AgentRun) -> Iterator[_Placed]:
     start, place = run.start_unix_nano, 0
+    group: int | None = None
     waiting = list(run.requested_calls)[::-1]
     for at, call in enumerate([*run.tool_calls, None]):
         while waiting and (call is None or waiting[-1][0] <= at):
             yield _Placed(start, number, place, None, waiting.pop()[1])
             place += 1
         if call is not None:
-            start = max(start, call.start_unix_nano)
+            if group is None or call.parallel_group != group:  # calls of one group stay together
+                start = max(start, call.start_unix_nano)
+            group = call.parallel_group
             yield _Placed(start, number, place, at, call)
             place += 1
 

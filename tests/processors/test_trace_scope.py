@@ -116,6 +116,21 @@ def test_calls_of_all_agents_are_one_sequence_in_order_of_start_each_with_its_ag
     assert ["plan"] == [call.name for call in _PLANNER.calls]
 
 
+def test_calls_that_ran_in_parallel_stay_together_among_those_of_other_agents() -> None:
+    asked = [
+        ToolCall(name=name, parallel_group=0, start_unix_nano=start * 1_000_000_000)
+        for name, start in (("a", 2), ("b", 6))
+    ]
+    later = ToolCall(name="c", start_unix_nano=8_000_000_000)
+    runs = [replace(_PLANNER, tool_calls=[*asked, later]), _run(4, "reviewer", "review")]
+
+    calls = over_trace(runs[0], WholeTrace(runs)).run.calls
+
+    assert [("a", 0), ("b", 0), ("review", None), ("c", None)] == [
+        (call.name, call.parallel_group) for call in calls
+    ]
+
+
 def test_what_two_agents_do_is_graded_once_and_on_the_outermost_run() -> None:
     good = [_PLANNER, _run(2, "reviewer", "review"), _run(3, "publisher", "publish")]
     (_, found), *others = _graded(good, _criteria("'*'"))
@@ -141,6 +156,9 @@ def test_whose_call_it_is_decides() -> None:
     name = "nobody-approves-own-work"
     assert Outcome.FAIL is _outcomes(_PLANNER, _run(2, "clerk", "approve", "execute"))[name]
     assert Outcome.PASS is _outcomes(_PLANNER, _run(2, "boss", "approve"), _run(3, "clerk", "execute"))[name]
+    (_, found), *_ = _graded([_PLANNER, _run(2, "clerk", "approve", "execute")], _criteria())
+    assert "call 2, approve of clerk: execute after it" in found[name].explanation
+    assert "(call 3, execute of clerk; " in found[name].explanation
 
 
 def test_a_call_that_names_no_agent_is_that_of_its_run_whatever_stands_for_the_trace() -> None:
