@@ -185,6 +185,7 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
     """The result of an evaluation that was planned.
 
     The outcome is `pass` when the score reaches the evaluation's threshold and `fail` when it does not. An
+    answer that leaves the score open fails where the highest one it could be does not reach the threshold. An
     evaluator that raised, or gave no score in [0, 1], ends in `error`; what it raised is named by class
     only, since messages can hold content, but for an `EvaluationError`, which explains itself.
     """
@@ -194,6 +195,8 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
     if isinstance(answer, OverRuns):
         runs = answer.runs
         answer = answer.answer
+    if isinstance(answer, NotEvaluated) and (best := answer.at_most) is not None:
+        answer = best if best.value < evaluation.pass_threshold else answer
     score: float | None = None
     details: Mapping[str, JsonValue] = _NO_DETAILS
     reason: NotEvaluatedReason | None = None

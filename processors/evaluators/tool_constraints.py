@@ -1,9 +1,11 @@
 """Evaluator `tool-constraints`: rules over the sequence of calls, as process mining writes them."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias
 
+from msgspec import structs
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -286,7 +288,9 @@ class ToolConstraints(Evaluator):
 
     Failed calls, and those that were only requested, are calls; `status: succeeded` leaves out those that did
     not take effect. A relation and a count may be about messages or the answer in place of calls, in single
-    runs (docs/constraints.md). Where what is not known decides, the run is not evaluated. An incomplete run
+    runs (docs/constraints.md). Where what is not known decides, the run is not evaluated; if constraints are
+    broken for certain and the others could not make up for it, it fails with the highest score that is left.
+    An incomplete run
     passes or fails where no further call could change it, wherever it stood: a forbidden call that was made,
     a forbidden pair, or calls that are all there.
     """
@@ -308,10 +312,21 @@ class ToolConstraints(Evaluator):
         )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
-        """Grade `run`; not evaluated where arguments that are not known decide, and beyond caps."""
+        """Grade `run`; not evaluated where what is not known decides, and beyond caps."""
         findings = self._constraints.evaluate(run)
+        if not isinstance(findings, NotEvaluated):
+            return self._score(findings, run)
+        missing, findings = findings, self._constraints.check(run)
         if isinstance(findings, NotEvaluated):
-            return findings
+            return missing
+        most = [replace(one, applies=True, holds=True) if _is_open(one) else one for one in findings]
+        best = self._score(most, run)
+        line = f"not known of {sum(map(_is_open, findings))} more: {missing.text}"
+        at_most = structs.replace(best, lines=(*best.lines, line)) if best.value < 1 else None
+        return structs.replace(missing, at_most=at_most)
+
+    @staticmethod
+    def _score(findings: Sequence[Finding], run: AgentRun) -> Score:
         applying = [finding for finding in findings if finding.applies]
         broken = [finding for finding in applying if finding.holds is False]
         details: JsonObject = {
@@ -341,6 +356,13 @@ class ToolConstraints(Evaluator):
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """What further calls could make of each constraint; see the class."""
         return self._constraints.attainable(run)
+
+
+def _is_open(finding: Finding) -> bool:
+    """Whether what is not known decides if the constraint is broken."""
+    return finding.applies is not False and (
+        finding.holds is None or (finding.applies is None and finding.holds is False)
+    )
 
 
 def _line(finding: Finding, run: AgentRun) -> str:

@@ -85,10 +85,15 @@ class Score(Struct, frozen=True, tag=True):
 
 
 class NotEvaluated(Struct, frozen=True, tag=True):
-    """The evaluator's answer when the run does not hold what it needs; `text` is what was missing."""
+    """The evaluator's answer when the run does not hold what it needs; `text` is what was missing.
+
+    `at_most` is the highest score that what is missing could lead to, where some of it is known to be lost:
+    below the threshold it is the score, and the run fails.
+    """
 
     reason: NotEvaluatedReason
     text: str = ""
+    at_most: Score | None = None
 
     @staticmethod
     def over_limit(text: str) -> "NotEvaluated":

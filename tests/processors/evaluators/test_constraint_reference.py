@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from processors.comparison import call_constraints
+from processors.criteria import Evaluation
+from processors.evaluate import evaluate_run
 from processors.evaluators.tool_constraints import (
     ToolConstraints,
     ToolConstraintsConfig,
@@ -18,6 +20,7 @@ from processors.model import (
     AgentRun,
     Decision,
     NotEvaluated,
+    Outcome,
     RunFacts,
     Score,
     ToolCall,
@@ -345,6 +348,28 @@ def _check_unknown(seed: int) -> bool:
     return True
 
 
+def _check_two(seed: int) -> bool:
+    """Whether the outcome of two constraints is reached where the worlds agree."""
+    draw = random.Random(seed)
+    constraints = [_random_constraint(draw), _random_constraint(draw)]
+    events = _random_events(draw, 0.15)
+    if any("decision" in target for constraint in constraints for target in constraint.targets):
+        return True
+    worlds = [*islice(product(*(event.worlds() for event in events)), 5000)]
+    verdicts = {all(constraint.holds(world) is not False for constraint in constraints) for world in worlds}
+
+    evaluator = ToolConstraints(
+        ToolConstraintsConfig(),
+        ToolConstraintsCriteria.model_validate({"constraints": [each.written() for each in constraints]}),
+    )
+    (result,) = evaluate_run(_run(events), [Evaluation(name="two", evaluator=evaluator)])
+
+    if result.outcome is Outcome.NOT_EVALUATED:
+        return len(verdicts) == 2
+    assert verdicts == {result.outcome is Outcome.PASS}, (constraints, events, result)
+    return True
+
+
 def _check_prefix(seed: int) -> None:
     """What is settled of a part of a run, in which values are not there yet, is so of the whole."""
     draw = random.Random(seed)
@@ -364,7 +389,7 @@ def _indexed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(call_constraints, "_INDEXED", request.param)
 
 
-@pytest.mark.parametrize("check", [_check_known, _check_unknown, _check_prefix])
+@pytest.mark.parametrize("check", [_check_known, _check_unknown, _check_two, _check_prefix])
 def test_a_sample_of_runs_agrees_with_the_naive_evaluator(
     check: Callable[[int], Any],
 ) -> None:
@@ -374,10 +399,11 @@ def test_a_sample_of_runs_agrees_with_the_naive_evaluator(
 
 def test_few_verdicts_are_left_open_where_every_world_agrees() -> None:
     assert sum(map(_check_unknown, range(500))) > 0.9 * 500
+    assert sum(map(_check_two, range(500))) > 0.9 * 500
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("check", [_check_known, _check_unknown, _check_prefix])
+@pytest.mark.parametrize("check", [_check_known, _check_unknown, _check_two, _check_prefix])
 def test_a_hundred_thousand_runs_agree_with_the_naive_evaluator(check: Callable[[int], Any]) -> None:
     for seed in range(17_500):
         check(seed)

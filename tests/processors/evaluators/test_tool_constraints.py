@@ -633,6 +633,24 @@ def test_an_incomplete_run_fails_once_a_forbidden_call_was_made_and_waits_for_an
     assert Outcome.PASS is _outcome(_run("ab", complete=False), {"co_existence": ["a", "b"]})
 
 
+@pytest.mark.parametrize(("threshold", "outcome"), [(1.0, "fail"), (0.6, "fail"), (0.5, "not_evaluated")])
+def test_what_is_broken_for_certain_is_not_hidden_by_what_is_unknown(threshold: float, outcome: str) -> None:
+    evaluator = _evaluator({"absence": "a"}, {"absence": {"tool": "b", "result": {"fraud": True}}})
+
+    (result,) = evaluate_run(
+        run_with([ToolCall(name="a"), ToolCall(name="b")]),
+        [Evaluation(name="check", evaluator=evaluator, pass_threshold=threshold)],
+    )
+
+    assert outcome == result.outcome
+    if outcome == "fail":
+        assert 0.5 == result.score
+        assert "absence(a): Actual: 1" in result.explanation
+        assert "not known of 1 more: result of b: absent" in result.explanation
+    else:
+        assert (None, "content_not_captured") == (result.score, result.reason)
+
+
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
