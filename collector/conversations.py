@@ -1,4 +1,4 @@
-"""What is known of conversations: the calls of the runs that were graded, for criteria over all of them.
+"""What is known of conversations: what the runs that were graded called, for criteria over all of them.
 
 Bounded in time and bytes, and in memory, so that grading waits for nothing; `collector.store` keeps it over a
 restart. A conversation may have begun before the service, run past it, been forgotten, or met a time in which
@@ -21,8 +21,9 @@ MAX_RUNS, MAX_CALLS = 100, 2_000
 MAX_AWAY_SECONDS = 10.0
 """How long a restart may take without a run being lost: for so long senders try again."""
 _MAX_FORGOTTEN = 100_000
-_RUN_BYTES, _CALL_BYTES = 1_200, 900
-"""About what a run and a call take in memory without their texts. Values take as much as their texts."""
+_RUN_BYTES, _CALL_BYTES, _MODEL_CALL_BYTES = 1_200, 900, 250
+"""About what a run, a call and a model call take in memory without their texts. Values take as much as their
+texts."""
 
 
 class ConversationsConfig(StrictModel):
@@ -180,7 +181,7 @@ class Conversations:
 
 @dataclass(slots=True)
 class _Runs:
-    """The runs of one conversation, in order of arrival, each with its calls alone.
+    """The runs of one conversation, in order of arrival, each as `calls_of` returns it.
 
     `first` is when the first of them began, as far as they show, `last` when the last of them arrived.
     """
@@ -217,15 +218,23 @@ class _Runs:
 
 
 def calls_of(run: AgentRun) -> AgentRun:
-    """The run with its calls alone: all that evaluations over a conversation look at. It holds no spans."""
+    """The run with its calls and model calls alone: all that evaluations over a conversation look at.
+
+    It holds no spans.
+    """
     return AgentRun(
         trace_id=run.trace_id,
         span_id=run.span_id,
         agent=run.agent,
+        parent_agent=run.parent_agent,
         session=run.session,
         tenant=run.tenant,
         tool_calls=tuple(run.tool_calls),
         requested_calls=tuple(run.requested_calls),
+        model_calls=tuple(run.model_calls),
+        models=tuple(run.models),
+        usage=run.usage,
+        cost=run.cost,
         complete=run.complete,
         incomplete_reason=run.incomplete_reason,
         start_unix_nano=run.start_unix_nano,
@@ -235,4 +244,4 @@ def calls_of(run: AgentRun) -> AgentRun:
 def _size(run: AgentRun) -> int:
     calls = [*run.tool_calls, *(call for _, call in run.requested_calls)]
     texts = sum(len(call.arguments_text or "") + len(call.result_text or "") for call in calls)
-    return _RUN_BYTES + _CALL_BYTES * len(calls) + 2 * texts
+    return _RUN_BYTES + _CALL_BYTES * len(calls) + _MODEL_CALL_BYTES * len(run.model_calls) + 2 * texts

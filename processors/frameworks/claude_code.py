@@ -168,7 +168,7 @@ def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
             call = call_in(record, name="tool_name", call_id="tool_use_id", arguments="tool_input")
             reports.append(replace(call, arguments=call.arguments or _summarized_arguments(attributes)))
         elif record.name == "api_request":
-            run.turns.append(turn_in(record, ("input_tokens", "output_tokens")))
+            run.turns.append(turn_in(record))
     run.calls = merged_calls(reports)
     last = records[-1]
     # Beside an answer can be a call. Only where no person has to approve that, its decision comes at once.

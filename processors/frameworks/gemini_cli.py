@@ -219,8 +219,7 @@ def _reported_run(records: Sequence[LogRecord]) -> ReportedRun | None:
             run.answer = next(
                 (message.text for message in read_messages(answered) if message.text), run.answer
             )
-            tokens = "input_token_count", "output_token_count"
-            run.turns.append(turn_in(record, tokens, [*history], answered))
+            run.turns.append(turn_in(record, [*history], answered))
             run.is_over = record is records[-1] and _ends_the_run(record, answered)
     _identify(run.calls, history)
     traces = {record.message.trace_id for record in records if record.message.trace_id}

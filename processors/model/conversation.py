@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -11,6 +11,7 @@ from processors.model.late_values import LateObject
 from processors.model.model_usage import ModelCall, TokenUsage, sum_of_usage
 from processors.model.tool_name import canonical_tool_name
 
+_Incompleteness: TypeAlias = tuple[IncompleteReason | None, str]
 _UNKNOWN = "its other runs were not looked up"
 _NUMBERED_ID = re.compile(r"\D*[0-9]{0,4}")
 """Call ids that may be numbers of calls within a turn, so that other turns give them to other calls."""
@@ -64,7 +65,7 @@ def reference_of(run: AgentRun) -> RunReference:
 
 
 def over_conversation(run: AgentRun) -> RunsView:
-    """`run` with the calls of all runs that are known of its conversation, its own included.
+    """`run` with the calls and model calls of all runs that are known of its conversation, its own included.
 
     A call that one run requested and a later one executed is one call (`superseded`), and the executed one
     stays.
@@ -76,10 +77,11 @@ def over_conversation(run: AgentRun) -> RunsView:
     known = run.conversation
     others = () if known is None else known.runs
     runs = sorted((*others, run), key=_place)
-    if run.session is None:
-        return _view(run, runs, ("content_not_captured", "the telemetry names no conversation"))
     gap = _UNKNOWN if known is None else known.gap
-    return _view(run, runs, _incompleteness(run, runs, "conversation", gap))
+    incompleteness: _Incompleteness = "content_not_captured", "the telemetry names no conversation"
+    if run.session is not None:
+        incompleteness = _incompleteness(run, runs, "conversation", gap)
+    return _view(run, runs, incompleteness)
 
 
 def over_trace(run: AgentRun, trace: WholeTrace) -> RunsView:
@@ -91,24 +93,19 @@ def over_trace(run: AgentRun, trace: WholeTrace) -> RunsView:
     runs = sorted(trace.runs, key=_place)
     # What is missing of one run besides what it called decides more, and comes first.
     by_weight = sorted(runs, key=lambda each: each.has_all_spans)
-    view = _view(run, runs, _incompleteness(run, by_weight, "trace", trace.gap))
-    return view._replace(run=view.run.with_models(_sums(view.run, runs)))
+    return _view(run, runs, _incompleteness(run, by_weight, "trace", trace.gap))
 
 
-def _view(
-    run: AgentRun, runs: Sequence[AgentRun], incompleteness: tuple[IncompleteReason | None, str]
-) -> RunsView:
+def _view(run: AgentRun, runs: Sequence[AgentRun], incompleteness: _Incompleteness) -> RunsView:
     reason, gap = incompleteness
     tool_calls, requested = _merged(runs, run.agent.name)
     view = run.with_calls(
         tool_calls, requested, complete=not gap, incomplete_reason=reason or run.incomplete_reason
     )
-    return RunsView(view, tuple(map(reference_of, runs)), gap)
+    return RunsView(view.with_models(_sums(view, runs)), tuple(map(reference_of, runs)), gap)
 
 
-def _incompleteness(
-    run: AgentRun, runs: Iterable[AgentRun], whole: str, gap: str
-) -> tuple[IncompleteReason | None, str]:
+def _incompleteness(run: AgentRun, runs: Iterable[AgentRun], whole: str, gap: str) -> _Incompleteness:
     """Why calls of the `whole` may be missing: the reason, and a text for people; none: they are not."""
     for each in runs:
         if not each.complete:

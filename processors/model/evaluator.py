@@ -100,9 +100,8 @@ def can_grade(evaluator: type[Evaluator] | Evaluator, scope: Scope) -> bool:
     """Whether evaluators of this class, or this one, look at nothing that is known of single runs alone."""
     if scope is Scope.TRACE and not getattr(evaluator, "over_traces", True):
         return False
-    if scope is Scope.RUN or getattr(evaluator, "over_calls", False):
-        return True
-    return scope is Scope.TRACE and bool(getattr(evaluator, "over_models", False))
+    seen = "over_calls", "over_models"
+    return scope is Scope.RUN or any(getattr(evaluator, of_runs, False) for of_runs in seen)
 
 
 def can_fail_early(evaluator: type[Evaluator] | Evaluator) -> bool:

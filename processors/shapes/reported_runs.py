@@ -14,6 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from processors.model import JsonValue, json_text
 from processors.shapes.decisions import DECISION, DECISION_SOURCE, CallDecision, reported_decision
+from processors.shapes.model_usage import USAGE_KEYS
 from processors.spans import LogRecord, RawSpan
 
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
@@ -44,8 +45,7 @@ class ReportedTurn:
 
     record: LogRecord
     model: str
-    tokens: tuple[int, int] | None = None
-    """Of input and output."""
+    """Its tokens are in the record, in attributes that spans have as well."""
     given: Sequence[JsonValue] = ()
     answered: Sequence[JsonValue] = ()
     """Messages."""
@@ -105,16 +105,11 @@ def merged_calls(reports: Iterable[ReportedCall]) -> list[ReportedCall]:
 
 
 def turn_in(
-    record: LogRecord,
-    tokens: tuple[str, str],
-    given: Sequence[JsonValue] = (),
-    answered: Sequence[JsonValue] = (),
+    record: LogRecord, given: Sequence[JsonValue] = (), answered: Sequence[JsonValue] = ()
 ) -> ReportedTurn:
-    """The request to a model in a record that has these attributes for its tokens."""
-    used = record.attributes.get(tokens[0]), record.attributes.get(tokens[1])
-    counts = (used[0], used[1]) if isinstance(used[0], int) and isinstance(used[1], int) else None
+    """The request to a model in a record."""
     model = record.attributes.text("model") or ""
-    return ReportedTurn(record=record, model=model, tokens=counts, given=given, answered=answered)
+    return ReportedTurn(record=record, model=model, given=given, answered=answered)
 
 
 def derived_id(*parts: str) -> bytes:
@@ -146,9 +141,9 @@ def spans_of(run: ReportedRun, records: Sequence[LogRecord], trace_id: bytes) ->
     for turn in run.turns:
         span = _below(root, turn.record, f"chat {turn.model}")
         _set(span, {"gen_ai.operation.name": "chat", "gen_ai.request.model": turn.model})
-        if turn.tokens is not None:
-            tokens = zip(("input", "output"), turn.tokens, strict=True)
-            _set(span, {f"gen_ai.usage.{kind}_tokens": count for kind, count in tokens})
+        reported = turn.record.attributes
+        used = {key: reported.get(key) for key in reported if key in USAGE_KEYS}
+        _set(span, {key: value for key, value in used.items() if isinstance(value, int)})
         _set(span, {INPUT_MESSAGES: [*turn.given], OUTPUT_MESSAGES: [*turn.answered]})
         spans.append(span)
     return [(span.span_id, span.SerializeToString(), envelope) for span in spans]

@@ -9,13 +9,17 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.cli import run_command
 from collector.otlp import logs_request_to_json, request_to_json
 from collector.recordings import RecordedStream
-from processors.criteria import CriteriaSet
+from processors.criteria import CriteriaSet, read_criteria
+from processors.model import FinishReason, ModelPrice, PriceTable, TokenUsage
+from processors.reconstruction import reconstruct
+from processors.records import run_of_records
 from tests.processors.frameworks.test_recordings import in_any_order, told
-from tests.support.both_signals import BOTH_SIGNALS, expected_runs, requests
+from tests.support.both_signals import BOTH_SIGNALS, expected_runs, requests, traces_in
 
 NAME = "genai_anthropic"
 (TRACES,), (LOGS,) = requests(NAME, "traces"), requests(NAME, "logs")
@@ -106,6 +110,64 @@ def test_a_criteria_test_reads_both(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert 0 == run_command(["validate", str(tmp_path / "criteria.yaml")]), capsys.readouterr()
     (tmp_path / "run.jsonl").write_bytes(dumped(TRACES_JSON))
     assert 2 == run_command(["validate", str(tmp_path / "criteria.yaml")])
+
+
+BUDGETS = """
+agents:
+  claude-code:
+    evaluations:
+      - {evaluator: token-budget, name: tokens, scope: conversation, criteria: {max_total_tokens: 1000}}
+      - {evaluator: cost-budget, name: money, scope: conversation, criteria: {max_cost: 1500}}
+      - {evaluator: model-allowed, scope: conversation, criteria: {allow: [claude-*]}}
+"""
+
+
+def test_a_session_of_log_records_has_a_budget_of_tokens_and_money(tmp_path: Path) -> None:
+    for number, body in enumerate(requests("claude_code_logs_alone", "logs")):
+        (tmp_path / f"{number}.binpb").write_bytes(body)
+        (tmp_path / f"{number}-again.binpb").write_bytes(with_prompt(body, "another", 60.0))
+    stream = RecordedStream(prices=PriceTable({"claude-*": ModelPrice(input=1e6, output=1e6)}))
+
+    assert [] == [*stream.read([tmp_path]), *stream.warnings]
+
+    first, second = stream.grade(CriteriaSet(read_criteria(BUDGETS, "budgets", {}).agents))
+    assert first.run.session == second.run.session
+    usage = TokenUsage(4 * 120, 4 * 24, 0, 0)
+    assert [(usage, 576.0)] * 2 == [(each.run.usage, each.run.cost) for each in (first, second)]
+    assert ["pass", "pass", "pass"] == [result.outcome for result in first.results]
+    assert ["fail", "pass", "pass"] == [result.outcome for result in second.results]
+    assert "1152 tokens, at most 1000" in second.results[0].explanation
+
+
+def with_prompt(body: bytes, prompt: str, seconds_later: float) -> bytes:
+    """The log records of a request as those of another prompt of the session."""
+    request = ExportLogsServiceRequest.FromString(body)
+    for of_resource in request.resource_logs:
+        for of_scope in of_resource.scope_logs:
+            for record in of_scope.log_records:
+                record.time_unix_nano += int(seconds_later * 1e9)
+                for attribute in record.attributes:
+                    if attribute.key == "prompt.id":
+                        attribute.value.string_value = prompt
+    return request.SerializeToString()
+
+
+def test_tokens_in_log_records_include_what_was_read_from_caches() -> None:
+    ((run_id, trace),) = traces_in("claude_code_logs_alone").items()
+    records = [(b"", with_cached_tokens(raw, 512), envelope) for _, raw, envelope in trace.records]
+
+    spans = run_of_records(records, run_id)
+    (run,) = reconstruct(spans, trace_id=run_id, reason=FinishReason.IDLE)
+
+    assert TokenUsage(4 * (120 + 512), 4 * 24, 4 * 512, 0) == run.usage
+
+
+def with_cached_tokens(payload: bytes, count: int) -> bytes:
+    record = LogRecord.FromString(payload)
+    for attribute in record.attributes:
+        if attribute.key == "cache_read_tokens":
+            attribute.value.int_value = count
+    return record.SerializeToString()
 
 
 def test_a_run_that_log_records_report_without_spans_is_graded(
