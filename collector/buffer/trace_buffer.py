@@ -465,10 +465,8 @@ class TraceBuffer:
         for trace in unread:
             trace.checked_at = now
             heappush(deadlines, (now, trace.key))
-        for key in self._waiting_records.expired(now - self._config.max_trace_age):
-            self._give_up_waiting(key, "max_age")
-        while self.group.excess_bytes > 0 and (waiting := self._waiting_records.oldest()) is not None:
-            self._give_up_waiting(waiting, "no_room")
+        if self._waiting_records.count:
+            self._discard_waiting(now)
         if self.group.excess_bytes > 0:
             enough = self.held_bytes - self.group.share_of_excess(self.held_bytes)
             while self.held_bytes > enough and self._traces and len(finished) < most:
@@ -597,6 +595,13 @@ class TraceBuffer:
         self._limiter.take(waiting.held_bytes - held)
         self._count_held(waiting.held_bytes - held)
         self.log_records_held += waiting.count - count
+
+    def _discard_waiting(self, now: float) -> None:
+        """Discard what waited too long, and, while too much is held, what waited longest."""
+        for key in self._waiting_records.expired(now - self._config.max_trace_age):
+            self._give_up_waiting(key, "max_age")
+        while self.group.excess_bytes > 0 and (waiting := self._waiting_records.oldest()) is not None:
+            self._give_up_waiting(waiting, "no_room")
 
     def _give_up_waiting(self, key: bytes, reason: str) -> None:
         """The trace of these records did not come: their copies are discarded; they left long ago."""

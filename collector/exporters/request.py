@@ -69,7 +69,7 @@ class ExportRequest:
 
     def encode(self) -> bytes:
         """The request as it goes out; encoded again for each attempt, so that no copy waits in between."""
-        bodies = [spans.body for _, spans in self.shares if isinstance(spans, UnsplitRecords)]
+        bodies = [spans.body for _, spans in self.shares if type(spans) is UnsplitRecords]
         if len(bodies) == len(self.shares):
             return b"".join(bodies)  # one message after the other is both of them
         return join_spans(chain.from_iterable(spans for _, spans in self.shares))
