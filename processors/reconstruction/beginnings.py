@@ -38,18 +38,30 @@ def open_runs(
 ) -> Iterator[OpenRun]:
     """The runs of a trace of which more spans may come.
 
-    A run is there if its agent's own span is, with a name, or if calls and a model's turn name one parent
-    that is not here: one agent's loop, and no second report of one call. It has the calls alone that have a
-    span of their own and were executed. What a model requested may be another agent's, or never run.
+    A run is there if its agent's own span is, with a name, or if calls and a model's turn, or spans around
+    these, name one parent that is not here: one agent's loop, and no second report of one call. An agent's
+    span beside them may get them, and then there is none. It has the calls alone that have a span of their
+    own and were executed. What a model requested may be another agent's, or never run.
     """
     runs = reconstruct(
-        spans, trace_id=trace_id, reason=FinishReason.MAX_AGE, tenant=tenant, reader=reader, prices=prices
+        spans,
+        trace_id=trace_id,
+        reason=FinishReason.MAX_AGE,
+        tenant=tenant,
+        reader=reader,
+        prices=prices,
+        joins_siblings=True,
     )
-    for run in runs:
-        report = run.content
-        assert isinstance(report, RunReport)
+    reports = [run.content for run in runs if isinstance(run.content, RunReport)]
+    beside_agents = {
+        report.trace.tree.parent_ids[report.run.carrier]
+        for report in reports
+        if report.run.kind is CarrierKind.AGENT
+    }
+    for run, report in zip(runs, reports, strict=True):
         key, name = _identity(report)
-        if key:
+        is_certain = report.run.kind is CarrierKind.AGENT or key not in beside_agents
+        if key and is_certain:
             executed = [call for call in run.tool_calls if call.executed and call.span_id]
             known = run.with_calls(executed, (), complete=False, incomplete_reason="incomplete_trace")
             yield OpenRun(known.named(name) if name else known, key, bool(name))
@@ -63,7 +75,12 @@ def _identity(report: RunReport) -> tuple[bytes, str]:
         return tree.span_ids[run.carrier] if name else b"", name
     if run.kind is not CarrierKind.NOTHING or not run.models:
         return b"", ""
-    top = run.carrier
+    return _parent(report), report.name_in_turns
+
+
+def _parent(report: RunReport) -> bytes:
+    """The id of the parent that is not here of the outermost span around a run; empty where that has none."""
+    tree, top = report.trace.tree, report.run.carrier
     while tree.parents[top] >= 0:
         top = tree.parents[top]
-    return tree.parent_ids[top], report.name_in_turns
+    return tree.parent_ids[top]

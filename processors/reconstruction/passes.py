@@ -48,6 +48,7 @@ def reconstruct(
     reader: SpanReader | None = None,
     prices: PriceTable | None = None,
     scopes: Scopes | None = None,
+    joins_siblings: bool = False,
 ) -> list[AgentRun]:
     """The agent runs in the spans of one trace, in order of start; none where no agent or call is reported.
 
@@ -62,6 +63,7 @@ def reconstruct(
         reader: Reads the spans; by default with the built-in dialects.
         prices: What models cost; without it no run has a cost.
         scopes: The runs of exactly these spans where they were read before: see `settled_scopes`.
+        joins_siblings: Whether spans that name one parent, which is not here, are of one run.
     """
     may_lack_spans = interrupted or (reason in CUT_SHORT and not was_quiet)
     if scopes is not None and not may_lack_spans:
@@ -70,7 +72,7 @@ def reconstruct(
         trace = read_trace(spans, span_reader() if reader is None else reader)
         if not trace.shapes:
             return []
-        scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans)
+        scopes = find_scopes(trace, lost_means_filtered=not may_lack_spans, joins_siblings=joins_siblings)
     models = TraceModels(trace, scopes.known.runs)
     reports = {run: RunReport(run, trace, scopes.calls(run), models, prices) for run in scopes.known.runs}
     session_of = sessions(trace, reports)
@@ -90,7 +92,7 @@ def read_trace(spans: Sequence[RawSpan], reader: SpanReader) -> Trace:
     return Trace(tree, readings, frozenset([reading.shape for reading in readings if reading is not None]))
 
 
-def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
+def find_scopes(trace: Trace, *, lost_means_filtered: bool = True, joins_siblings: bool = False) -> Scopes:
     """Find the runs of a trace.
 
     Runs without any call are listed for agents and workflows; a local root or nothing at all stands for
@@ -101,11 +103,13 @@ def find_scopes(trace: Trace, *, lost_means_filtered: bool = True) -> Scopes:
         lost_means_filtered: Whether a parent that is not here was left out on its way, so that its child
             belongs to the run around it in time. Otherwise the parent may be a run of its own that has
             yet to come, and it stays open whose the child is.
+        joins_siblings: Whether spans that name one parent, which is not here, are of one run. Otherwise that
+            is known of calls and turns alone.
     """
     descent = descend(trace)
     for rewrite in rewrites("agents"):
         rewrite(trace, descent)
-    give_out(trace, descent, lost_means_filtered=lost_means_filtered)
+    give_out(trace, descent, lost_means_filtered=lost_means_filtered, joins_siblings=joins_siblings)
     for rewrite in rewrites("runs"):
         rewrite(trace, descent)
     runs = descent.runs

@@ -22,10 +22,11 @@ from processors.shapes import (
     is_placeholder_agent,
     last_text,
 )
-from processors.spans import KIND_SERVER
+from processors.spans import KIND_CONSUMER, KIND_SERVER
 
 _LOOK_BACK = 64
 """Enclosing runs that are tried for a span without a parent: keeps hostile traces linear."""
+_REQUESTS = frozenset({KIND_SERVER, KIND_CONSUMER})
 _SERVED_OVER_MCP = "/mcp"
 """What stands in the name of an HTTP server's span that got a request over MCP."""
 
@@ -188,14 +189,14 @@ def _names_of(trace: Trace, state: Descent, run: RunScope) -> set[str]:
     return names
 
 
-def give_out(trace: Trace, descent: Descent, *, lost_means_filtered: bool) -> None:
+def give_out(trace: Trace, descent: Descent, *, lost_means_filtered: bool, joins_siblings: bool) -> None:
     """Give every call and every turn to its run, and every run that lies in another one its parent.
 
     The runs for which something else than an agent stands are added.
     """
     tree, places = trace.tree, descent.places
     agents = descent.runs
-    containers = _Containers(trace, descent)
+    containers = _Containers(trace, descent, joins_siblings)
     is_any_lost = True in tree.misses_parent
     if lost_means_filtered and is_any_lost:
         containers.enclosing = _enclosing(trace, descent, agents)
@@ -264,8 +265,9 @@ def _enclosing(trace: Trace, descent: Descent, agents: Sequence[RunScope]) -> di
 class _Containers:
     """The runs of calls and turns that have no agent above them, each created for its first one."""
 
-    def __init__(self, trace: Trace, descent: Descent) -> None:
+    def __init__(self, trace: Trace, descent: Descent, joins_siblings: bool) -> None:
         self._trace = trace
+        self._joins_siblings = joins_siblings
         self._descent = descent
         self._lost_parents: dict[bytes, int] = {}
         self._first: dict[tuple[CarrierKind, int], RunScope] = {}
@@ -290,7 +292,7 @@ class _Containers:
             kind, carrier = CarrierKind.WORKFLOW, place.workflow
         elif is_call and self._is_served(position):
             return None  # its caller is not here
-        elif top_reading is not None and _is_part_of_run(top_reading):
+        elif (top_reading is not None and _is_part_of_run(top_reading)) or self._is_sibling(top):
             # What names one lost parent surely is of one run; more than that no one can know.
             parent = tree.parent_ids[top] if tree.misses_parent[top] else b""
             kind = CarrierKind.NOTHING
@@ -305,6 +307,16 @@ class _Containers:
         if kind is CarrierKind.NOTHING and not name:
             name = service_of_caller(position, self._descent.call_above, tree)
         return self._named(kind, carrier, name, position)
+
+    def _is_sibling(self, top: int) -> bool:
+        """Whether a local root is part of what its lost parent stands for.
+
+        A request to another service is not, and steps may be of several agents.
+        """
+        tree, reading = self._trace.tree, self._trace.readings[top]
+        if not self._joins_siblings or (reading is not None and reading.role is _STEP):
+            return False
+        return tree.misses_parent[top] and tree.views[top].kind not in _REQUESTS
 
     def _is_served(self, position: int) -> bool:
         """Whether a call is, or lies in, a tool server's own view of a call, and no model answers next to it.
