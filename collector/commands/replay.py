@@ -130,7 +130,10 @@ def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
     printout = RunPrintout.for_console(console)
     runs, counts = 0, Counter[str]()
     for run in graded:
-        console.print(printout.block(run))
+        if console.is_terminal:
+            console.print(printout.block(run))
+        else:
+            output.write(printout.plain_block(run))
         runs += 1
         counts += count_outcomes(run)
     if runs:

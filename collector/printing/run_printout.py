@@ -67,6 +67,10 @@ class RunPrintout:
         """A run with an empty line below it; `note` follows the agent's name."""
         return Text("\n").join(self.lines(graded, note)).append("\n")
 
+    def plain_block(self, graded: GradedRun) -> str:
+        """The text of `block`, for what is no terminal: without what a console does to styled text."""
+        return "".join(f"{line.plain}\n" for line in self.lines(graded)) + "\n"
+
     def left_out(self, count: int) -> Text:
         """The line in place of `count` runs that are not shown."""
         return Text(f"{self._ellipsis} {count} more run{'' if count == 1 else 's'}", style="dim")
@@ -293,10 +297,12 @@ def _notes(result: EvaluationResult) -> list[str]:
 
 def _wrap(text: str, width: int | None) -> list[str]:
     """`text` broken at spaces into lines of at most `width` columns; none for no text."""
+    if width is None:
+        return [text] if text else []
     lines: list[str] = []
     rest = Text(text)
     while rest.plain:
-        if width is None or rest.cell_len <= width:
+        if rest.cell_len <= width:
             lines.append(rest.plain)
             break
         head = rest.copy()

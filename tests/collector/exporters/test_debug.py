@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from collector.clock import ManualClock, SystemClock
+from collector.commands.output import OutputConsole
 from collector.exporters.debug import DebugConfig, DebugExporter
 from collector.printing import RunPrintout, count_outcomes, counts_text
 from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError, ValueState
@@ -270,3 +271,16 @@ def test_a_run_that_failed_says_with_what_and_whose_part_it_was() -> None:
     assert "parent=planner" in shown[1]
     assert "  ✗ the run ended with RuntimeError: no station" == shown[-1]
     assert "  ✗ the run ended with RuntimeError" == hidden[-1]
+
+
+def test_what_is_printed_without_a_console_is_what_a_console_writes_to_a_file() -> None:
+    written = '{"a": "b\nc"}'
+    call = ToolCall(name="look\x1b[31m", arguments={"a": "b\nc"}, arguments_text=written, result="x" * 3000)
+    verdict = result(explanation="ä\tb \x07 [bold]c[/bold]")
+    run = replace(weather_run().run, content=None, tool_calls=(call,))
+    graded = GradedRun(run=run, results=(verdict,))
+    printout, file = RunPrintout(width=None, show_content=True, unicode=True), io.StringIO()
+
+    OutputConsole(file=file).print(printout.block(graded))
+
+    assert printout.plain_block(graded) == file.getvalue()
