@@ -69,13 +69,14 @@ def shown_run(
     start, end = _nanos(line.get("start_time")), _nanos(line.get("end_time"))
     raw = _calls(line)
     times = [(_nanos(call.get("start_time")), _nanos(call.get("end_time"))) for call in raw]
-    begin = min([moment for moment in (start, *(first for first, _ in times)) if moment], default=0)
-    last = max([moment for moment in (end, *(after for _, after in times)) if moment], default=0)
+    turns = _turns(line)
+    moments = [*times, *((turn["start"], turn["end"]) for turn in turns)]
+    begin = min([moment for moment in (start, *(first for first, _ in moments)) if moment], default=0)
+    last = max([moment for moment in (end, *(after for _, after in moments)) if moment], default=0)
     span = max(last - begin, 1)
     groups = [None, *(call.get("parallel_group") for call in raw), None]
     calls: list[dict[str, Any]] = []
     for number, (call, (first, after)) in enumerate(zip(raw[:MAX_CALLS], times, strict=False), start=1):
-        is_timed = bool(first and after and begin)
         group = groups[number]
         calls.append(
             {
@@ -85,14 +86,13 @@ def shown_run(
                 "arguments": captured_text(call, "arguments"),
                 "result": captured_text(call, "result"),
                 "error": _error(call.get("error")),
+                "failed": call.get("error") is not None,
                 "notes": _notes(call),
                 "group": group if isinstance(group, int) else None,
                 "group_starts": group is not None and groups[number - 1] != group,
                 "group_ends": group is not None and groups[number + 1] != group,
-                # The bar of the call: thousandths of the time of the run.
-                "left": 1000 * (first - begin) / span if is_timed else 0,
-                "width": max(1000 * (after - first) / span, 4) if is_timed else 0,
-                "seconds": (after - first) / 1e9 if first and after else None,
+                **_bar(first, after, begin, span),
+                "start": first,
                 "executed": call.get("executed") is not False,
                 "verdicts": [],
             }
@@ -101,14 +101,17 @@ def shown_run(
     of_run = [verdict for verdict in verdicts if not _attached(verdict, raw[:MAX_CALLS], calls)]
     for shown in calls:
         shown["open"] = shown["number"] <= _OPEN_CALLS or shown["error"] or shown["verdicts"]
+    for turn in turns:
+        turn |= _bar(turn["start"], turn["end"], begin, span)
     return {
         "line": line,
         "calls": calls,
+        "steps": _in_order(calls, [turn for turn in turns if turn["start"]]),
         "calls_left_out": max(len(raw) - MAX_CALLS, 0),
         "verdicts": sorted((verdict for verdict in of_run if verdict.get("outcome") != "pass"), key=_rank),
         "passes": [verdict for verdict in of_run if verdict.get("outcome") == "pass"],
         "ticks": [(1000 * part // _TICKS, span * part / _TICKS / 1e9) for part in range(_TICKS + 1)],
-        "model_calls": _model_calls(line),
+        "model_calls": turns,
         "messages": [
             (str(message.get("role") or ""), ShownText(_text(message.get("content"))))
             for message in _objects(line.get("messages"))
@@ -237,18 +240,68 @@ def run_facts(line: JsonObject) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in facts.items() if value not in (None, "")]
 
 
-def _model_calls(line: JsonObject) -> list[dict[str, Any]]:
-    return [
-        {
-            "model": str(call.get("model") or "unknown"),
-            "input": _object(call.get("usage")).get("input_tokens"),
-            "output": _object(call.get("usage")).get("output_tokens"),
-            "seconds": call.get("duration_seconds"),
-            "first": call.get("time_to_first_output_seconds"),
-            "failed": call.get("failed") is True,
-        }
-        for call in _objects(line.get("model_calls"))[:MAX_CALLS]
-    ]
+def _turns(line: JsonObject) -> list[dict[str, Any]]:
+    """The requests to models; those of lines of older versions state no start."""
+    turns = []
+    for number, call in enumerate(_objects(line.get("model_calls"))[:MAX_CALLS], start=1):
+        start, seconds = _nanos(call.get("start_time")), call.get("duration_seconds")
+        taken = float(seconds) if isinstance(seconds, int | float) else None
+        turns.append(
+            {
+                "number": number,
+                "name": str(call.get("model") or "unknown model"),
+                "input": _object(call.get("usage")).get("input_tokens"),
+                "output": _object(call.get("usage")).get("output_tokens"),
+                "first": call.get("time_to_first_output_seconds"),
+                "failed": call.get("failed") is True,
+                "start": start,
+                "end": start + round((taken or 0) * 1e9),
+                "duration": taken,
+            }
+        )
+    return turns
+
+
+def _bar(first: int, after: int, begin: int, span: int) -> dict[str, Any]:
+    """Where something stands in the time of its run, in thousandths, and how long it took."""
+    is_timed = bool(first and after and begin)
+    return {
+        "left": 1000 * (first - begin) / span if is_timed else 0,
+        "width": max(1000 * (after - first) / span, 4) if is_timed else 0,
+        "seconds": (after - first) / 1e9 if is_timed else None,
+    }
+
+
+def _in_order(calls: list[dict[str, Any]], turns: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Calls in their order, with each turn of a model before the first call that began after it."""
+    steps: list[tuple[str, dict[str, Any]]] = []
+    waiting = sorted(turns, key=lambda turn: turn["start"])[::-1]
+    for call in calls:
+        while waiting and call["start"] >= waiting[-1]["start"]:
+            steps.append(("turn", waiting.pop()))
+        steps.append(("call", call))
+    return steps + [("turn", turn) for turn in waiting[::-1]]
+
+
+def agent_tree(lines: Sequence[JsonObject]) -> list[dict[str, Any]]:
+    """The runs of a trace as a tree, each with its place in `lines`, its bar and the runs that it called.
+
+    A run belongs to the last run before it of its parent agent in whose time it began, else to the last one
+    of that agent; without one it is a root.
+    """
+    times = [(_nanos(line.get("start_time")), _nanos(line.get("end_time"))) for line in lines]
+    begin = min([start for start, _ in times if start], default=0)
+    span = max(max([end for _, end in times], default=0) - begin, 1)
+    roots: list[dict[str, Any]] = []
+    earlier: dict[str, list[dict[str, Any]]] = {}
+    for place in sorted(range(len(lines)), key=lambda place: (times[place][0], -times[place][1])):
+        node = {"place": place, "children": [], "time": times[place], **_bar(*times[place], begin, span)}
+        called = earlier.get(str(lines[place].get("parent_agent") or ""), [])
+        around = [parent for parent in called if parent["time"][1] >= times[place][0]]
+        siblings = (around or called)[-1]["children"] if called else roots
+        siblings.append(node)
+        earlier.setdefault(str(_object(lines[place].get("agent")).get("name") or ""), []).append(node)
+    return roots
 
 
 def cost_text(cost: float) -> str:

@@ -22,7 +22,7 @@ from collector.framework_pages import content_settings
 from collector.page.charts import axis, most_runs, run_bars, score_line, trend
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
 from collector.page.run_comparison import compared_runs
-from collector.page.run_view import DIRECTION_MARKS, cost_text, shown_run
+from collector.page.run_view import DIRECTION_MARKS, agent_tree, cost_text, shown_run
 from collector.store import (
     FILTER_FIELDS,
     HOUR_MILLISECONDS,
@@ -216,6 +216,7 @@ class Views:
             "run.html",
             f"Run of {result[0][0].agent}",
             runs=runs,
+            tree=agent_tree([line for _, line in result]),
             trace_id=trace_id,
             link=link,
             reviews=reviews,

@@ -143,6 +143,7 @@ class ModelRequest(_Part):
     model: Annotated[str | None, doc("The model that answered, else the one requested.")] = None
     usage: Annotated[Usage | None, doc("Its tokens; left out or null: not known.")] = None
     time_to_first_output_seconds: Annotated[Amount | None, doc("Until its first output, if streamed.")] = None
+    start_time: Annotated[Time | None, doc("When it began, in RFC 3339.")] = None
     duration_seconds: Annotated[Amount | None, doc("How long it took.")] = None
     failed: Annotated[bool, doc("It ended in an error; without `usage` it used nothing.")] = False
 

@@ -167,6 +167,8 @@ def _model_call_to_json(call: ModelCall) -> JsonObject:
     if call.usage is not None:
         entry["usage"] = _usage_to_json(call.usage)
     _add_known(entry, "time_to_first_output_seconds", call.time_to_first_output_seconds)
+    if call.start_unix_nano:
+        entry["start_time"] = time_text(call.start_unix_nano)
     _add_known(entry, "duration_seconds", call.duration_seconds)
     if call.failed:
         entry["failed"] = True

@@ -16,6 +16,7 @@ from processors.annotation.run_form import (
     Call,
     Error,
     Evaluation,
+    ModelRequest,
     RequestedCall,
     Run,
     Time,
@@ -102,9 +103,7 @@ def _run(line: Run, where: str) -> AgentRun:
     if is_complete and messages_state in (ValueState.REDACTED, ValueState.TRUNCATED):
         # The writer of the line left out content: only verdicts that none of it could change may count.
         is_complete, incomplete_reason = False, "content_not_captured"
-    model_calls = tuple(
-        ModelCall(**{**structs.asdict(call), "usage": _usage(call.usage)}) for call in line.model_calls or ()
-    )
+    model_calls = tuple(map(_model_call, line.model_calls or ()))
     models = line.models
     if models is None:
         models = list(dict.fromkeys(call.model for call in model_calls if call.model))
@@ -242,6 +241,12 @@ def _error(error: Error | str | None) -> ToolError | None:
     if isinstance(error, str):
         return ToolError(type="", message=error)
     return ToolError(type=error.type or "", message=error.message or "")
+
+
+def _model_call(call: ModelRequest) -> ModelCall:
+    fields = structs.asdict(call)
+    start = fields.pop("start_time") or 0
+    return ModelCall(**{**fields, "usage": _usage(call.usage), "start_unix_nano": start})
 
 
 def _usage(usage: Usage | None) -> TokenUsage | None:

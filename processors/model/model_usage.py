@@ -40,6 +40,8 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     """None unless both its input and its output tokens are known."""
     time_to_first_output_seconds: float | None = None
     """Time from the start of the call to the first output of a streamed answer, if known."""
+    start_unix_nano: int = 0
+    """When it began; 0 if unknown."""
     duration_seconds: float | None = None
     failed: bool = False
     """Whether the call ended in an error; one without usage used nothing."""

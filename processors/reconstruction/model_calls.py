@@ -117,6 +117,7 @@ class TraceModels:
                 model=reported.model or None,
                 usage=None if is_part else usage,
                 time_to_first_output_seconds=reported.time_to_first_output_seconds,
+                start_unix_nano=tree.starts[position],
                 duration_seconds=seconds_between(tree.starts[position], tree.ends[position]),
                 failed=reading.span.status_code == STATUS_ERROR,
             )

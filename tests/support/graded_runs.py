@@ -122,6 +122,7 @@ _model_calls = st.builds(
     model=st.none() | _texts,
     usage=st.none() | _usages,
     time_to_first_output_seconds=_seconds,
+    start_unix_nano=_moments,
     duration_seconds=_seconds,
     failed=st.booleans(),
 )

@@ -26,7 +26,16 @@ from collector.page.charts import trend
 from collector.store import Counts, RunDatabase, RunQueries
 from collector.store.run_rows import not_stored_key, rows_of
 from processors.criteria import CriteriaSet, read_criteria
-from processors.model import GradedRun, JsonObject, NotEvaluatedReason, Outcome, Severity, Stage
+from processors.model import (
+    GradedRun,
+    JsonObject,
+    ModelCall,
+    NotEvaluatedReason,
+    Outcome,
+    Severity,
+    Stage,
+    TokenUsage,
+)
 from tests.support.graded_runs import result, weather_run
 from tests.support.stored_runs import filled, graded_run, hundred_thousand_runs
 
@@ -531,6 +540,65 @@ async def test_two_runs_are_compared_or_one_with_the_last_that_passed() -> None:
     assert [3, 4] == [run["id"] for run in two["runs"]]
     assert {"args"} == {part["name"] for part in two["verdicts"] if part["differs"]}
     assert [400, 400, 400, 400, 404, 404, 404] == list(refused.values())
+
+
+def _started(number: int, agent: str, start: int, seconds: int, parent: str | None = None) -> GradedRun:
+    """A run of one trace with two turns around one call; times are seconds."""
+    begin = 10**18 + start * 10**9
+    turns = [
+        ModelCall(model="first", start_unix_nano=begin, duration_seconds=0.25, usage=TokenUsage(70, 8)),
+        ModelCall(model="last", start_unix_nano=begin + 6 * 10**8, duration_seconds=0.25, failed=True),
+    ]
+    call = structs.replace(
+        weather_run().run.tool_calls[0],
+        start_unix_nano=begin + 3 * 10**8,
+        end_unix_nano=begin + 5 * 10**8,
+    )
+    run = graded_run(
+        number,
+        agent=agent,
+        parent_agent=parent,
+        start_unix_nano=begin,
+        end_unix_nano=begin + seconds * 10**9,
+        tool_calls=(call,),
+        model_calls=turns,
+    )
+    return replace(run, run=replace(run.run, trace_id=b"one trace of all", span_id=bytes([number]) * 8))
+
+
+async def test_turns_and_calls_stand_in_one_order_and_agents_in_a_tree() -> None:
+    trace = b"one trace of all".hex()
+    runs = [
+        _started(1, "child", 1, 1, "parent"),
+        _started(2, "parent", 0, 9),
+        _started(3, "grandchild", 2, 1, "child"),
+        _started(4, "child", 5, 1, "parent"),
+        _started(5, "lost", 6, 1, "nobody"),
+    ]
+    async with _page(runs) as address:
+        _, shown = await _answer(f"{address}/run/{trace}")
+
+    tree = shown.partition('<ol class="index">')[2].partition("</nav>")[0]
+    steps = re.findall(r'<li|</li>|href="#run-(\d)"', tree)
+    links = re.findall(r'href="#run-(\d)"', tree)
+    assert ["2", "1", "3", "4", "5"] == links
+    assert 2 == max(tree[: tree.index(f"#run-{run}")].count("<ol>") for run in "134")
+    assert 10 == len(steps) - len(links)
+    assert "called by nobody, which is not stored" in tree
+    one = shown.partition('<section id="run-1">')[2].partition("</section>")[0]
+    assert ["turn-1-1", "call-1-1", "turn-1-2"] == re.findall(r'<li id="([^"]*)"', one)
+    assert "70 tokens in, 8 out" in one
+    assert 3 == len(re.findall(r'<a href="#(?:turn|call)-1-\d" aria-label', one))
+    assert "Model calls, 2" not in one
+
+
+async def test_turns_of_lines_without_their_start_are_listed_apart() -> None:
+    turns = [ModelCall(model="old", duration_seconds=0.25)]
+    async with _page([graded_run(1, model_calls=turns)]) as address:
+        _, shown = await _answer(f"{address}/run/{1:032x}")
+
+    assert "Model calls, 1" in shown
+    assert 'class="call turn"' not in shown
 
 
 async def test_charts_mark_where_a_release_began() -> None:

@@ -196,6 +196,9 @@ def test_the_first_output_is_that_of_the_request_that_came_to_it_first() -> None
 
     assert pytest.approx(0.024) == run.time_to_first_output_seconds
     assert [None, 0.004] == [call.time_to_first_output_seconds for call in run.model_calls]
+    first_start, second_start = [call.start_unix_nano for call in run.model_calls]
+    assert 15_000_000 == second_start - first_start
+    assert 5_000_000 == first_start - run.start_unix_nano
 
 
 def test_without_requests_nothing_is_known() -> None:
