@@ -1,9 +1,9 @@
 """The ledger of evidence: every scalar that an agent could go by, with key, unit, record, path and source.
 
-JSON in texts is parsed, MCP content unwrapped; CSV, Markdown and aligned tables and lines of `key: value` are
-read as records. A record is the nearest object, row or line. Records of one list or map, and those of one
-tool over several calls, form groups. Evidence is in order: what a user wrote, the arguments of each call,
-then its result.
+JSON in texts is parsed, MCP content unwrapped; CSV, Markdown and aligned tables, rows under named columns and
+lines of `key: value` are read as records. A record is the nearest object, row or line. Records of one list or
+map, and those of one tool over several calls, form groups. Evidence is in order: what a user wrote, the
+arguments of each call, then its result.
 """
 
 import re
@@ -24,8 +24,6 @@ FROM_USER: Final = -1
 """The call of evidence that stands in no result: what people wrote, and all arguments."""
 
 PLAIN_NUMBER: Final = re.compile(r"\s?[-+]?\d{1,15}(?:\.\d{1,12})?\s?")
-WRITTEN: Final = re.compile(r"\d[\d.,]{0,30}")
-"""A run of digits with points and commas."""
 _RULE_LINE = re.compile(r"[\s|:+=-]{3,400}")
 _COLUMNS = re.compile(r"\s{2,40}")
 _MEMBER = re.compile(r"\s{0,8}([^\W\d][\w .-]{0,30}?)\s{0,8}(?::\s|=)\s{0,8}(\S.{0,300})")
@@ -107,6 +105,7 @@ class Ledger:
 
     def _members(self, value: JsonObject, key: str, path: str, record: Record) -> Iterable[_Work]:
         self._count(sum(map(len, value)), len(value))
+        value = _with_rows(value)
         self.texts += [key for key in value if key not in self._keys]
         self._keys.update(value)
         if path:
@@ -157,12 +156,6 @@ class Ledger:
         return self._folded
 
     @cached_property
-    def written_numbers(self) -> frozenset[str]:
-        """The runs of digits in texts and keys, as names and codes have them too."""
-        texts = [leaf.value for leaf in self.leaves if isinstance(leaf.value, str)]
-        return frozenset(run.strip(".,") for run in WRITTEN.findall(" ".join((*texts, *self._keys))))
-
-    @cached_property
     def groups(self) -> list[list[Record]]:
         """The records of results that have siblings: items of a list or map, results of one tool."""
         groups: dict[str, list[Record]] = defaultdict(list)
@@ -183,6 +176,19 @@ def unwrapped(value: JsonValue) -> JsonValue:
             return inner[0] if len(inner) == 1 else inner
     is_json = isinstance(value, str) and value.lstrip()[:1] in ("{", "[")
     return value_written_in(value) if is_json and isinstance(value, str) else value
+
+
+def _with_rows(value: JsonObject) -> JsonObject:
+    """`value`, with rows under named columns, as databases return them, as objects."""
+    names = value.get("columns") or value.get("headers") or value.get("fields")
+    for key in ("rows", "data", "values") if isinstance(names, list) else ():
+        rows = value.get(key)
+        if not (isinstance(names, list) and isinstance(rows, list) and rows):
+            continue
+        named = [dict(zip(map(str, names), row, strict=False)) for row in rows if isinstance(row, list)]
+        if len(named) == len(rows):
+            return {**value, key: [*named]}
+    return value
 
 
 def structured(text: str) -> JsonValue:

@@ -226,11 +226,8 @@ class Numbers:
         is_small = value == int(value) and (is_bare and value <= _SMALL)
         is_small |= value in _PEOPLE_KNOW and (is_bare or _dimension(token) == "time")
         is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
-        is_name = (
-            _dimension(token) in ("", "time")
-            and {token.text.strip("-"), f"{value:.10g}"} & self._ledger.written_numbers
-        )
-        return not (token.is_spelled or not value or is_small or is_year or bool(is_name))
+        is_name = _dimension(token) in ("", "time") and token.value in self._response.plain_numbers
+        return not (token.is_spelled or not value or is_small or is_year or is_name)
 
     @cached_property
     def _views(self) -> dict[str, list[tuple[float, int, Quantity]]]:

@@ -11,7 +11,7 @@ from typing import Final, TypeVar, cast
 from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
 from processors.response_handling.failures import ToolFailure
-from processors.response_handling.ledger import FROM_USER, WRITTEN, Leaf, Ledger, OverLimitError, folded
+from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, OverLimitError, folded
 from processors.response_handling.lexicon import detect
 from processors.response_handling.quantities import Quantities
 from processors.response_handling.reading import Token, reader
@@ -35,6 +35,7 @@ _SENTENCE_END = re.compile(
 )
 _CLAUSE_END = re.compile(r",(?!\d)|[，、]|\s(?:and|und|et|y|e|en|i)\s")
 _WORD = re.compile(r"[^\W_]{1,40}")
+_WRITTEN = re.compile(r"\d[\d.,]{0,30}")
 _INSIDE_NUMBER = re.compile(r"\d[.,]?\||\|[.,]?\d")
 _start_of = itemgetter(0)
 
@@ -163,7 +164,7 @@ class Response:
     @cached_property
     def plain_numbers(self) -> frozenset[float]:
         """The numbers of the evidence as they are written, by value, whatever they are of."""
-        runs = {run.strip(".,").replace(",", "") for run in WRITTEN.findall(self._as_written)}
+        runs = {run.strip(".,").replace(",", "") for run in _WRITTEN.findall(self._as_written)}
         return frozenset(float(run) for run in runs if run.count(".") < 2)
 
     def has_evidence_of(self, text: str) -> bool:

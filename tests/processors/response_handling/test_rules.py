@@ -480,6 +480,14 @@ def test_lines_of_json_are_rows() -> None:
     assert "RH1" in violated(answered("They took 314.5 minutes in all, 34 the first.", lines))
 
 
+def test_rows_under_named_columns_are_rows() -> None:
+    rows: list[JsonValue] = [["a", 1140, 7], ["b", 885, 21], ["c", 2230, 4], ["d", 1975, 13]]
+    sales = call({"columns": ["shop", "units", "returns"], "rows": rows})
+
+    assert parts_of(answered("Together they sold 6230.", sales)) == set()
+    assert "RH1.7" in parts_of(answered("Together they sold 6320.", sales))
+
+
 @pytest.mark.parametrize(
     ("result", "output"),
     [
