@@ -9,13 +9,19 @@ from typing import Any, TypeAlias
 import yaml
 
 from collector.store import Answer, Review, VerdictKey, verdict_key
-from processors.model import JsonObject, JsonValue, encode_json, unix_nano_of
+from processors.model import CUT_SHORT, JsonObject, JsonValue, encode_json, unix_nano_of
 
 _SHORT = 160
 _MAX_LINKED_CALLS = 12
 _OPEN_CALLS = 20
 """Calls whose values are shown at once; of further ones only those that failed or have a verdict."""
 _TICKS = 4
+_GAPS = {
+    "content_not_captured": "an answer of its model was not captured",
+    "interrupted": "spans of it may have been lost in a restart or an outage",
+    "over_limit": "its trace is over a limit",
+}
+"""Why a run is not complete, by the reason in its line; for all others spans are missing."""
 _LONG = 20_000
 MAX_CALLS = 500
 
@@ -67,6 +73,7 @@ def shown_run(
     verdicts that `reviews` answer as wrong it expects the other outcome, of those answered as unclear none.
     """
     start, end = _nanos(line.get("start_time")), _nanos(line.get("end_time"))
+    gap = _gap(line)
     raw = _calls(line)
     times = [(_nanos(call.get("start_time")), _nanos(call.get("end_time"))) for call in raw]
     turns = _turns(line)
@@ -87,7 +94,7 @@ def shown_run(
                 "result": captured_text(call, "result"),
                 "error": _error(call.get("error")),
                 "failed": call.get("error") is not None,
-                "notes": _notes(call),
+                "notes": _notes(call, is_complete=gap is None),
                 "group": group if isinstance(group, int) else None,
                 "group_starts": group is not None and groups[number - 1] != group,
                 "group_ends": group is not None and groups[number + 1] != group,
@@ -178,14 +185,23 @@ def call_numbers(line: JsonObject) -> list[int]:
     return [numbers[id(call)] for call in _objects(line.get("tool_calls"))]
 
 
-def _notes(call: JsonObject) -> list[str]:
+def _gap(line: JsonObject) -> str | None:
+    """Why spans or content of the run may be missing; None if it is complete."""
+    is_cut_short = line.get("finish_reason") in {reason.value for reason in CUT_SHORT}
+    if not line.get("complete", not is_cut_short):
+        gap = _GAPS.get(str(line.get("incomplete_reason") or ""), "spans of it did not arrive")
+        return gap if line.get("span_id") else f"{gap}, its own among them"
+    return None
+
+
+def _notes(call: JsonObject, *, is_complete: bool) -> list[str]:
     attempt = call.get("attempt")
     notes = [f"attempt {attempt}"] if isinstance(attempt, int) and attempt > 1 else []
     if decision := call.get("decision"):
         source = call.get("decision_source")
         notes.append(f"{decision} ({source})" if source else str(decision))
     elif call.get("executed") is False:
-        notes.append("requested, not executed")
+        notes.append("requested, not executed" if is_complete else "requested; no span of it arrived")
     if call.get("category") not in (None, "function"):
         notes.append(str(call.get("category")).replace("_", " "))
     return notes
@@ -231,6 +247,7 @@ def run_facts(line: JsonObject) -> list[tuple[str, str]]:
         "Started": str(line.get("start_time") or "")[:23].replace("T", " "),  # to the millisecond
         "Took": f"{(end - start) / 1e9:.3g} s" if start and end else None,
         "Finished by": line.get("finish_reason"),
+        "Not complete": _gap(line),
         "Models": ", ".join(map(str, models)) if isinstance(models, list) else None,
         "Tokens": " in, ".join(map(str, tokens)) + " out" if None not in tokens else None,
         "Cost in the currency of its prices": cost_text(cost) if isinstance(cost, int | float) else None,
