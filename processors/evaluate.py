@@ -195,8 +195,8 @@ def finish(evaluation: Evaluation, answer: Answer, unix_nano: int = 0) -> Evalua
     if isinstance(answer, OverRuns):
         runs = answer.runs
         answer = answer.answer
-    if isinstance(answer, NotEvaluated) and (best := answer.at_most) is not None:
-        answer = best if best.value < evaluation.pass_threshold else answer
+    if isinstance(answer, NotEvaluated):
+        answer = answer.settled(evaluation.pass_threshold)
     score: float | None = None
     details: Mapping[str, JsonValue] = _NO_DETAILS
     reason: NotEvaluatedReason | None = None

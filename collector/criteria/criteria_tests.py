@@ -78,9 +78,13 @@ def run_criteria_tests(
 def _doubts(criteria: CriteriaSet, runs: Sequence[AgentRun]) -> Iterator[Problem]:
     """Paths in constraints that no run has to which their evaluation belongs."""
     own: dict[str, tuple[Evaluation, list[AgentRun]]] = {}
+    of_trace: dict[bytes, list[AgentRun]] = {}
+    for run in runs:
+        of_trace.setdefault(run.trace_id, []).append(run)
     for run in runs:
         for evaluation in criteria.evaluations_for(run.agent.name, run.tenant):
-            own.setdefault(evaluation.source, (evaluation, []))[1].append(run)
+            seen = of_trace[run.trace_id] if evaluation.scope is Scope.TRACE else [run]
+            own.setdefault(evaluation.source, (evaluation, []))[1].extend(seen)
     for source, (evaluation, graded) in own.items():
         file, _, line = source.rpartition(":")
         for message in doubts_of(evaluation.evaluator, graded):

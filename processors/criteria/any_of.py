@@ -71,6 +71,8 @@ class AnyOf(Evaluator):
         broken: EvaluationError | None = None
         for alternative in self._alternatives:
             answer = alternative.answer(run, facts)
+            if isinstance(answer, NotEvaluated):
+                answer = answer.settled(self._pass_threshold)
             if isinstance(answer, EvaluationError):
                 broken = broken or answer
             elif isinstance(answer, NotEvaluated):

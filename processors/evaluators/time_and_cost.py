@@ -129,7 +129,8 @@ class ToolDuration(Evaluator):
     """The share of calls that took no longer than they may.
 
     score = 1 - calls that took longer than their limit / calls that have a limit. Calls that a model only
-    requested do not count. A call with a limit whose times telemetry does not contain gives no verdict.
+    requested do not count. A call with a limit whose times telemetry does not contain gives no verdict,
+    unless the run fails even if that call was quick.
 
     A run without such calls scores 1.
     """
@@ -146,11 +147,12 @@ class ToolDuration(Evaluator):
         """Grade `run`; not evaluated where telemetry does not contain how long a call took."""
         limited = self._limited(run)
         slow: list[tuple[str, float, float]] = []
+        missing: NotEvaluated | None = None
         for call, most in limited:
             seconds = call.duration_seconds
             if seconds is None:
-                return _not_captured(f"how long {call.name} took")
-            if seconds > most:
+                missing = missing or _not_captured(f"how long {call.name} took")
+            elif seconds > most:
                 slow.append((call.name, seconds, most))
         shown: list[JsonValue] = [
             {"name": name, "duration_seconds": seconds, "max_seconds": most}
@@ -159,10 +161,11 @@ class ToolDuration(Evaluator):
         details: dict[str, JsonValue] = {"calls": len(limited), "slow": len(slow), "slow_calls": shown}
         if not slow:
             line = "all calls stayed within their time" if limited else "no call with a limit was made"
-            return Score(1.0, details, (line,))
+            return missing or Score(1.0, details, (line,))
         lines = [f"{name}: {_time(seconds)}, at most {_time(most)}" for name, seconds, most in slow[:_SHOWN]]
         value = (len(limited) - len(slow)) / len(limited)
-        return Score(value, details, (*lines, f"{len(slow)} of {len(limited)} calls"))
+        score = Score(value, details, (*lines, f"{len(slow)} of {len(limited)} calls"))
+        return score if missing is None else missing.unless(score)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls may be slow or fast in any number, but what was slow stays so."""

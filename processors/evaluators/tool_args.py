@@ -93,7 +93,8 @@ class ToolArgsSchema(Evaluator):
 
     A run without calls scores 1, and so does one without calls of the tools that the criteria name. Calls of
     which telemetry lists no schema make an evaluation without criteria not applicable. Where arguments are
-    not known, or a `$ref` that bears on them leads nowhere, the run is not evaluated.
+    not known, or a `$ref` that bears on them leads nowhere, the run is not evaluated, unless it fails even if
+    they are valid.
     """
 
     id = "tool-args-schema"
@@ -121,6 +122,7 @@ class ToolArgsSchema(Evaluator):
         schemas = self._known_schemas(run) if calls else {}
         checked = valid = 0
         violations: list[str] = []
+        missing: NotEvaluated | None = None
         for place, call in calls:
             schema = schemas.get(canonical_tool_name(call.name))
             if schema is None:
@@ -128,7 +130,7 @@ class ToolArgsSchema(Evaluator):
             checked += 1
             broken = _violations(call, schema)
             if isinstance(broken, NotEvaluated):
-                return broken
+                missing, broken = missing or broken, []
             valid += not broken
             violations += [f"call {place}, {call.name}.{text}" for text in broken]
         if calls and not checked and not self._schemas:
@@ -141,8 +143,11 @@ class ToolArgsSchema(Evaluator):
         }
         if not violations:
             none = "no call of a tool with a schema was made" if calls else "no call was made"
-            return Score(1.0, details, (f"{valid} of {checked} calls are valid" if checked else none,))
-        return Score(valid / checked, details, tuple(violations[:_SHOWN_VIOLATIONS]))
+            lines: tuple[str, ...] = (f"{valid} of {checked} calls are valid" if checked else none,)
+        else:
+            lines = tuple(violations[:_SHOWN_VIOLATIONS])
+        score = Score(valid / checked if checked else 1.0, details, lines)
+        return score if missing is None else missing.unless(score)
 
     def _known_schemas(self, run: AgentRun) -> dict[str, JsonValue]:
         """The schemas by canonical name of the tool; without a schema a tool is left out."""

@@ -5,7 +5,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import structs
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -320,10 +319,7 @@ class ToolConstraints(Evaluator):
         if isinstance(findings, NotEvaluated):
             return missing
         most = [replace(one, applies=True, holds=True) if _is_open(one) else one for one in findings]
-        best = self._score(most, run)
-        line = f"not known of {sum(map(_is_open, findings))} more: {missing.text}"
-        at_most = structs.replace(best, lines=(*best.lines, line)) if best.value < 1 else None
-        return structs.replace(missing, at_most=at_most)
+        return missing.unless(self._score(most, run))
 
     @staticmethod
     def _score(findings: Sequence[Finding], run: AgentRun) -> Score:

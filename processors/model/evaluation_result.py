@@ -95,6 +95,17 @@ class NotEvaluated(Struct, frozen=True, tag=True):
     text: str = ""
     at_most: Score | None = None
 
+    def unless(self, best: Score) -> "NotEvaluated":
+        """This answer, unless `best`, the highest possible score, does not reach the threshold."""
+        lines = *best.lines, f"not known: {self.text}"
+        at_most = Score(best.value, best.details, lines) if best.value < 1 else None
+        return NotEvaluated(self.reason, self.text, at_most)
+
+    def settled(self, pass_threshold: float) -> "Score | NotEvaluated":
+        """The highest possible score where it does not reach the threshold, else this answer."""
+        best = self.at_most
+        return self if best is None or best.value >= pass_threshold else best
+
     @staticmethod
     def over_limit(text: str) -> "NotEvaluated":
         """The run exceeds a cap on work."""

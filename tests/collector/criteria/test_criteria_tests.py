@@ -320,3 +320,29 @@ tests:
     (failure,) = failures(tmp_path, tests, TRACE_CRITERIA)
 
     assert failure.startswith("15: tests[0].runs[1].agent")
+
+
+def test_paths_in_constraints_over_a_trace_are_those_of_all_its_agents(tmp_path: Path) -> None:
+    file = tmp_path / "criteria.yaml"
+    file.write_text("""\
+agents:
+  planner:
+    evaluations:
+      - evaluator: tool-constraints
+        name: reviewed
+        scope: trace
+        criteria: {constraints: [{absence: {tool: review, result: {verdcit: bad}}}]}
+tests:
+  - name: reviewed
+    runs:
+      - {agent: {name: planner}}
+      - {agent: {name: reviewer}, parent_agent: planner, tool_calls: [{name: review, result: {verdict: ok}}]}
+    expect: {reviewed: pass}
+""")
+    store = CriteriaStore([file], environment={})
+    warnings: list[Problem] = []
+
+    assert [] == run_criteria_tests(store.cases, store.current, warnings=warnings)
+
+    (warning,) = map(str, warnings)
+    assert 'no call of review in the tests has result.verdcit; did you mean "verdict"?' in warning

@@ -93,6 +93,13 @@ def test_tool_duration(calls: list[ToolCall], criteria: dict[str, Any], score: f
     assert score == grade(ToolDuration, run_with(calls), **criteria).score
 
 
+def test_a_slow_call_is_not_hidden_by_one_whose_times_are_unknown() -> None:
+    result = grade(ToolDuration, run_with([call("search", 5), call("book", None)]), max_seconds=1)
+
+    assert (Outcome.FAIL, 0.5) == (result.outcome, result.score)
+    assert result.explanation.endswith("not known: telemetry does not contain how long book took")
+
+
 def test_a_call_whose_times_are_not_told_gives_no_verdict_if_it_has_a_limit() -> None:
     run = run_with([call("search", 1), call("book", None)])
 

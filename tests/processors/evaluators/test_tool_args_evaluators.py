@@ -135,6 +135,23 @@ def test_arguments_that_are_broken_json_are_not_valid_and_unknown_ones_are_not_j
     assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is _reason(evaluator, run_with([ToolCall(name="t")]))
 
 
+def test_invalid_arguments_are_not_hidden_by_unknown_ones() -> None:
+    evaluator = _evaluator(
+        "tool-args-schema", {"schemas": {"pay": {"properties": {"to": {"type": "string"}}}}}
+    )
+    unknown = replace(_call("pay"), arguments=None, arguments_text=None, arguments_state=ValueState.REDACTED)
+
+    answer = evaluator.evaluate(run_with([unknown, _call("pay", to=7)]), RunFacts())
+
+    assert isinstance(answer, NotEvaluated)
+    best = answer.settled(1.0)
+    assert isinstance(best, Score)
+    assert 0.5 == best.value
+    assert best.lines[0].startswith("call 2, pay.to")
+    assert best.lines[-1].startswith("not known: ")
+    assert answer is answer.settled(0.5)
+
+
 def test_a_schema_check_that_is_given_up_is_over_limit() -> None:
     evaluator = _evaluator("tool-args-schema", {"schemas": {"t": {"$ref": "#"}}})
 
