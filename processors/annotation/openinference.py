@@ -15,7 +15,7 @@ from processors.annotation.result_attributes import (
     encode_key,
     encode_text_attribute,
 )
-from processors.model import AgentRun, EvaluationResult, JsonObject, Stage
+from processors.model import AgentRun, EvaluationResult, JsonObject, Scope, Stage
 from processors.spans import Span
 
 IDENTIFIER = "tracegrade"
@@ -68,6 +68,7 @@ def _metadata(run: AgentRun, result: EvaluationResult) -> JsonObject:
     known: JsonObject = {
         "not_evaluated_reason": result.reason,
         "error_type": result.error_type,
+        "scope": None if result.scope is Scope.RUN else result.scope,
         "stage": None if result.stage is Stage.LIVE else result.stage,
         "muted": True if result.muted_until_unix_nano else None,
         "tool_call_id": result.tool_call_id,

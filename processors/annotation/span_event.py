@@ -14,6 +14,7 @@ from processors.annotation.result_attributes import (
     EVENT_ATTRIBUTE,
     EVENT_NAME,
     encode_result_attributes,
+    encode_run_attributes,
     makes_event,
 )
 from processors.model import AgentRun, EvaluationResult
@@ -94,6 +95,8 @@ def results_by_carrier(
 def evaluation_event(result: EvaluationResult, run: AgentRun, time_unix_nano: int, instance: str) -> bytes:
     """One result as the encoded `events` field of a Span message."""
     attributes = encode_result_attributes(result, run, instance, EVENT_ATTRIBUTE)
+    if run.stands_for_trace:  # its span is no agent's
+        attributes += encode_run_attributes(run, EVENT_ATTRIBUTE)
     return encode_field(_EVENTS_TAG, _event_at(time_unix_nano) + attributes)
 
 

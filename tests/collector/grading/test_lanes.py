@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.clock import SystemClock
 from collector.conversations import Conversations
@@ -204,6 +205,9 @@ async def test_a_trace_is_graded_as_a_whole_in_every_lane_as_in_the_loop(
     assert _shown(expected) == _shown(found)
     assert _shown(expected) == _shown([trace for trace in again if trace is not None])
     assert [b"tracegrade.scope" in trace.spans[0][1] for trace in expected] == [True] * 4
+    # The root's span is of no agent: its event names whose verdict it is.
+    event = Span.FromString(expected[0].spans[0][1]).events[0]
+    assert "desk" in [each.value.string_value for each in event.attributes if each.key == "gen_ai.agent.name"]
 
 
 async def test_verdicts_over_a_trace_are_restored_as_they_were(tmp_path: Path) -> None:
