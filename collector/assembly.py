@@ -33,6 +33,7 @@ from collector.criteria import CriteriaFollower, CriteriaStore
 from collector.exporters import DeadLetters, ExporterContext, FanOut, build_fan_out, receives_scores
 from collector.grading import (
     WATCHED,
+    EarlyFailure,
     Form,
     GradingPool,
     GradingStage,
@@ -290,6 +291,11 @@ def assemble(
                 end_unix_nano=clock.unix_nano(),
             )
 
+    def report_early(failure: EarlyFailure) -> None:
+        (result,) = failure.failed.results
+        scores.record_early(failure.failed.run.agent.name, result.name)
+        fan_out.export_early(failure.records)
+
     def use_criteria(in_force: CriteriaSet) -> None:
         scores.set_criteria(in_force)
         conversations.follow(in_force.looks_at_conversations, clock.unix_nano())
@@ -315,7 +321,7 @@ def assemble(
         group=buffer.group,
         grader=grader.for_thread(),
         service_traces=self_check,
-        on_failure=scores.record_early,
+        on_failure=report_early,
         metrics=metrics,
         clock=clock,
     )

@@ -333,19 +333,20 @@ class TraceBuffer:
         """The trace with this key, if it is held."""
         return self._traces.get(key)
 
-    def going_on(self, since: float, opened_unix_nano: int) -> Iterator[HeldTrace]:
+    def going_on(self, since: float, begun_unix_nano: int) -> Iterator[HeldTrace]:
         """The traces of which something arrived from `since` on, by the finish clock, and more is to come.
 
-        Their root, or a parent, has not arrived. Not among them are those that were opened before
-        `opened_unix_nano`, backfill, and what goes on after it was graded.
+        Their root, or a parent, has not arrived. Not among them are those that began, or were opened,
+        before `begun_unix_nano`, backfill, and what goes on after it was graded.
         """
         for trace in reversed(self._traces.values()):
             if trace.last_arrival < since:
                 break
-            if trace.spans and trace.was_graded is None and self._held_since[trace.key] >= opened_unix_nano:
+            if trace.spans and trace.was_graded is None and self._held_since[trace.key] >= begun_unix_nano:
                 trace.read_shape(HEADS_AT_ONCE)
                 is_whole = (trace.has_root or trace.has_remote_root) and not trace.is_missing_parents
-                if not is_whole and trace.latest_end >= trace.last_unix_nano - self._max_lateness_nano:
+                is_live = trace.latest_end >= trace.last_unix_nano - self._max_lateness_nano
+                if is_live and not is_whole and trace.earliest_start >= begun_unix_nano:
                     yield trace
 
     def forget(self) -> int:

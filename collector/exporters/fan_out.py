@@ -104,6 +104,10 @@ class FanOut:
         if receipt is not None:
             receipt.seal()
 
+    def export_early(self, records: Sequence[RawSpan]) -> None:
+        """Send log records of failures of runs that go on; once, or never where there is no room."""
+        self._send_results("log", records, None)
+
     def forward(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None = None) -> None:
         """Hand spans to every queue; `held` bytes are given back when the last is done with them."""
         self._deliver(spans, held, receipt, self.queues)

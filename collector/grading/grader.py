@@ -15,7 +15,13 @@ from collector.results_config import ResultsConfig
 from collector.telemetry import WatchedCode
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.worker_evaluations import needs_workers, question_run
-from processors.annotation import append_results, count_results, evaluation_spans, result_records
+from processors.annotation import (
+    append_results,
+    count_results,
+    early_failure_record,
+    evaluation_spans,
+    result_records,
+)
 from processors.criteria import CriteriaSet, Evaluation, applied_criteria
 from processors.evaluate import Answer, answer_of, evaluate_run, refuse
 from processors.model import (
@@ -93,6 +99,14 @@ class Supplied(NamedTuple):
 
     conversations: Sequence[Conversation | None] = ()
     answers: Sequence[Mapping[str, Answer]] = ()
+
+
+class EarlyFailure(NamedTuple):
+    """What fails in a run that goes on: a graded run with one result, as it may be shown, and log records."""
+
+    known: OpenRun
+    failed: GradedRun
+    records: Sequence[RawSpan]
 
 
 Steps: TypeAlias = Generator[Needed, Supplied, Graded]
@@ -212,13 +226,13 @@ class Grader:
         tally.seconds = self.clock.monotonic() - started
         return Graded(graded, tally, talking)
 
-    def certain_failures(self, trace: FinishedTrace) -> list[tuple[OpenRun, GradedRun]]:
+    def certain_failures(self, trace: FinishedTrace) -> list[EarlyFailure]:
         """What fails in a trace that goes on, by early evaluations, whatever spans are still to come.
 
         One result for each; the content shown is that which `results` allows. A trace that cannot be read has
         none: grading it reports why.
         """
-        failures: list[tuple[OpenRun, GradedRun]] = []
+        failures: list[EarlyFailure] = []
         try:
             criteria, now = self.criteria(), self.clock.unix_nano()
             spans = trace.spans
@@ -230,13 +244,21 @@ class Grader:
                 name = known.run.agent.name if known.is_named else None
                 for result in evaluate_run(known.run, criteria.early_for(name, trace.tenant), unix_nano=now):
                     if result.outcome is Outcome.FAIL:
-                        graded = GradedRun(
-                            run=known.run, results=[result], graded_unix_nano=now, instance=self.instance
-                        )
-                        failures.append((known, self._content.shown(graded)))
+                        graded = self._content.shown(GradedRun(run=known.run, results=[result]))
+                        failures.append(EarlyFailure(known, graded, self._early_records(spans, graded, now)))
         except Exception:  # one trace must not take the others down
             return []
         return failures
+
+    def _early_records(
+        self, spans: Sequence[RawSpan], failed: GradedRun, unix_nano: int
+    ) -> Sequence[RawSpan]:
+        if "log" not in self.results.emit:
+            return ()
+        (result,) = failed.results
+        return self._content.shown_records(
+            early_failure_record(spans, failed.run, result, time_unix_nano=unix_nano, instance=self.instance)
+        )
 
     def restore(
         self,

@@ -9,13 +9,12 @@ from functools import partial
 
 from collector.buffer import BufferGroup, EarlyReports, HeldTrace, TraceBuffer
 from collector.clock import Clock
-from collector.grading import Grader, GradingThread
+from collector.grading import EarlyFailure, Grader, GradingThread
 from collector.path.delivery import ServiceTraces
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import FinishedTrace
-from processors.model import FinishReason, GradedRun
-from processors.reconstruction import OpenRun
+from processors.model import FinishReason
 
 LOOK_INTERVAL_SECONDS = 1.0
 """A trace is looked at when it is this old, and again this long after the last time if it grew."""
@@ -31,15 +30,15 @@ _logger = logging.getLogger(__name__)
 class EarlyVerdicts:
     """Reports each failure that no later span can undo, of evaluations that are `early`, once.
 
-    Nothing is done while the criteria in force have none. Traces that were opened before this process, or by
-    another reader of the partition, are left out: it is not known what was reported of them. `on_failure` is
-    called with the agent's name and the evaluation's. `grader` is used nowhere else.
+    Nothing is done while the criteria in force have none. Traces that began before this process, or this
+    reader of their partition, are left out: it is not known what was reported of them. `on_failure` is
+    called with each failure that is reported. `grader` is used nowhere else.
     """
 
     group: BufferGroup
     grader: Grader
     service_traces: ServiceTraces
-    on_failure: Callable[[str, str], None]
+    on_failure: Callable[[EarlyFailure], None]
     metrics: Metrics
     clock: Clock
     _due: deque[tuple[TraceBuffer, bytes, float]] = field(default_factory=deque, init=False)
@@ -115,18 +114,18 @@ class EarlyVerdicts:
         )
         failures, seconds = await self._thread.run(partial(self._failures, beginning))
         self.metrics.early_look_seconds.add(seconds)
-        for known, failed in failures:
-            if _is_first(known, failed, trace.early.known):
-                self._report(failed)
+        for failure in failures:
+            if _is_first(failure, trace.early.known):
+                self.on_failure(failure)
+                self._log_failure(failure)
         return seconds
 
-    def _failures(self, beginning: FinishedTrace) -> tuple[list[tuple[OpenRun, GradedRun]], float]:
+    def _failures(self, beginning: FinishedTrace) -> tuple[list[EarlyFailure], float]:
         started = time.thread_time()
         return self.grader.certain_failures(beginning), time.thread_time() - started
 
-    def _report(self, failed: GradedRun) -> None:
-        run, (result,) = failed.run, failed.results
-        self.on_failure(run.agent.name, result.name)
+    def _log_failure(self, failure: EarlyFailure) -> None:
+        run, (result,) = failure.failed.run, failure.failed.results
         self._log.warning(
             result.name,
             "A run that goes on fails an evaluation, whatever is still to come.",
@@ -143,12 +142,12 @@ def _count(trace: HeldTrace) -> int:
     return len(trace.spans) + len(trace.log_records or ())
 
 
-def _is_first(known: OpenRun, failed: GradedRun, reported: set[tuple[bytes | str | None, str]]) -> bool:
+def _is_first(failure: EarlyFailure, reported: set[tuple[bytes | str | None, str]]) -> bool:
     """Whether the failure was not reported yet; it is from now on.
 
     Of agents of one name the first is reported. Once a run without a name was, it may be that of any name.
     """
-    name = failed.results[0].name
+    known, name = failure.known, failure.failed.results[0].name
     keys: list[tuple[bytes | str | None, str]] = [(known.key, name), (None, name)]
     if known.is_named:
         keys[1] = known.run.agent.name, name

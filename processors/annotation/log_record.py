@@ -17,7 +17,7 @@ from processors.annotation.result_attributes import (
     encode_text_attribute,
 )
 from processors.annotation.span_event import GradedRuns, results_by_carrier
-from processors.model import AgentRun, Outcome, time_text
+from processors.model import AgentRun, EvaluationResult, Outcome, time_text
 from processors.spans import LogRecord, RawRecord, RawSpan, encode_field
 
 _FIXED64 = struct.Struct("<Q")
@@ -36,6 +36,7 @@ _SEVERITY = {
 
 _END_TIME = encode_key("tracegrade.run.end_time")
 _EVENT_NAME_FIELD = encode_field(0x62, EVENT_NAME.encode())
+_EARLY_NAME_FIELD = encode_field(0x62, b"tracegrade.evaluation.early_failure")
 
 
 def result_records(
@@ -59,6 +60,36 @@ def result_records(
     return records
 
 
+def early_failure_record(
+    spans: Sequence[RawSpan], run: AgentRun, result: EvaluationResult, *, time_unix_nano: int, instance: str
+) -> list[RawSpan]:
+    """A failure of a run that goes on, as a log record of another name: the result itself is still to come.
+
+    It is on the span that stands for the run so far, one of `spans`, in the form of `result_records`.
+    """
+    texts = {
+        "gen_ai.evaluation.name": result.name,
+        "gen_ai.evaluation.explanation": result.explanation,
+        "tracegrade.evaluator.id": result.evaluator,
+        "tracegrade.criteria.hash": result.criteria_hash,
+        "tracegrade.severity": result.severity.value,
+        "tracegrade.instance": instance,
+        "tracegrade.tenant": run.tenant,
+    }
+    attributes = encode_run_attributes(run, LOG_ATTRIBUTE) + b"".join(
+        encode_text_attribute(LOG_ATTRIBUTE, encode_key(key), text) for key, text in texts.items() if text
+    )
+    return [
+        (
+            span_id,
+            _log_record(attributes, result.outcome, run.trace_id, span_id, time_unix_nano, _EARLY_NAME_FIELD),
+            envelope,
+        )
+        for span_id, _, envelope in spans
+        if span_id == run.carrier_span_id
+    ]
+
+
 def count_result_records(records: Iterable[RawRecord]) -> int:
     """How many of the log records are evaluation results, whoever made them: content that is never graded."""
     name = EVENT_NAME.encode()
@@ -73,7 +104,12 @@ def _end_of(run: AgentRun) -> bytes:
 
 
 def _log_record(
-    attributes: bytes, outcome: Outcome, trace_id: bytes, span_id: bytes, time_unix_nano: int
+    attributes: bytes,
+    outcome: Outcome,
+    trace_id: bytes,
+    span_id: bytes,
+    time_unix_nano: int,
+    event_name: bytes = _EVENT_NAME_FIELD,
 ) -> bytes:
     time = _FIXED64.pack(time_unix_nano)
     return b"".join(
@@ -86,6 +122,6 @@ def _log_record(
             encode_field(0x52, span_id),
             b"\x59",
             time,
-            _EVENT_NAME_FIELD,
+            event_name,
         )
     )

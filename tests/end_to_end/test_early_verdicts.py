@@ -1,6 +1,7 @@
 """Failures are reported while a trace goes on: in time, once, and as the final verdict is."""
 
 import asyncio
+import json
 import random
 import signal
 import time
@@ -26,7 +27,11 @@ agents:
       - {evaluator: tool-call-budget, name: budget, early: true, criteria: {max_calls: 6}}
       - {evaluator: tool-call-count, name: paid, criteria: {tool_calls_count: {pay: ["=", 1]}}}
 """
-LONG: JsonObject = {"processors": {"group_by_trace": {"idle_timeout": "60s", "incomplete_grace": "30s"}}}
+LONG: JsonObject = {
+    "processors": {"group_by_trace": {"idle_timeout": "60s", "incomplete_grace": "30s"}},
+    "results": {"emit": ["span_event", "log"]},
+    "exporters": {"file": {"logs_path": "logs.jsonl"}},
+}
 IN_TIME_SECONDS = 2.0
 
 
@@ -85,6 +90,17 @@ def _verdicts(service: ServiceProcess) -> dict[int, dict[str, str]]:
     }
 
 
+def _log_records(folder: Path) -> list[JsonObject]:
+    path = folder / "logs.jsonl"
+    return [
+        record
+        for line in (path.read_text().splitlines() if path.exists() else ())
+        for of_resource in json.loads(line)["resourceLogs"]
+        for of_scope in of_resource["scopeLogs"]
+        for record in of_scope["logRecords"]
+    ]
+
+
 def _lines(service: ServiceProcess) -> list[str]:
     return [line for line in service.log if "goes on fails an evaluation" in line]
 
@@ -119,6 +135,11 @@ async def test_a_loop_is_reported_while_it_goes_on_once_and_fails_in_the_end(
         assert _verdicts(service) == {1: {"loops": "fail", "budget": "fail", "paid": "fail"}}
         assert await _early(service) == expected
         assert len(_lines(service)) == 2
+        await service.until(lambda: len(_log_records(tmp_path)) == 5)
+        early, final = "tracegrade.evaluation.early_failure", "gen_ai.evaluation.result"
+        records = _log_records(tmp_path)
+        assert [early, early, final, final, final] == [record["eventName"] for record in records]
+        assert "identical calls" in str(records[0])
 
 
 async def test_after_a_restart_nothing_is_reported_again(tmp_path: Path) -> None:

@@ -149,13 +149,15 @@ def _evaluations() -> list[JsonObject]:
     streaks = select("tracegrade_consecutive_failures", ONE_AGENT, EVALUATIONS)
     failing = recorded("agent:gen_ai_evaluation_failures_per_result:ratio_rate1h", ONE_AGENT, EVALUATIONS)
     volume = recorded("agent:gen_ai_evaluation_results:increase1h", ONE_AGENT, EVALUATIONS)
+    early = select("tracegrade_early_failures_total", ONE_AGENT, EVALUATIONS)
     by = (EVALUATION,)
     return [
         table(
             "Evaluations",
             "One row for each evaluation, over the time range. Pass rate: passes / (passes + failures). "
             "Objective: the pass rate that the alerts hold it to. Mean score: sum / number of scores. In a "
-            "row: failures since the last pass.",
+            "row: failures since the last pass. While running: failures that were certain before the run was "
+            "over.",
             [
                 Query(pass_rate(*_PICKED, by=by), "pass rate"),
                 Query(mean_score(*_PICKED, by=by), "mean score"),
@@ -165,6 +167,7 @@ def _evaluations() -> list[JsonObject]:
                 Query(total(select(RESULTS, *_PICKED, BROKEN), *by), "errors"),
                 Query(total(select(RESULTS, *_PICKED, NOT_EVALUATED), *by), "not evaluated"),
                 Query(f"max by ({EVALUATION}) ({streaks})", "in a row"),
+                Query(total(early, *by), "while running"),
             ],
             [
                 Column(EVALUATION, "Evaluation"),
@@ -176,6 +179,7 @@ def _evaluations() -> list[JsonObject]:
                 Column("errors", "Errors", thresholds=(("text", None), ("purple", 1))),
                 Column("not evaluated", "Not evaluated", thresholds=(("text", None), ("blue", 1))),
                 Column("in a row", "In a row", thresholds=(("text", None), ("red", 5))),
+                Column("while running", "While running", thresholds=(("text", None), ("red", 1))),
             ],
             sort_by="Failed",
             runbook="AgentEvaluationScoreRegression",
