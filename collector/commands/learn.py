@@ -46,9 +46,10 @@ from processors.model import AgentRun, GradedRun, Outcome
 
 _DESCRIPTION = """
 Propose criteria from good runs: which tools are called, how often and in which order, what their arguments
-look like and where their values come from, and how much a run may consume. Standard error reports how often
-the criteria fail good runs that were held out, and how many broken runs they catch. Exit code 0: criteria
-were written; 2: nothing can be learned, or the input is unusable.
+look like, where their values come from and what they agree with, what follows from results, and how much a
+run may consume. Standard error reports how often the criteria fail good runs that were held out, and how
+many broken runs they catch. Exit code 0: criteria were written; 2: nothing can be learned, or the input is
+unusable.
 """
 
 _DEFAULT_ALARMS = 0.02

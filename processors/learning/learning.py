@@ -9,9 +9,10 @@ from processors.criteria import EVERY_AGENT, Evaluation, read_criteria, write_cr
 from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
 from processors.learning.argument_rules import argument_rules
-from processors.learning.mutations import STRUCTURAL, BrokenRun, broken_runs
+from processors.learning.mutations import STRUCTURAL, BrokenRun, Population
 from processors.learning.observed_run import EVERY_ITEM, ObservedRun, ToolPlace, observe
-from processors.learning.rule import Rule, RuleKey, entry_of, groups_of, trials_needed, upper_bound
+from processors.learning.relation_rules import relation_rules
+from processors.learning.rule import PREFIX, Rule, RuleKey, entry_of, groups_of, trials_needed, upper_bound
 from processors.learning.run_rules import run_rules
 from processors.learning.tool_rules import tool_rules
 from processors.model import AgentRun, JsonObject, Outcome, canonical_tool_name
@@ -27,7 +28,7 @@ _MAX_BROKEN_RUNS = 250
 """Good runs that are broken for the report; each once for every kind of mutation."""
 _MAX_WEIGHED_RUNS = 50
 
-_OF_CALLS = frozenset({"tool-permission", "tool-call-budget", "tool-constraints", "tool-error-recovery"})
+_OF_CALLS = frozenset(PREFIX + kind for kind in ("tools", "calls", "order", "recovery"))
 _GROUNDING: JsonObject = {"evaluator": "tool-args-grounded", "name": "grounding"}
 
 
@@ -173,7 +174,12 @@ def _names(runs: Sequence[ObservedRun]) -> dict[str, str]:
 
 def _mine(runs: Sequence[ObservedRun], names: Mapping[str, str]) -> list[Rule]:
     """The rules that `runs` keep and a criteria file can express; some texts with dollar signs it cannot."""
-    rules = [*tool_rules(runs, names), *argument_rules(runs, names), *run_rules(runs)]
+    rules = [
+        *tool_rules(runs, names),
+        *argument_rules(runs, names),
+        *relation_rules(runs, names),
+        *run_rules(runs),
+    ]
     return rules if _is_expressible(rules) else [rule for rule in rules if _is_expressible([rule])]
 
 
@@ -230,8 +236,8 @@ def _weighed(
     rules: Sequence[Rule], runs: Sequence[ObservedRun], names: Mapping[str, str]
 ) -> list[LearnedEvaluation]:
     """The evaluations that `rules` make, those first that catch most."""
-    known = {run.signature for run in runs}
-    broken = [one for run in runs[:_MAX_WEIGHED_RUNS] for one in broken_runs(run, [*names.values()], known)]
+    population = Population(runs, [*names.values()])
+    broken = [one for run in runs[:_MAX_WEIGHED_RUNS] for one in population.broken_runs(run)]
     groups = groups_of(rules)
     entries = {name: entry_of(name, of_group) for name, of_group in groups.items()}
     ready = _ReadyCriteria([*entries.values()])
@@ -253,12 +259,12 @@ def _catch(
     names: Mapping[str, str],
     ready: "_ReadyCriteria",
 ) -> tuple[dict[str, Caught], list[BrokenRun]]:
-    known = {run.signature for run in runs}
+    population = Population(runs, [*names.values()])
     total: Counter[str] = Counter()
     caught: Counter[str] = Counter()
     examples: dict[str, BrokenRun] = {}
     for run in held_out[:_MAX_BROKEN_RUNS]:
-        for broken in broken_runs(run, [*names.values()], known):
+        for broken in population.broken_runs(run):
             total[broken.kind] += 1
             if ready.fails(broken.run):
                 caught[broken.kind] += 1
@@ -308,8 +314,8 @@ class _ReadyCriteria:
         if entries:
             (agent,) = read_criteria(write_criteria(EVERY_AGENT, entries), "", {}).agents
             evaluations = agent.evaluations
-        self.of_calls = [item for item in evaluations if item.evaluator.id in _OF_CALLS]
-        self.others = [item for item in evaluations if item.evaluator.id not in _OF_CALLS]
+        self.of_calls = [item for item in evaluations if item.name in _OF_CALLS]
+        self.others = [item for item in evaluations if item.name not in _OF_CALLS]
         self._known: dict[object, list[str]] = {}
 
     def failing(self, run: AgentRun) -> list[str]:

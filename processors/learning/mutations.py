@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from string import ascii_lowercase, digits
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import structs
 
 from processors.comparison import leaves
-from processors.learning.observed_run import ObservedRun, observe
+from processors.learning.observed_run import HeldAt, ObservedRun, checkable, observe, shape_of
+from processors.learning.relation_rules import largest_sums, number_limits, result_conditions
 from processors.model import (
     AgentRun,
     JsonObject,
@@ -23,6 +24,10 @@ from processors.model import (
 
 _Calls: TypeAlias = Sequence[ToolCall] | None
 
+_MAX_VALUES = 50
+_TOO_LARGE = 1.6
+"""A sum is broken from so many times the largest one on that good runs have."""
+
 FORBIDDEN_TOOL = "tool_that_was_never_called"
 
 
@@ -34,94 +39,226 @@ class BrokenRun:
     run: AgentRun
 
 
-def broken_runs(
-    run: ObservedRun, tools: Sequence[str], known: set[tuple[tuple[str, bool], ...]]
-) -> Iterator[BrokenRun]:
-    """One broken run of each kind that `run` allows; the same ones for the same run.
+class Population:
+    """Good runs of one agent, and what breaks one of them: it is then like none of them.
 
-    `tools` are those of the agent as written, `known` the signatures of all good runs: a run that has one of
-    these is not broken by calls that are missing, doubled, swapped or exchanged, and left out.
+    `tools` are those of the agent as written.
     """
-    calls = list(run.run.tool_calls)
-    if not calls:
-        return
-    for number, (kind, mutate) in enumerate(_MUTATIONS.items()):
-        draw = sha256(f"{run.number}:{number}".encode()).digest()
-        at = int.from_bytes(draw[:4], "big") % len(calls)
-        for position in (*range(at, len(calls)), *range(at)):
-            changed = mutate(calls[position], calls[position + 1 :], tools, position)
-            if changed is None:
-                continue
-            # The numbers of calls that are tried again are no longer right.
-            changed = [structs.replace(call, retry_of=None) for call in (*calls[:position], *changed)]
-            broken = replace(run.run, tool_calls=changed, requested_calls=())
-            if kind in _BY_SIGNATURE and observe(broken).signature in known:
-                continue
-            yield BrokenRun(kind, broken)
-            break
+
+    def __init__(self, runs: Sequence[ObservedRun], tools: Sequence[str]) -> None:
+        self.tools = tools
+        self.conditions = result_conditions(runs)
+        self.limits = number_limits(runs)
+        self.sums = largest_sums(runs)
+        self._signatures = {run.signature for run in runs}
+        self._outcomes = {self._outcome(run) for run in runs}
+        self.values: dict[HeldAt, list[JsonValue]] = {}
+        for run in runs:
+            for place, held in run.held.items():
+                known = self.values.setdefault(place, [])
+                known += [one.value for one in held if len(known) < _MAX_VALUES and one.value not in known]
+
+    def broken_runs(self, run: ObservedRun) -> Iterator[BrokenRun]:
+        """One broken run of each kind that `run` allows; the same ones for the same run.
+
+        A run that has the calls of a good one is not broken by calls that are missing, doubled, swapped or
+        exchanged, and left out; so is one with the results of a good one after results were changed.
+        """
+        calls = list(run.run.tool_calls)
+        if not calls:
+            return
+        for number, (kind, mutate) in enumerate(_MUTATIONS.items()):
+            draw = sha256(f"{run.number}:{number}".encode()).digest()
+            at = int.from_bytes(draw[:4], "big") % len(calls)
+            for position in (*range(at, len(calls)), *range(at)):
+                changed = mutate(_Place(self, run, calls, position))
+                if changed is None:
+                    continue
+                # The numbers of calls that are tried again are no longer right.
+                changed = [structs.replace(call, retry_of=None) for call in changed]
+                broken = replace(run.run, tool_calls=changed, requested_calls=())
+                if self._is_known(kind, broken):
+                    continue
+                yield BrokenRun(kind, broken)
+                break
+
+    def _is_known(self, kind: str, broken: AgentRun) -> bool:
+        if kind == CHANGED_RESULT:
+            return self._outcome(observe(broken)) in self._outcomes
+        return kind in _BY_SIGNATURE and observe(broken).signature in self._signatures
+
+    def _outcome(self, run: ObservedRun) -> tuple[Any, ...]:
+        """The calls with the results that what follows can depend on."""
+        held = [(place, one) for place in self.conditions.keys() & run.held.keys() for one in run.held[place]]
+        return run.signature, tuple(sorted((one.step, *place[1:], str(one.value)) for place, one in held))
 
 
-def _swapped(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+class _Place(NamedTuple):
+    """One call of a good run, where something may be changed."""
+
+    population: Population
+    run: ObservedRun
+    calls: Sequence[ToolCall]
+    at: int
+
+    @property
+    def call(self) -> ToolCall:
+        """The call."""
+        return self.calls[self.at]
+
+    @property
+    def tool(self) -> str:
+        """Its tool, by the canonical name."""
+        return canonical_tool_name(self.call.name)
+
+    def changed(self, *calls: ToolCall, following: int = 1) -> Sequence[ToolCall]:
+        """The calls of the run with `calls` in place of this one, or of so many from it on."""
+        return [*self.calls[: self.at], *calls, *self.calls[self.at + following :]]
+
+    def with_arguments(self, arguments: JsonObject) -> ToolCall:
+        """The call with other arguments."""
+        return structs.replace(self.call, arguments=arguments, arguments_text=json_text(arguments))
+
+    def known_arguments(self) -> JsonObject | None:
+        """The arguments of the call where they are known."""
+        is_known = isinstance(self.call.arguments, dict) and self.call.arguments_state is ValueState.PRESENT
+        return self.call.arguments if is_known and isinstance(self.call.arguments, dict) else None
+
+
+def _doubled(place: _Place) -> _Calls:
+    return place.changed(
+        place.call, structs.replace(place.call, call_id=None, span_id=None, parallel_group=None)
+    )
+
+
+def _swapped(place: _Place) -> _Calls:
+    call, later = place.call, place.calls[place.at + 1 : place.at + 2]
     if not later or call.name == later[0].name:
         return None
     if call.parallel_group is not None and call.parallel_group == later[0].parallel_group:
         return None
-    return [
+    return place.changed(
         structs.replace(later[0], parallel_group=None),
         structs.replace(call, parallel_group=None),
-        *later[1:],
-    ]
+        following=2,
+    )
 
 
-def _another_tool(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
-    name = canonical_tool_name(call.name)
-    others = [tool for tool in tools if canonical_tool_name(tool) != name]
-    return [structs.replace(call, name=others[at % len(others)]), *later] if others else None
+def _another_tool(place: _Place) -> _Calls:
+    others = [tool for tool in place.population.tools if canonical_tool_name(tool) != place.tool]
+    if not others:
+        return None
+    return place.changed(structs.replace(place.call, name=others[place.at % len(others)]))
 
 
-def _changed_arguments(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+def _changed_arguments(place: _Place) -> _Calls:
     """One argument with another value of its kind, as a model makes it up."""
-    if not isinstance(call.arguments, dict) or call.arguments_state is not ValueState.PRESENT:
+    arguments = place.known_arguments()
+    if arguments is None:
         return None
     places = [
-        (place, value)
-        for place, value in leaves(call.arguments)
+        (at, value)
+        for at, value in leaves(arguments)
         if isinstance(value, str | int | float) and value != "" and not isinstance(value, bool)
     ]
     if not places:
         return None
-    place, value = places[at % len(places)]
-    changed = _with(call.arguments, place, _other_value(value))
-    return [structs.replace(call, arguments=changed, arguments_text=json_text(changed)), *later]
+    at, value = places[place.at % len(places)]
+    return place.changed(place.with_arguments(_object_with(arguments, at, _other_value(value))))
 
 
-def _ignored_error(call: ToolCall, later: Sequence[ToolCall], tools: Sequence[str], at: int) -> _Calls:
+def _ignored_error(place: _Place) -> _Calls:
     """A call that worked fails, and the run goes on as if it had not."""
-    if call.error is not None:
+    if place.call.error is not None:
         return None
     error = ToolError(type="TimeoutError", message="the service did not answer")
-    failed = structs.replace(call, error=error, result=None, result_text=None, result_state=ValueState.ABSENT)
-    return [failed, *later]
+    return place.changed(
+        structs.replace(
+            place.call, error=error, result=None, result_text=None, result_state=ValueState.ABSENT
+        )
+    )
 
 
-_MUTATIONS: dict[str, Callable[[ToolCall, Sequence[ToolCall], Sequence[str], int], _Calls]] = {
-    "a call left out": lambda call, later, tools, at: later,
-    "a call doubled": lambda call, later, tools, at: [
-        call,
-        structs.replace(call, call_id=None, span_id=None, parallel_group=None),
-        *later,
-    ],
+def _changed_result(place: _Place) -> _Calls:
+    """A call returns another of the values on which what follows depends, and the run goes on as it did."""
+    result = place.call.result
+    for at, values in place.population.conditions.items():
+        if at[1] == place.tool and isinstance(result, dict):
+            known = [value for own, value in leaves(result) if own == at[2]]
+            others = [value for value in values if known and value != known[0]]
+            if others:
+                changed = _with(result, at[2], others[place.at % len(others)])
+                return place.changed(
+                    structs.replace(place.call, result=changed, result_text=json_text(changed))
+                )
+    return None
+
+
+def _argument_of_another_run(place: _Place) -> _Calls:
+    """An argument that stands in other calls of the run too has the value that it has in another run."""
+    arguments = place.known_arguments()
+    for at, value in leaves(arguments or {}):
+        own: HeldAt = "args", place.tool, shape_of(at)
+        others = [other for other in place.population.values.get(own, ()) if other != value]
+        is_related = any(
+            one.value == value for other, held in place.run.held.items() if other[1] != own[1] for one in held
+        )
+        if arguments is not None and others and is_related and checkable(value):
+            other = others[place.run.number % len(others)]
+            return place.changed(place.with_arguments(_object_with(arguments, at, other)))
+    return None
+
+
+def _number_above_its_limit(place: _Place) -> _Calls:
+    """A number that never exceeds one in an earlier result does, by little."""
+    arguments = place.known_arguments()
+    for own, limit in place.population.limits:
+        most = [one.value for one in place.run.held.get(limit, ())]
+        if own[1] == place.tool and arguments is not None and most and _has(arguments, own[2]):
+            largest = max(value for value in most if isinstance(value, int | float))
+            above = largest + max(1, round(abs(largest) / 10))
+            return place.changed(place.with_arguments(_object_with(arguments, own[2], above)))
+    return None
+
+
+def _sum_too_large(place: _Place) -> _Calls:
+    """Numbers as large as they may be, in all calls of a tool, which add up to more than they ever do."""
+    for own, most in place.population.sums.items():
+        if own[1] != place.tool:
+            continue
+        same = [
+            _Place(place.population, place.run, place.calls, at)
+            for at, call in enumerate(place.calls)
+            if canonical_tool_name(call.name) == own[1]
+        ]
+        changed = {
+            one.at: one.with_arguments(_object_with(arguments, own[2], most.largest))
+            for one in same
+            if (arguments := one.known_arguments()) is not None and _has(arguments, own[2])
+        }
+        if len(changed) * most.largest > _TOO_LARGE * most.total:
+            return [changed.get(at, call) for at, call in enumerate(place.calls)]
+    return None
+
+
+CHANGED_RESULT = "a changed result"
+
+_MUTATIONS: dict[str, Callable[[_Place], _Calls]] = {
+    "a call left out": lambda place: place.changed(),
+    "a call doubled": _doubled,
     "two calls swapped": _swapped,
     "another tool": _another_tool,
-    "a forbidden tool": lambda call, later, tools, at: [
-        structs.replace(call, name=FORBIDDEN_TOOL),
-        call,
-        *later,
-    ],
+    "a forbidden tool": lambda place: place.changed(
+        structs.replace(place.call, name=FORBIDDEN_TOOL), place.call
+    ),
     "changed arguments": _changed_arguments,
     "an error ignored": _ignored_error,
+    CHANGED_RESULT: _changed_result,
+    "an argument of another run": _argument_of_another_run,
+    "a number above its limit": _number_above_its_limit,
+    "a sum too large": _sum_too_large,
 }
-"""What becomes of the call at a position and of those after it; None where it cannot be done there."""
+"""The calls of the run with something changed at a place; None where it cannot be done there."""
 
 _BY_SIGNATURE = frozenset({"a call left out", "a call doubled", "two calls swapped", "an error ignored"})
 
@@ -139,6 +276,16 @@ def _other_value(value: str | int | float) -> JsonValue:
         turned = value.translate(_TURNED)
         return turned if turned != value else value + "x"
     return value * 3 + 17
+
+
+def _has(value: JsonValue, place: Sequence[str | int]) -> bool:
+    return any(list(at) == list(place) for at, _ in leaves(value))
+
+
+def _object_with(value: JsonObject, place: Sequence[str | int], new: JsonValue) -> JsonObject:
+    changed = _with(value, place, new)
+    assert isinstance(changed, dict)
+    return changed
 
 
 def _with(value: JsonValue, place: Sequence[str | int], new: JsonValue) -> JsonValue:

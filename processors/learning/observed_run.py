@@ -1,10 +1,11 @@
 """What criteria can be learned from in one run, taken apart once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, TypeAlias
+from itertools import islice
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from processors.comparison import (
     Place,
@@ -28,6 +29,18 @@ Shape: TypeAlias = tuple[str, ...]
 ToolPlace: TypeAlias = tuple[str, Shape]
 """A tool, and a place in its arguments or in its result."""
 
+HeldAt: TypeAlias = tuple[Literal["args", "result"], str, Shape]
+"""A place in the arguments of a tool, or in what it returned, outside of lists."""
+
+
+class Held(NamedTuple):
+    """A value in one call: the step of the call, whether it took effect, and the value."""
+
+    step: int
+    took_effect: bool
+    value: str | int | float | bool
+
+
 Flows: TypeAlias = dict[ToolPlace, list[tuple[Any, frozenset[ToolPlace]]]]
 """For each argument its values, each with the places in earlier results where it stood."""
 
@@ -44,16 +57,14 @@ class ObservedCall:
     arguments: JsonObject | None
     call: ToolCall
 
-    def result_leaves(self) -> Iterator[tuple[Shape, str | int | float]]:
-        """The texts and numbers in the result with their places; none where it is not known."""
+    def result_leaves(self) -> Iterator[tuple[Place, str | int | float | bool]]:
+        """The values in the result with their places; none where it is not known."""
         text = comparable_result_text(self.call)
         if text is None or is_oversized(text):
             return
-        for count, (place, value) in enumerate(leaves(comparable_result_value(self.call, text))):
-            if count >= MAX_LEAVES:
-                return
-            if isinstance(value, str | int | float) and checkable(value):
-                yield shape_of(place), value
+        for place, value in islice(leaves(comparable_result_value(self.call, text)), MAX_LEAVES):
+            if isinstance(value, str | int | float):
+                yield place, value
 
 
 @dataclass
@@ -76,6 +87,27 @@ class ObservedRun:
     def flows(self) -> Flows:
         """Where the values of arguments come from."""
         return _flows(self.calls)
+
+    @cached_property
+    def held(self) -> Mapping[HeldAt, Sequence[Held]]:
+        """The values in arguments and results."""
+        held: dict[HeldAt, list[Held]] = {}
+        for call in self.calls:
+            of_arguments = [
+                (place, value)
+                for place, value in leaves(call.arguments or {})
+                if isinstance(value, str | int | float)
+            ]
+            parts: tuple[tuple[Literal["args", "result"], Any], ...] = (
+                ("args", of_arguments),
+                ("result", call.result_leaves()),
+            )
+            for part, values in parts:
+                for place, value in values:
+                    if not any(isinstance(step, int) for step in place):
+                        at = part, call.tool, shape_of(place)
+                        held.setdefault(at, []).append(Held(call.step, call.took_effect, value))
+        return held
 
 
 def observe(run: AgentRun) -> ObservedRun:
@@ -129,10 +161,10 @@ def _flows(calls: Sequence[ObservedCall]) -> Flows:
     for call in calls:
         while waiting and waiting[0].step < call.step:
             earlier = waiting.pop(0)
-            for shape, returned in earlier.result_leaves():
-                returned_at.setdefault((isinstance(returned, str), returned), set()).add(
-                    (earlier.tool, shape)
-                )
+            for result_place, returned in earlier.result_leaves():
+                if checkable(returned):
+                    key = isinstance(returned, str), returned
+                    returned_at.setdefault(key, set()).add((earlier.tool, shape_of(result_place)))
         for place, value in leaves(call.arguments or {}):
             if checkable(value):
                 sources = frozenset(returned_at.get((isinstance(value, str), value), ()))

@@ -208,9 +208,9 @@ def order_rules(
     return rules[:_MAX_CONSTRAINTS]
 
 
-def constraint(template: str, tools: JsonValue) -> JsonObject:
-    """What a rule adds to the constraints on the order of calls."""
-    return {"criteria": {"constraints": [{template: tools}]}}
+def constraint(template: str, tools: JsonValue, **more: JsonValue) -> JsonObject:
+    """What a rule adds to the constraints on calls; `more` are further keys of the constraint."""
+    return {"criteria": {"constraints": [{template: tools, **more}]}}
 
 
 def with_status(tool: str, status: str) -> JsonObject:

@@ -119,6 +119,8 @@ _EVALUATORS: Mapping[str, str] = {
     "tools": "tool-permission",
     "calls": "tool-call-budget",
     "order": "tool-constraints",
+    "results": "tool-constraints",
+    "relations": "tool-constraints",
     "recovery": "tool-error-recovery",
     "repetition": "duplicate-side-effect",
     "arguments": "tool-args-schema",

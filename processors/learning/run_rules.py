@@ -10,7 +10,7 @@ from processors.learning.observed_run import ObservedRun
 from processors.learning.rule import Rule, RuleKey
 from processors.model import JsonObject, ValueState
 
-_SPARE = 1.5
+SPARE = 1.5
 """How much more than the most that was seen a run may take."""
 _FEWEST_PHRASE_CHARACTERS = 12
 _MAX_PHRASES = 3
@@ -25,12 +25,12 @@ def run_rules(runs: Sequence[ObservedRun]) -> Iterator[Rule]:
     seconds = [run.run.duration_seconds for run in runs]
     longest = [value for value in seconds if value is not None]
     if len(longest) == len(runs):
-        limit = _nice(max(longest) * _SPARE)
+        limit = nice(max(longest) * SPARE)
         statement = f"a run takes at most {limit:g} seconds"
         yield _rule(("duration", "max_seconds"), statement, {"max_seconds": limit}, runs)
     tokens = [run.run.usage.input_tokens + run.run.usage.output_tokens for run in runs if run.run.usage]
     if len(tokens) == len(runs):
-        most = int(_nice(max(tokens) * _SPARE))
+        most = int(nice(max(tokens) * SPARE))
         statement = f"a run takes at most {most} tokens"
         yield _rule(("tokens", "max_total_tokens"), statement, {"max_total_tokens": most}, runs)
     yield from _answer_rules(runs)
@@ -40,7 +40,7 @@ def _rule(key: RuleKey, statement: str, criteria: JsonObject, runs: Sequence[Obs
     return Rule(key, statement, {"criteria": criteria}, len(runs), len(runs))
 
 
-def _nice(value: float) -> float:
+def nice(value: float) -> float:
     """`value` rounded up to two digits."""
     if value <= 0:
         return 1.0

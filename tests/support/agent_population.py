@@ -261,8 +261,43 @@ def records_agent(rng: random.Random) -> Line:
     return run.answer("Your record is up to date. Is there anything else I can do?")
 
 
+def expense_agent(rng: random.Random) -> Line:
+    """Reads receipts, claims no more than they show and at most 600 in all, and pays what is approved."""
+    person, trip = f"E{rng.randint(1000, 9999)}", f"TRIP-{rng.randint(100, 999)}"
+    run = _Script("expense_agent", rng, f"I am {person}, settle {trip}")
+    receipts = [f"RC{rng.randint(10000, 99999)}" for _ in range(rng.choice((1, 2, 2, 3, 4)))]
+    run.call("list_receipts", {"employee_id": person, "trip": trip}, {"receipts": receipts}, failing=0.05)
+    left = 600.0
+    unread, shown = [*receipts], dict[str, float]()
+    while unread or shown:
+        if unread and (not shown or rng.random() < 0.4):
+            receipt = unread.pop(0)
+            shown[receipt] = round(rng.uniform(20, 500), 2)
+            run.call("read_receipt", {"receipt_id": receipt}, {"total": shown[receipt], "currency": "EUR"})
+            continue
+        receipt = next(iter(shown))
+        most = left - 10 * (len(unread) + len(shown) - 1)
+        claimed = round(min(shown.pop(receipt) * rng.choice((1, 1, 0.8, 0.5)), most), 2)
+        left -= claimed
+        run.call(
+            "add_claim",
+            {"employee_id": person, "receipt": receipt, "amount": claimed},
+            {"claim": rng.randint(10000, 99999)},
+            failing=0.03,
+        )
+    decision = rng.choice(("approved", "approved", "declined", "query"))
+    run.call(
+        "request_approval", {"employee_id": person, "reference": trip}, {"review": {"decision": decision}}
+    )
+    if decision == "approved":
+        run.call("pay_out", {"employee_id": person, "trip": trip}, {"paid": True}, failing=0.04)
+    else:
+        run.call("notify", {"employee_id": person, "about": decision}, {"sent": True})
+    return run.answer(f"{trip} is {decision}.")
+
+
 AGENTS: tuple[Callable[[random.Random], Line], ...] = (
-    refund_agent, travel_agent, research_agent, deploy_agent, records_agent,
+    refund_agent, travel_agent, research_agent, deploy_agent, records_agent, expense_agent,
 )  # fmt: skip
 
 

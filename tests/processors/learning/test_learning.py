@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +17,7 @@ from processors.evaluate import evaluate_run
 from processors.learning import STEPS, Learned, TooFewRunsError, learn, upper_bound
 from processors.learning.rule import trials_needed
 from processors.model import AgentRun, Outcome, ToolCall
-from tests.support.agent_population import AGENTS, Line, population
+from tests.support.agent_population import AGENTS, Line, expense_agent, population
 
 REQUIRED = {
     "refund_agent": ("get_order", "check_policy", "send_email"),
@@ -23,8 +25,17 @@ REQUIRED = {
     "research_agent": ("web_search", "fetch_page", "write_summary"),
     "deploy_agent": ("acquire_lock", "run_tests", "deploy", "check_health", "release_lock"),
     "records_agent": ("verify_identity", "read_record", "update_field", "write_audit"),
+    "expense_agent": ("list_receipts", "read_receipt", "add_claim", "request_approval"),
 }
 """What every good run of a scripted agent calls, in this order but for what runs side by side."""
+KINDS = {
+    "a call left out", "a call doubled", "two calls swapped", "another tool", "a forbidden tool",
+    "changed arguments", "an error ignored",
+}  # fmt: skip
+"""The ways in which every scripted agent can be broken."""
+OF_VALUES = (
+    "a changed result", "an argument of another run", "a number above its limit", "a sum too large",
+)  # fmt: skip
 UNORDERED = frozenset({("search_flights", "search_hotels")})
 
 
@@ -43,6 +54,11 @@ def fails(run: AgentRun, evaluations: Sequence[Evaluation]) -> bool:
     return Outcome.FAIL in outcomes or Outcome.ERROR in outcomes
 
 
+@cache
+def learned_of(agent: Callable[[random.Random], Line], runs: int = 500) -> Learned:
+    return learn(agent.__name__, runs_of(population(agent, runs)))
+
+
 @pytest.fixture(
     scope="module",
     params=[
@@ -51,7 +67,7 @@ def fails(run: AgentRun, evaluations: Sequence[Evaluation]) -> bool:
     ],
 )
 def learned(request: pytest.FixtureRequest) -> tuple[Callable[[random.Random], Line], Learned]:
-    return request.param, learn(request.param.__name__, runs_of(population(request.param, 500)))
+    return request.param, learned_of(request.param)
 
 
 def test_good_runs_that_took_no_part_pass(learned: tuple[Any, Learned]) -> None:
@@ -67,9 +83,22 @@ def test_good_runs_that_took_no_part_pass(learned: tuple[Any, Learned]) -> None:
 def test_broken_runs_are_caught(learned: tuple[Any, Learned]) -> None:
     _, found = learned
 
-    assert len(found.caught) == 7
-    assert found.caught_over_all.caught >= 0.8 * found.caught_over_all.broken
+    of_values = [found.caught[kind] for kind in OF_VALUES if kind in found.caught]
+
+    assert found.caught.keys() >= KINDS
+    assert found.caught_over_all.caught >= 0.85 * found.caught_over_all.broken
+    assert sum(kind.caught for kind in of_values) >= 0.95 * sum(kind.broken for kind in of_values)
     assert found.caught_structural.caught >= 0.95 * found.caught_structural.broken
+
+
+@pytest.mark.slow
+def test_over_all_agents_nearly_all_broken_runs_are_caught() -> None:
+    every = [learned_of(agent) for agent in AGENTS]
+    caught = [found.caught_over_all for found in every]
+
+    assert sum(kinds.caught for kinds in caught) >= 0.94 * sum(kinds.broken for kinds in caught)
+    assert {kind for found in every for kind in found.caught} == {*KINDS, *OF_VALUES}
+    assert sum(found.false_alarms for found in every) <= 0.02 * sum(found.held_out for found in every)
 
 
 def broken_by_hand(run: AgentRun, rng: random.Random) -> Iterator[AgentRun]:
@@ -178,6 +207,92 @@ def test_arguments_are_learned_with_where_they_come_from() -> None:
     } <= told
     assert not any("note" in statement and "told" in statement for statement in told)
     assert any(statement.startswith("book: id is written as AX-") for statement in told)
+
+
+def _claims(line: Line) -> list[Line]:
+    return [call for call in line["tool_calls"] if call["name"] == "add_claim"]
+
+
+def _claims_more_than_the_receipt(line: Line) -> None:
+    claim = _claims(line)[0]
+    receipts = [call for call in line["tool_calls"] if call["name"] == "read_receipt"]
+    claim["arguments"]["amount"] = max(call["result"]["total"] for call in receipts if "result" in call) + 10
+
+
+def _claims_too_much_in_all(line: Line) -> None:
+    """Four receipts in full, each of them within what one claim may be."""
+    at = line["tool_calls"].index(_claims(line)[0])
+    employee = _claims(line)[0]["arguments"]["employee_id"]
+    calls: list[Line] = []
+    for number in range(4):
+        receipt = f"RC1000{number}"
+        calls += [
+            {"name": "read_receipt", "arguments": {"receipt_id": receipt},
+             "result": {"total": 480.0, "currency": "EUR"}},
+            {"name": "add_claim", "result": {"claim": 10001},
+             "arguments": {"employee_id": employee, "receipt": receipt, "amount": 480.0}},
+        ]  # fmt: skip
+    rest = [call for call in line["tool_calls"][at:] if call["name"] not in ("read_receipt", "add_claim")]
+    line["tool_calls"][at:] = calls[1:] + rest
+
+
+def _is_for_somebody_else(line: Line) -> None:
+    _claims(line)[-1]["arguments"]["employee_id"] = "E0007"
+
+
+def _was_not_approved(line: Line) -> None:
+    for call in line["tool_calls"]:
+        if call["name"] == "request_approval":
+            decision = call["result"]["review"]["decision"]
+            call["result"]["review"]["decision"] = "declined" if decision == "approved" else "approved"
+
+
+@pytest.mark.parametrize(
+    ("break_run", "evaluation"),
+    [
+        (_claims_more_than_the_receipt, "learned-relations"),
+        (_claims_too_much_in_all, "learned-relations"),
+        (_is_for_somebody_else, "learned-relations"),
+        (_was_not_approved, "learned-results"),
+    ],
+)
+def test_values_that_do_not_go_together_fail(break_run: Callable[[Line], None], evaluation: str) -> None:
+    evaluations = [item for item in ready(learned_of(expense_agent, 220)) if item.name == evaluation]
+    lines = population(expense_agent, 40, seed=4)
+    broken = deepcopy(lines)
+    for line in broken:
+        break_run(line)
+
+    assert not any(fails(run, evaluations) for run in runs_of(lines))
+    assert all(fails(run, evaluations) for run in runs_of(broken))
+
+
+def test_what_results_decide_and_what_agrees_is_learned() -> None:
+    assert {
+        'after request_approval returned review.decision: "approved" pay_out is called',
+        'after request_approval returned review.decision: "declined" pay_out is never called',
+        "employee_id is the same in all calls of a run",
+        "add_claim.receipt is read_receipt.receipt_id before it, and the other way round",
+        "add_claim.amount is at most read_receipt.total before it",
+        "amount of all add_claim adds up to at most 900",
+    } <= statements(learned_of(expense_agent, 220))
+
+
+def test_values_that_have_nothing_to_do_with_each_other_give_no_rule() -> None:
+    rng = random.Random(11)
+    lines = []
+    for number in range(300):
+        calls = [
+            {"name": "look", "arguments": {"code": rng.randint(100, 130), "size": rng.randint(11, 500)},
+             "result": {"open": rng.random() < 0.5, "level": rng.randint(11, 900)}}
+        ]  # fmt: skip
+        for _ in range(rng.randint(0, 4)):
+            arguments = {"code": rng.randint(100, 130), "amount": rng.randint(11, 900)}
+            calls.append({"name": "note", "arguments": arguments, "result": "ok"})
+        lines.append(simple_run(number, *calls))
+    found = learn("simple", runs_of(lines))
+
+    assert not {"learned-results", "learned-relations"} & {item.name for item in found.evaluations}
 
 
 def test_a_rule_that_raises_false_alarms_is_given_up() -> None:
