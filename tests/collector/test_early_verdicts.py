@@ -12,7 +12,7 @@ from collector.path import EarlyVerdicts
 from collector.task_supervisor import TaskSupervisor
 from collector.trace import FinishedTrace, RecordSource, SpanBatch
 from processors.criteria import CriteriaSet, read_criteria
-from processors.spans import RawSpan
+from processors.spans import RawRecord, RawSpan
 from tests.support.agent_spans import TRACE_ID, model, tool
 from tests.support.held_spans import SECOND, START_UNIX_NANO, BufferUnderTest
 
@@ -28,6 +28,9 @@ class _NoOwnTraces:
         return False
 
     def finish(self, trace: FinishedTrace) -> None:
+        raise AssertionError("there are none")
+
+    def drop_records(self, records: Sequence[RawRecord]) -> None:
         raise AssertionError("there are none")
 
 
