@@ -137,16 +137,19 @@ def _agent(span: Span) -> AgentReading:
     called = first_text(attributes, ("tool.name",))
     delegated = _delegated_work(called, _arguments(span).value) if called else None
     if delegated is not None:
-        name, request = delegated
-        given = text_value(request or None)
-    elif attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
-        given = last_content(_conversation(span).input, "user")
-    else:
-        given = _recorded_input(attributes)
+        name = delegated[0]
     if span.name == f"ClaudeAgentSDK.{name}":  # called as the tool that started it
         return AgentReading(inferred_name=name)
     if not name and span.name.endswith(llama_index.AGENT_STEP):  # long values are cut off
         name = _printed_agent(attributes, _INPUT) or _printed_agent(attributes, _OUTPUT)
+
+    def given() -> DecodedValue:
+        if delegated is not None:
+            return text_value(delegated[1] or None)
+        if attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
+            return last_content(_conversation(span).input, "user")
+        return _recorded_input(attributes)
+
     metadata = _metadata(span)
     sessions = (text_at(metadata, key) for key in ("session_id", "conversation_id", "thread_id"))
     is_component = span.envelope.scope_name == _COMPONENTS_SCOPE
@@ -156,7 +159,7 @@ def _agent(span: Span) -> AgentReading:
         id=first_text(attributes, ("agno.agent.id", "agentId")),
         session=first_text(attributes, ("session.id",)) or next(filter(None, sessions), ""),
         input=given,
-        output=ABSENT if _answers_with_error(span) else _recorded_output(attributes),
+        output=ABSENT if _answers_with_error(span) else lambda: _recorded_output(attributes),
         # Only messages show the calls of a component.
         hides_calls=is_component and haystack.PRINTED_CHAT not in (attributes.text(_OUTPUT) or ""),
         needs_no_turns=_INSTRUMENTATION not in span.envelope.scope_name,

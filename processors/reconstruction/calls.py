@@ -167,7 +167,7 @@ class RunCalls:
         layers = self._trace.readings_at(self._run.layers)
         is_answered = any(
             shows_calls(output := reading.conversation.output, None)
-            and (any(message.requests for message in output) or reading.agent.output is not ABSENT)
+            and (any(message.requests for message in output) or decoded(reading.agent.output) is not ABSENT)
             for reading in layers
         )
         return not is_answered or hidden not in ([], self.turns[-1:])
