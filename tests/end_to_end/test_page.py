@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -70,6 +71,29 @@ def _send(endpoint: str, *runs: ScriptedRun) -> None:
     provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
     for run in runs:
         perform(run, provider.get_tracer("test"))
+    provider.shutdown()
+
+
+def _send_nested(endpoint: str) -> None:
+    """A planner that asks a model and calls a tool, and a helper within it that asks another model."""
+    provider = TracerProvider(resource=Resource({"service.name": "shop"}), shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
+    tracer = provider.get_tracer("test")
+
+    def span(operation: str, **attributes: str) -> Any:
+        named = {f"gen_ai.{name.replace('_', '.', 1)}": value for name, value in attributes.items()}
+        return tracer.start_as_current_span(
+            operation, attributes={"gen_ai.operation.name": operation, **named}
+        )
+
+    with span("invoke_agent", agent_name="planner"):
+        for _ in range(2):
+            with span("chat", request_model="large"):
+                time.sleep(0.01)
+            with span("execute_tool", tool_name="look_up"):
+                time.sleep(0.01)
+        with span("invoke_agent", agent_name="helper"), span("chat", request_model="small"):
+            time.sleep(0.01)
     provider.shutdown()
 
 
@@ -264,6 +288,18 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
         await _look(browser, address, "/", "/find", "/criteria", "/agent?name=nobody")
         await _served(service, GOOD, BAD, EVIL)
         runs = (await _json(address, "/api/runs"))["runs"]
+        await asyncio.to_thread(_send_nested, service.endpoints["grpc"])
+        async with asyncio.timeout(30):
+            while not (helpers := (await _json(address, "/api/runs?agent=helper"))["runs"]):
+                await asyncio.sleep(0.1)
+        (nested,) = helpers
+        await browser.open(f"{address}/run/{nested['trace_id']}")
+        assert ["planner"] == await browser.evaluate(_NAMES_IN_TREE.format(":scope > li > .head a"))
+        assert ["helper"] == await browser.evaluate(_NAMES_IN_TREE.format("li li .head a"))
+        assert ["turn", "call", "turn", "call", "turn"] == await browser.evaluate(
+            "[...document.querySelectorAll('.calls > li')].map((step) => step.id.split('-')[0])"
+        )
+        assert 4 == await browser.evaluate("document.querySelector('.overview').querySelectorAll('a').length")
         await _look(
             browser,
             address,
@@ -271,6 +307,7 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
             "/agent?name=support_agent",
             f"/agent?{urlencode({'name': HOSTILE})}",
             *(f"/run/{run['trace_id']}" for run in runs),
+            f"/run/{nested['trace_id']}",
             f"/compare?{urlencode([('run', run['id']) for run in runs[1:]])}",
             f"/compare?{urlencode([('run', runs[0]['id']), ('run', runs[1]['id'])])}",
             "/failures",
@@ -281,6 +318,11 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
             "/find?agent=support_agent&version=1&since=nonsense",
             "/criteria",
         )
+
+
+_NAMES_IN_TREE = (
+    "[...document.querySelector('.tree ol').querySelectorAll('{}')].map((link) => link.innerText)"
+)
 
 
 async def _look(browser: Chromium, address: str, *paths: str) -> None:
