@@ -7,9 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
-from processors.comparison import equality_key
+from processors.comparison import equality_key, leaves
 from processors.model import JsonValue
 from processors.response_handling.failures import ErrorClass, ToolFailure
 from processors.response_handling.ledger import folded
@@ -190,15 +191,7 @@ def _names_of(call: ObservedCall) -> set[str]:
 
 
 def _names_in(value: JsonValue) -> set[str]:
-    names, stack = set[str](), [value]
-    while stack and len(names) < _LONGEST:
-        entry = stack.pop()
-        if isinstance(entry, dict):
-            stack.extend(entry.values())
-        elif isinstance(entry, list):
-            stack.extend(entry)
-        elif isinstance(entry, (str, int)) and not isinstance(entry, bool):
-            text = folded(str(entry)[:_LONGEST])
-            if len(text) >= _SHORTEST_NAME:
-                names.add(text)
-    return names
+    first = (leaf for _, leaf in islice(leaves(value), _LONGEST))
+    named = (leaf for leaf in first if isinstance(leaf, (str, int)) and not isinstance(leaf, bool))
+    texts = (folded(str(leaf)[:_LONGEST]) for leaf in named)
+    return {text for text in texts if len(text) >= _SHORTEST_NAME}

@@ -8,7 +8,7 @@ words.
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Final
 
@@ -16,8 +16,7 @@ from processors.response_handling.lexicons import Words
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
-    "negation", "failure", "done", "yes", "no", "up", "down", "approx", "relative", "absent", "mean",
-    "total", "unable",
+    "negation", "failure", "done", "yes", "no", "up", "down", "approx", "relative", "absent", "mean", "total",
 )  # fmt: skip
 """The kinds of words that lexicons list."""
 
@@ -58,23 +57,22 @@ class Lexicon:
         self.counters = tuple(sorted(words.counters.split(), key=len, reverse=True))
         units = (entry.partition(":") for entry in words.units.split(";"))
         self.units = {name.strip("_"): symbol.strip() for symbol, _, names in units for name in names.split()}
-        self._exact: dict[str, int] = {}
-        self._starts: dict[str, int] = {}
-        self._phrases: dict[str, list[tuple[str, int]]] = defaultdict(list)
-        self._known_bits: dict[str, int] = {}
+        self._exact: dict[str, set[str]] = defaultdict(set)
+        self._starts: dict[str, set[str]] = defaultdict(set)
+        self._phrases: dict[str, list[tuple[str, str]]] = defaultdict(list)
+        self._read: dict[str, frozenset[str]] = {}
         harmless = (phrase.replace("_", " ") for phrase in words.harmless.split())
         self._harmless: dict[str, list[str]] = defaultdict(list)
         for phrase in harmless:
             self._harmless[self._first(phrase)].append(phrase)
         for category in CATEGORIES:
-            bits = 1 << CATEGORIES.index(category) | (category == "unable") << CATEGORIES.index("failure")
             for word in getattr(words, category).split():
                 if not self.is_spaced or "_" in word:
                     phrase = word.strip("*").replace("_", " ")
-                    self._phrases[self._first(phrase)].append((phrase, bits))
+                    self._phrases[self._first(phrase)].append((phrase, category))
                 else:
                     table = self._starts if word.endswith("*") else self._exact
-                    table[word.rstrip("*")] = table.get(word.rstrip("*"), 0) | bits
+                    table[word.rstrip("*")].add(category)
         self._lengths = sorted({len(start) for start in self._starts})
         nothing = (_written(word) for word in sorted(words.nothing.split(), key=len, reverse=True))
         edges = (r"(?<!\w)", r"(?!\w)") if self.is_spaced else ("", "")
@@ -94,23 +92,21 @@ class Lexicon:
         return {*_WORD.findall(low)} if self.is_spaced else {""}
 
     def _categories(self, low: str, words: set[str]) -> frozenset[str]:
-        matched, known = 0, self._known_bits
+        matched, read = set[str](), self._read
         for word in words if self.is_spaced else ():
-            bits = known.get(word)
-            matched |= self._bits_of(word) if bits is None else bits
+            matched |= read[word] if word in read else self._categories_of(word)
         for first in words & self._phrases.keys():
-            for phrase, bits in self._phrases[first]:
-                if bits & ~matched and phrase in low:
-                    matched |= bits
-        return _names_of(matched)
+            for phrase, category in self._phrases[first]:
+                if category not in matched and phrase in low:
+                    matched.add(category)
+        return frozenset(matched)
 
-    def _bits_of(self, word: str) -> int:
-        bits = self._exact.get(word, 0)
-        for length in self._lengths:
-            bits |= self._starts.get(word[:length], 0) if length <= len(word) else 0
-        if len(self._known_bits) < _MOST_KNOWN:
-            self._known_bits[word] = bits
-        return bits
+    def _categories_of(self, word: str) -> frozenset[str]:
+        begun = (self._starts.get(word[:length], ()) for length in self._lengths)
+        categories = frozenset(self._exact.get(word, ())).union(*begun)
+        if len(self._read) < _MOST_KNOWN:
+            self._read[word] = categories
+        return categories
 
     def kinds_in(self, text: str) -> frozenset[str]:
         """The categories of which `text` has a word outside of set phrases that say nothing."""
@@ -151,11 +147,6 @@ class Lexicon:
 def _written(word: str) -> str:
     """The pattern of a word as lexicons write it."""
     return re.escape(word.rstrip("*").replace("_", " ")) + r"\w{0,20}" * word.endswith("*")
-
-
-@lru_cache(maxsize=4096)
-def _names_of(bits: int) -> frozenset[str]:
-    return frozenset(category for bit, category in enumerate(CATEGORIES) if bits >> bit & 1)
 
 
 def _ordered(written: str) -> dict[str, int]:

@@ -180,8 +180,7 @@ class Quantities:
 
     def _note(self, token: Token, leaf: Leaf, *, is_whole: bool) -> None:
         if token.kind == "number":
-            is_name = not keys.NO_OPERANDS.isdisjoint(key_words(leaf.key)[-1:])
-            is_operand = not is_name and (not token.is_spelled or leaf.call == FROM_USER)
+            is_operand = keys.NO_OPERANDS.isdisjoint(key_words(leaf.key)[-1:])
             unit, is_money = token.unit or unit_of_key(leaf.key), bool(token.currencies)
             for value in token.values:
                 value = token.total / token.unit.factors[0] if token.extra and token.unit else value

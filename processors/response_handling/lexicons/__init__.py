@@ -22,7 +22,6 @@ class Words:
     units: str = ""
     negation: str = ""
     nothing: str = ""
-    unable: str = ""
     failure: str = ""
     done: str = ""
     yes: str = ""

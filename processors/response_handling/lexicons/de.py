@@ -37,13 +37,11 @@ WORDS: Final = Words(
     leer leere
     kein keine keinen keinem keiner keines nichts niemand nirgends ohne weder noch nie nein
     """,
-    unable="""
+    failure="""
     problem* kann_nicht gescheitert entschuldig* zeitüberschreitung unterbrochen unmöglich erneut
     klappt* nicht_möglich konnte_nicht konnten_nicht nicht_erreich* nicht_geantwortet antwortet_nicht
     keine_antwort kein_zugriff keinen_zugriff keine_verbindung überlastet unterbroch* es_später
     später_noch fehler* fehlgeschl* fehlschl*
-    """,
-    failure="""
     ausgebucht fehl* abgelehnt verweigert gesperrt ungültig abgelaufen störung unvollständig beschädigt abgebrochen
     warnung überschritten teilweise defekt zurückgerollt übersprungen verspätet ausgefallen ausfall
     abgesagt gekündigt überfällig unbezahlt unzureichend ungültig* fehlt fehlen fehlend* verspätung

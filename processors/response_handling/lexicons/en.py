@@ -44,7 +44,7 @@ WORDS: Final = Words(
     no none nobody nothing nowhere without neither nor never there_aren't there_isn't there_aren’t
     there_isn’t doesn't_have_any don't_have_any aren't_any isn't_any not_a_single not_only
     """,
-    unable="""
+    failure="""
     time_limit
     fail* error* problem* trouble* unable sorry apolog* regret* went_wrong denied deny unavailable
     unreachable unresponsive offline timeout timed time_out invalid unsuccess* impossible unauthori*
@@ -52,8 +52,6 @@ WORDS: Final = Words(
     abort* no_answer no_response no_reply no_access no_luck no_connection wasn't_able weren't_able busy
     jammed stuck not_able didn't_respond didn’t_respond not_respond* not_responding is_down was_down
     are_down were_down currently_down under_maintenance for_maintenance crashed retry
-    """,
-    failure="""
     fully_booked sold_out locked issue issues unfortunately declin* reject* refus* block* outage maintenance expired insufficient crash*
     missing incomplete damaged partial* broken roll* skipped bounced suspend* unread* unresolved overdue
     unpaid degraded lapse* down late behind slipped delay* postpon*

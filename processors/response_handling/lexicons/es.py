@@ -34,13 +34,11 @@ WORDS: Final = Words(
     no_hay no_existe* no_tiene* no_consta* no_figura* no_aparece* nunca jamás ningún ninguna ninguno
     nada nadie no,
     """,
-    unable="""
+    failure="""
     tardó_demasiado se_cortó no_he_logrado
     error* fall* problema* no_se_pudo no_pude lamento siento indisponible imposible interrump* reintent*
     disculp* avería* no_disponible no_puedo no_pudo no_responde* no_respond* sin_respuesta sin_acceso
     sin_conexión más_tarde no_he_podido no_ha_podido no_fue_posible está_caíd* sin_servicio
-    """,
-    failure="""
     llen* lamentablemente desgraciadamente rechaz* deneg* bloque* caduc* venci* inválid* insuficiente*
     incomplet* parcial* dañad* excedi* rechazad* omitid* suspendid* retras* impagad* revertid* ausente
     falt* caíd*

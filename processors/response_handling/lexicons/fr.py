@@ -35,12 +35,10 @@ WORDS: Final = Words(
     n'y_a_pas n’y_a_pas il_n'y il_n’y aucun aucune jamais rien personne
     pas_de pas_d'autre
     """,
-    unable="""
+    failure="""
     erreur* échec* échou* problème* désolé* panne indisponible interrompu* réessay* excus* n'a_pas
     introuvable* impossible n'ai_pas n’ai_pas n’a_pas ne_répond* hors_service hors_ligne ultérieurement
     sans_réponse pas_pu aucune_réponse pas_accès en_panne
-    """,
-    failure="""
     malheureusement refus* rejet* bloqu* expir* invalide insuffisant* incomplet* partiel* endommagé*
     dépass* hélas manqu* ignoré* suspendu* retardé* retard impayé* absent* manquant* rétabli* échéant
     ratent en_retard coincé* bloqué*

@@ -36,13 +36,11 @@ WORDS: Final = Words(
     non_ci_sono non_c'è non_c’è non_vi_sono non_ha non_hanno non_risulta* no mai nessun nessuno
     nessuna niente nulla neanche nemmeno
     """,
-    unable="""
+    failure="""
     errore errori fallit* fallisc* problem* spiacente dispiace scus* impossibil* non_disponib*
     interrott* riprov* guasto non_riuscit* non_riesc* non_è_stato_possibile non_ho_potuto non_rispond*
     senza_risposta nessuna_risposta nessun_accesso irraggiungibil* fuori_servizio più_tardi esaurit*
     inceppat*
-    """,
-    failure="""
     pieno piena purtroppo rifiut* negat* blocc* scadut* invalid* insufficient* incomplet* parzial* danneggiat*
     superat* respint* sospes* ritard* ripristinat* saltat* mancant* manca mancano assent*
     """,

@@ -33,12 +33,10 @@ WORDS: Final = Words(
     leeg lege
     geen niets niemand nergens zonder noch nooit nee
     """,
-    unable="""
+    failure="""
     fout* mislukt* probleem problemen sorry lukt* storing onbereikbaar onderbroken onmogelijk opnieuw
     excuses kon_niet konden_niet niet_gelukt niet_bereikbaar geen_antwoord geen_reactie geen_toegang
     geen_verbinding reageert_niet het_later later_nog overbelast lukte_niet vastgelopen
-    """,
-    failure="""
     volgeboekt helaas geweiger* afgewezen geblokkeerd verlopen ongeldig* onvolledig* gedeeltelijk beschadigd
     overschreden kapot overgeslagen teruggedraaid opgeschort vertraagd vertraging onbetaald ontbreekt
     ontbreken vervallen uitgevallen afgebroken afgekeurd

@@ -41,12 +41,10 @@ WORDS: Final = Words(
     pusty pusta puste
     nie_ma nigdy nic nikt żaden żadna żadnego żadnych żadne brak nie,
     """,
-    unable="""
+    failure="""
     błąd błęd* niepowodz* problem* przepraszam* odmow* niedostępn* ponown* nie_udało nieudan* nie_mogę
     nie_mogłem nie_mogłam nie_odpowiada* nie_odpowiedzia* brak_odpowiedzi brak_dostępu brak_połączenia
     spróbuj* przeciążon*
-    """,
-    failure="""
     niestety odrzuc* zablok* wygas* nieważn* niewystarcz* przerwan* niepełn* częściow* uszkodz*
     przekrocz* awaria pominięt* wycofan* zawieszon* opóźni* nieopłacon* brakuj* wstrzyman* nieprzyjęt*
     zablokowan*

@@ -36,12 +36,10 @@ WORDS: Final = Words(
     não_há não_existe* não_tem não_têm não_consta* nunca jamais nenhum nenhuma nada ninguém
     não,
     """,
-    unable="""
+    failure="""
     erro* falh* problema* desculp* lamento indisponív* impossív* interromp* tentar_novamente
     não_consegui* não_foi_possível não_pude não_pôde não_respond* sem_resposta sem_acesso sem_ligação
     fora_do_ar fora_de_serviço mais_tarde
-    """,
-    failure="""
     lotad* cheio cheia infelizmente recus* negad* bloque* expir* venceu inválid* insuficiente* incomplet* parcia*
     danificad* exced* rejeitad* recusad* suspens* atras* revertid* ignorad* falta* ausent* pulad*
     """,
