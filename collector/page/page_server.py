@@ -53,9 +53,6 @@ _RENDERING_SECONDS = 30.0
 """How long a request may wait for its answer."""
 _MAX_WAITING_BYTES = 32 * 1024 * 1024
 """Answers that wait for their clients, all together."""
-_MAX_BEFORE_RENDERING = _MAX_WAITING_BYTES // 2
-"""From so much on nothing is rendered, which would be in vain and take CPU all the same."""
-_TOO_MUCH_WAITS = "The page is busy: too much waits for clients that read slowly."
 _WAITING_BYTES = "tracegrade.waiting_bytes"
 """The key of the size of a request's answer in its scope."""
 
@@ -155,8 +152,6 @@ class PageServer:
 
     async def _render(self, view: Callable[..., Response], request: Request, *arguments: object) -> Response:
         """What `view` answers, if there is time and room for it."""
-        if self._waiting_bytes > _MAX_BEFORE_RENDERING:
-            raise HTTPException(503, _TOO_MUCH_WAITS)
         try:
             async with asyncio.timeout(_RENDERING_SECONDS):
                 response = await self._in_thread(view, request, *arguments)
@@ -164,7 +159,7 @@ class PageServer:
             raise HTTPException(503, "The page is busy.") from None
         size = len(response.body)
         if self._waiting_bytes and self._waiting_bytes + size > _MAX_WAITING_BYTES:
-            raise HTTPException(503, _TOO_MUCH_WAITS)
+            raise HTTPException(503, "The page is busy: too much waits for clients that read slowly.")
         self._waiting_bytes += size
         request.scope[_WAITING_BYTES] = size
         return response

@@ -656,6 +656,7 @@ async def test_clients_that_do_not_read_leave_room_for_others_and_are_cut(
 ) -> None:
     monkeypatch.setattr(page_server, "_MAX_WAITING_BYTES", 4_000_000)
     monkeypatch.setattr(page_server, "_REQUEST_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(page_server, "_MAX_CPU", 1.0)  # or answers come more slowly than clients are cut
     run = graded_run(3, text="x" * 1_500_000)
     path = f"/api/run/{run.run.trace_id.hex()}"
     async with _page([run]) as address:
