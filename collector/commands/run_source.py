@@ -189,6 +189,7 @@ def filters_of(options: Namespace) -> dict[str, str]:
     """The filters among the arguments of `add_filters`."""
     names = ("agent", "version", "evaluation", "outcome", "tool", "text", "conversation", *MOMENTS)
     values = {name: getattr(options, name) for name in names}
+    values["not_evaluated"] = getattr(options, "reason", None)
     return {name: value for name, value in values.items() if value}
 
 

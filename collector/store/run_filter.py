@@ -9,7 +9,7 @@ from collector.config_fields import parse_moment
 from collector.errors import TracegradeError
 from collector.store.run_rows import TEXT_COLUMNS, as_held
 from processors.documents import did_you_mean
-from processors.model import Outcome
+from processors.model import NotEvaluatedReason, Outcome
 
 _MAX_CHARACTERS = 300
 _TERM = re.compile(r'(?:([a-z_]+):(?!/))?(?:"([^"]*)("?)|(\S*))\s*')
@@ -20,7 +20,7 @@ _AFTER_HEX = "g"
 
 FILTER_FIELDS = (
     "agent", "evaluation", "outcome", "cause", "tool", "text", "conversation", "tenant", "version", "dialect",
-    "trace",
+    "trace", "not_evaluated",
 )  # fmt: skip
 """Fields of a `RunFilter` that are texts."""
 MOMENTS = ("since", "until")
@@ -42,7 +42,8 @@ class RunFilter:
 
     `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
     that of the run; with both, `cause` is one that `RunQueries.causes` gives. `trace` is a trace id or its
-    beginning. `before` and `after` are ids of runs: only older or newer ones.
+    beginning. `not_evaluated` is why an evaluation, or that one, gave no verdict: runs that an older version
+    stored have it if any gave none. `before` and `after` are ids of runs: only older or newer ones.
 
     `text` finds runs that have all its terms: a word, or the beginning of one; a "phrase" in quotes; or a
     field, a colon and a word or phrase. `answer:`, `reason:` (why evaluations did not pass), `input:` and
@@ -60,6 +61,7 @@ class RunFilter:
     version: str = ""
     dialect: str = ""
     trace: str = ""
+    not_evaluated: str = ""
     since: int = 0
     until: int = 0
     before: int = 0
@@ -102,6 +104,9 @@ def resolved(run_filter: RunFilter) -> tuple[RunFilter, str]:
     if run_filter.outcome and run_filter.outcome not in list(Outcome):
         expected = ", ".join(Outcome)
         raise InvalidSearch(f"outcome: expected one of {expected}, got {run_filter.outcome[:100]!r}")
+    if run_filter.not_evaluated and run_filter.not_evaluated not in list(NotEvaluatedReason):
+        expected, got = ", ".join(NotEvaluatedReason), run_filter.not_evaluated[:100]
+        raise InvalidSearch(f"not_evaluated: expected one of {expected}, got {got!r}")
     return run_filter, " AND ".join(matches)
 
 
@@ -190,6 +195,12 @@ def _own_conditions(run_filter: RunFilter) -> Iterator[Condition]:
             yield f"{column} = ?", value
     if run_filter.outcome and not run_filter.evaluation:
         yield "runs.outcome = ?", run_filter.outcome
+    if reason := run_filter.not_evaluated:
+        condition = "id IN (SELECT run FROM results WHERE outcome = 'not_evaluated' AND cause IN (?, '')"
+        if run_filter.evaluation:
+            yield f"{condition} AND evaluation = ?)", reason, run_filter.evaluation
+        else:
+            yield f"{condition})", reason
     if trace := run_filter.trace.lower():
         yield "trace >= ? AND trace < ?", trace, f"{trace}{_AFTER_HEX}"
     bounds = {

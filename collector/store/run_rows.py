@@ -108,7 +108,9 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
     results: dict[tuple[str, str], tuple[str, str]] = {}
     for result in graded.results:
         exemption = result.exemption if result.is_failure else ""
-        results.setdefault((_name(result.name), result.outcome.value), (exemption, as_held(result.cause)))
+        key, cause = (_name(result.name), result.outcome.value), as_held(result.cause)
+        if results.setdefault(key, (exemption, cause))[1] != cause and not result.is_failure:
+            results[key] = exemption, ""  # several reasons: its line has them
     return RunRows(
         milliseconds,
         row,

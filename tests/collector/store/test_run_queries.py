@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from collector.store import InvalidSearch, RunFilter, RunQueries
 from processors.annotation import format_run, run_to_json
-from processors.model import GradedRun, NotEvaluatedReason, Outcome, Severity, decode_json
+from processors.model import EvaluationResult, GradedRun, NotEvaluatedReason, Outcome, Severity, decode_json
 from tests.support.graded_runs import result
 from tests.support.stored_runs import MINUTE, NOW, filled, graded_run, hundred_thousand_runs
 
@@ -177,6 +177,29 @@ def test_failures_with_one_cause_are_counted_together_from_their_first_release_o
     assert [2, 1] == [int(run.trace_id, 16) for run in queries.find(of_cause)]
     assert {"args": often.cause} == queries.find(of_cause)[0].causes
     assert [] == queries.causes("billing") == queries.of_tenant("blue").causes()
+
+
+def test_runs_are_found_by_why_a_check_gave_no_verdict() -> None:
+    def unevaluated(name: str, *reasons: NotEvaluatedReason) -> list[EvaluationResult]:
+        return [result(name, Outcome.NOT_EVALUATED, reason=reason) for reason in reasons]
+
+    lacks, inapplicable = NotEvaluatedReason.CONTENT_NOT_CAPTURED, NotEvaluatedReason.NOT_APPLICABLE
+    results = [unevaluated("args", lacks), unevaluated("args", inapplicable), unevaluated("order", lacks), []]
+    of_calls = unevaluated("args", inapplicable, lacks)  # one for each call: either may be looked for
+    runs = [
+        dataclasses.replace(graded_run(number), results=some)
+        for number, some in enumerate([*results, of_calls], 1)
+    ]
+    queries = filled(runs)
+
+    def numbers(run_filter: RunFilter) -> list[int]:
+        return [int(run.trace_id, 16) for run in queries.find(run_filter)]
+
+    assert [5, 3, 1] == numbers(RunFilter(not_evaluated="content_not_captured"))
+    assert [5, 1] == numbers(RunFilter(not_evaluated="content_not_captured", evaluation="args"))
+    assert [5, 2] == numbers(RunFilter(text="not_evaluated:not_applicable"))
+    with pytest.raises(InvalidSearch, match="not_evaluated: expected one of no_criteria, "):
+        queries.find(RunFilter(not_evaluated="late"))
 
 
 def test_releases_of_one_hour_are_in_the_order_in_which_they_began() -> None:
