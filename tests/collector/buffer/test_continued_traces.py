@@ -39,6 +39,7 @@ def buffer_after_first(**settings: object) -> BufferUnderTest:
     under_test = BufferUnderTest(CONFIG, **settings)  # type: ignore[arg-type]
     under_test.admit(batch(*FIRST))
     (trace,) = under_test.pass_time(GRACE)
+    assert not trace.continues
     under_test.limiter.release(sum(len(span[1]) + 256 for span in trace.spans))
     return under_test
 
@@ -56,6 +57,7 @@ def test_a_second_run_finishes_by_its_own_invocation_whatever_comes_first(order:
     (trace,) = finished
     assert (FinishReason.ROOT, set(SECOND_RUN)) == (trace.reason, set(trace.spans))
     assert trace.was_quiet
+    assert trace.continues
     assert 1 == under_test.metrics.traces_continued.value()
     assert 0 == under_test.buffer.held_bytes == under_test.buffer.spans_held
 
