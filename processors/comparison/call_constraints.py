@@ -481,6 +481,11 @@ class _Sequence:
             self._values[key] = read
         return self._values[key]
 
+    def request(self, at: int) -> tuple[Read, str] | None:
+        """By what the model's request of a call is known: its turn and its id; None: by nothing."""
+        call = self._run.calls[at]
+        return (turn_of(self._run, at), call.call_id) if call.call_id else None
+
     def are_near(self, first: int, second: int, seconds: float) -> bool | None:
         """Whether no more than `seconds` are between two calls; None where their times are not known."""
         one, other = self._run.calls[first], self._run.calls[second]
@@ -814,7 +819,12 @@ def _groups(constraint: CallConstraint, sequence: _Sequence) -> list[_Group]:
     kind, per, about = constraint.kinds[0], constraint.per, constraint.value
     groups: dict[Any, _Group] = {} if per is not None else {(): _Group("")}
     stray = 0
+    by_turn, requests = constraint.looks_at_turns, set[tuple[Read, str]]()
     for event in sequence.events(kind, (), constraint.roles):
+        if by_turn and (request := sequence.request(event.at)) is not None:
+            if request in requests:
+                continue  # it was tried again, and not requested again
+            requests.add(request)
         value: Read = None if about is None else sequence.value(about, event.at)
         if value is NONE and constraint.template != "sum":
             continue

@@ -633,6 +633,17 @@ def test_an_incomplete_run_fails_once_a_forbidden_call_was_made_and_waits_for_an
     assert Outcome.PASS is _outcome(_run("ab", complete=False), {"co_existence": ["a", "b"]})
 
 
+def test_a_call_that_is_tried_again_is_one_request_of_its_turn() -> None:
+    calls = [ToolCall(name="pay", call_id=call_id) for call_id in ("x", "x", "x", "y")]
+
+    def outcome(turns: list[int | None]) -> Outcome:
+        return _outcome(run_with(calls, call_turns=turns), {"unique": "turn"})
+
+    assert Outcome.PASS is outcome([1, 1, 2, 3])
+    assert Outcome.FAIL is outcome([1, 1, 2, 2])
+    assert Outcome.NOT_EVALUATED is outcome([1, None, 2, 3])
+
+
 @pytest.mark.parametrize(("threshold", "outcome"), [(1.0, "fail"), (0.6, "fail"), (0.5, "not_evaluated")])
 def test_what_is_broken_for_certain_is_not_hidden_by_what_is_unknown(threshold: float, outcome: str) -> None:
     evaluator = _evaluator({"absence": "a"}, {"absence": {"tool": "b", "result": {"fraud": True}}})
