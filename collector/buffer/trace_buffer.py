@@ -333,21 +333,26 @@ class TraceBuffer:
         """The trace with this key, if it is held."""
         return self._traces.get(key)
 
-    def going_on(self, since: float, begun_unix_nano: int) -> Iterator[HeldTrace]:
-        """The traces of which something arrived from `since` on, by the finish clock, and more is to come.
-
-        Their root, or a parent, has not arrived. Not among them are those that began, or were opened,
-        before `begun_unix_nano`, backfill, and what goes on after it was graded.
-        """
+    def changed(self, since: float) -> Iterator[HeldTrace]:
+        """The traces of which something arrived from `since` on, by the finish clock; the last one first."""
         for trace in reversed(self._traces.values()):
             if trace.last_arrival < since:
                 break
-            if trace.spans and trace.was_graded is None and self._held_since[trace.key] >= begun_unix_nano:
-                trace.read_shape(HEADS_AT_ONCE)
-                is_whole = (trace.has_root or trace.has_remote_root) and not trace.is_missing_parents
-                is_live = trace.latest_end >= trace.last_unix_nano - self._max_lateness_nano
-                if is_live and not is_whole and trace.earliest_start >= begun_unix_nano:
-                    yield trace
+            yield trace
+
+    def goes_on(self, trace: HeldTrace, begun_unix_nano: int) -> bool:
+        """Whether more is to come of a held trace: its root, or a parent, has not arrived.
+
+        Not of one that began, or was opened, before `begun_unix_nano`, of backfill, and of what goes on after
+        it was graded.
+        """
+        if not trace.spans or trace.was_graded or self._held_since[trace.key] < begun_unix_nano:
+            return False
+        trace.read_shape(HEADS_AT_ONCE)
+        if (trace.has_root or trace.has_remote_root) and not trace.is_missing_parents:
+            return False
+        is_live = trace.latest_end >= trace.last_unix_nano - self._max_lateness_nano
+        return is_live and trace.earliest_start >= begun_unix_nano
 
     def forget(self) -> int:
         """Discard all that is held, which another reader has, and leave the group; how many spans."""

@@ -67,6 +67,7 @@ class EarlyVerdicts:
             pause = 0.0
             while self._due and not pause:
                 pause = await self._look_at_next() / _PART_OF_A_CORE
+                await self.clock.sleep(0)
             await self.clock.sleep(pause or _NOTICE_SECONDS)
 
     def _follow_buffers(self) -> None:
@@ -82,7 +83,7 @@ class EarlyVerdicts:
         for buffer, (since, searched) in self._followed.items():
             clock = buffer.finish_clock
             # A trace that is too young, or was just looked at, is noticed again a little later.
-            for trace in buffer.going_on(searched, since):
+            for trace in buffer.changed(searched):
                 key = id(buffer), trace.key
                 early = trace.early
                 last = trace.first_monotonic if early is None else early.looked_at
@@ -100,11 +101,13 @@ class EarlyVerdicts:
         if trace is None or buffer not in self._followed or self.service_traces.is_own(trace.trace_id):
             return 0.0
         now = self.clock.monotonic()
-        if now > due + LOOK_INTERVAL_SECONDS:
-            self.metrics.early_looks_postponed.add(1)
         if trace.early is None:
             trace.early = EarlyReports(now, 0)
         trace.early.looked_at, trace.early.count = now, _count(trace)
+        if not buffer.goes_on(trace, self._followed[buffer][0]):
+            return 0.0  # what was read of it, grading needs as well
+        if now > due + LOOK_INTERVAL_SECONDS:
+            self.metrics.early_looks_postponed.add(1)
         beginning = FinishedTrace(
             trace_id=trace.trace_id,
             spans=list(trace.spans.values()),
