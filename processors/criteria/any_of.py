@@ -41,8 +41,14 @@ class Alternative:
             return error
 
 
+def _matched_calls(score: Score) -> int:
+    """How many expected calls have one that stands for them, which the trajectory family reports."""
+    assigned = score.details.get("assigned")
+    return sum(position is not None for position in assigned) if isinstance(assigned, list) else 0
+
+
 class AnyOf(Evaluator):
-    """The best score of several alternatives, the first of equal ones.
+    """The best score of several alternatives, of equal ones that with most matched calls, else the first.
 
     An alternative without a score decides nothing where another one reaches `pass_threshold`; else it might
     have, and the run is not evaluated, or in error as that alternative is. It has the id of its alternatives
@@ -67,6 +73,7 @@ class AnyOf(Evaluator):
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises what an alternative raised where that one might decide."""
         best: tuple[str, Score] | None = None
+        closest = (-1.0, 0)
         unknown: tuple[str, NotEvaluated] | None = None
         broken: EvaluationError | None = None
         for alternative in self._alternatives:
@@ -77,8 +84,8 @@ class AnyOf(Evaluator):
                 broken = broken or answer
             elif isinstance(answer, NotEvaluated):
                 unknown = unknown or (alternative.label, answer)
-            elif best is None or answer.value > best[1].value:
-                best = alternative.label, answer
+            elif (closeness := (answer.value, _matched_calls(answer))) > closest:
+                best, closest = (alternative.label, answer), closeness
                 if answer.value == 1.0:
                     break
         if best is None or best[1].value < self._pass_threshold:

@@ -47,13 +47,15 @@ def test_the_best_alternative_counts_and_is_named() -> None:
     )
     passed = _result(evaluation, _run("search_flights", "hold", "book"))
     failed = _result(evaluation, _run("hold"))
+    neither = _result(evaluation, _run("pay"))
 
     assert (passed.outcome, passed.score, passed.evaluator) == (Outcome.PASS, 1.0, "trajectory-in-order")
     assert passed.explanation.startswith("best of 2: by-air; expected: [search_flights, hold, book]")
     assert passed.details["alternative"] == "by-air"
     assert passed.details["assigned"] == [0, 1, 2]
     assert failed.outcome is Outcome.FAIL
-    assert failed.explanation.startswith("best of 2: alternative 1; ")
+    assert failed.explanation.startswith("best of 2: by-air; ")
+    assert neither.explanation.startswith("best of 2: alternative 1; ")
 
 
 def test_alternatives_may_be_of_several_evaluators() -> None:
