@@ -68,7 +68,7 @@ async def demo_runs(folder: Path) -> Sequence[GradedRun]:
 
 
 def _at(graded: GradedRun, number: int, count: int) -> GradedRun:
-    """The run at a time of its own, each call of it a fifth of a second long."""
+    """The run at a time of its own: turns of the model and calls in turns, each a fifth of a second long."""
     start = _NOON - (count - number) * 3400 * _SECOND
     calls = [
         structs.replace(
@@ -78,6 +78,12 @@ def _at(graded: GradedRun, number: int, count: int) -> GradedRun:
         )
         for index, call in enumerate(graded.run.tool_calls)
     ]
+    turns = [
+        structs.replace(
+            turn, start_unix_nano=start + index * _SECOND * 2 // 5 + _SECOND // 5, duration_seconds=0.2
+        )
+        for index, turn in enumerate(graded.run.model_calls)
+    ]
     run = replace(
         graded.run,
         trace_id=(number + 0xA61C_0000_0000_0000_0000_0000_0000_0001).to_bytes(16, "big"),
@@ -85,6 +91,7 @@ def _at(graded: GradedRun, number: int, count: int) -> GradedRun:
         start_unix_nano=start,
         end_unix_nano=start + (len(calls) + 2) * _SECOND * 2 // 5,
         tool_calls=calls,
+        model_calls=turns,
         time_to_first_output_seconds=None,
     )
     return replace(graded, run=run, graded_unix_nano=run.end_unix_nano + _SECOND, instance="demo")
