@@ -137,30 +137,24 @@ def duration_bucket(seconds: float) -> int:
 
 def texts_of(entry: JsonValue) -> tuple[str, ...]:
     """What a text search finds a run by, for each of `TEXT_COLUMNS`, in a bounded length."""
-    collected: dict[str, list[str]] = {column: [] for column in TEXT_COLUMNS}
-    for column, text in _texts(entry) if isinstance(entry, dict) else ():
-        collected[column].append(text)
-    room = _MAX_WORDS_CHARACTERS
-    texts = []
-    for column in TEXT_COLUMNS:
-        texts.append(as_held(" ".join(collected[column])[:room]))
-        room -= len(texts[-1])
-    return tuple(texts)
-
-
-def _texts(entry: JsonObject) -> Iterator[tuple[str, str]]:
-    """The texts of a run line by the column that they are in, each in a bounded length."""
-    columns = {"output": "answer", "input": "input", "trace_id": "other", "session": "other"}
-    yield from ((column, _text(entry.get(key))) for key, column in columns.items())
-    for call in _objects(entry.get("tool_calls")):
-        for key in ("name", "arguments_text", "result_text", "call_id"):
-            yield "call", _text(call.get(key))
+    line = entry if isinstance(entry, dict) else {}
+    calls: list[str] = []
+    reasons: list[str] = []
+    others = [_text(line.get("trace_id")), _text(line.get("session"))]
+    for call in _objects(line.get("tool_calls")):
+        calls += [_text(call.get(key)) for key in ("name", "arguments_text", "result_text", "call_id")]
         error = call.get("error")
         if isinstance(error, dict):
-            yield from (("call", _text(value)) for value in error.values())
-    for result in _objects(entry.get("evaluations")):
-        column = "other" if result.get("outcome") == Outcome.PASS else "reason"
-        yield from ((column, _text(result.get(key))) for key in ("reason", "explanation"))
+            calls += map(_text, error.values())
+    for result in _objects(line.get("evaluations")):
+        texts = others if result.get("outcome") == Outcome.PASS else reasons
+        texts += _text(result.get("reason")), _text(result.get("explanation"))
+    room = _MAX_WORDS_CHARACTERS
+    bounded = []
+    for texts in ([_text(line.get("output"))], reasons, [_text(line.get("input"))], calls, others):
+        bounded.append(as_held(" ".join(texts)[:room]))
+        room -= len(bounded[-1])
+    return tuple(bounded)
 
 
 def _objects(value: JsonValue) -> list[JsonObject]:
