@@ -160,7 +160,12 @@ class ToolCallCount(Evaluator):
         return self._score(met / len(self._expected), calls, explained, tuple(lines))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail."""
+        """Counts only grow: a criterion is settled once more calls cannot make it hold, or fail.
+
+        Where failed calls do not count nothing is settled: later spans can show how a call ended.
+        """
+        if not self._include_failed:
+            return 0.0, 1.0
         calls = self._counted(run)
         if not self._expected:
             return 0.0, float(not calls)

@@ -218,8 +218,13 @@ class ToolCallBudget(Evaluator):
         return Score(float(not exceeded), details, tuple(exceeded) or (within,))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Counts only grow: what is above its limit stays there, and what has no upper limit stays within."""
+        """Counts only grow: what is above its limit stays there, and what has no upper limit stays within.
+
+        Of failed calls that do not count nothing is settled: later spans can show how a call ended.
+        """
         counts = self._counts(run)
+        if not self._include_failed:
+            counts = [0] * len(counts)
         limits = [(0, self._max_calls), *((least, most) for _, _, least, most in self._budgets)]
         pairs = list(zip(limits, counts, strict=True))
         is_settled = all(most is None and count >= least for (least, most), count in pairs)
@@ -367,8 +372,8 @@ class SingleToolUse(Evaluator):
         return Score(float(count > 0), details, (f"{self._tool}: {calls}, at least 1 expected",))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
-        """Once called, a tool stays called."""
-        return float(self._count(run) > 0), 1.0
+        """Once called, a tool stays called; whether the call failed, later spans can show."""
+        return float(bool(self._include_failed) and self._count(run) > 0), 1.0
 
     def _count(self, run: AgentRun) -> int:
         calls = run.calls if self._include_failed else without_failed(run.calls)

@@ -135,6 +135,24 @@ def test_a_call_that_was_only_asked_for_counts_as_a_failed_one_does(evaluator: s
     assert 0.0 == _score(_evaluator(evaluator, criteria[evaluator], include_failed=False), run).value
 
 
+@pytest.mark.parametrize(
+    ("evaluator", "criteria"),
+    [
+        ("single-tool-use", {"tool_name": "book"}),
+        ("tool-call-budget", {"max_calls": 0}),
+        ("tool-call-budget", {"tools": {"book": {"min": 1}}}),
+        ("tool-call-count", {"tool_calls_count": {"book": ["=", 0]}}),
+    ],
+)
+def test_where_failed_calls_do_not_count_no_call_of_an_incomplete_run_decides(
+    evaluator: str, criteria: dict[str, Any]
+) -> None:
+    run = _run("book", complete=False)
+
+    assert _outcome(_evaluator(evaluator, criteria), run) is not Outcome.NOT_EVALUATED
+    assert _outcome(_evaluator(evaluator, criteria, include_failed=False), run) is Outcome.NOT_EVALUATED
+
+
 def test_criteria_that_say_nothing_are_refused() -> None:
     with pytest.raises(ValueError, match="allow"):
         _evaluator("tool-permission", {})
