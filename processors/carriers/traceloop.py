@@ -144,8 +144,8 @@ def _agent(span: Span) -> AgentReading:
         name=name,
         inferred_name="" if inferred in known_names.GENERIC_CHAIN_NAMES else inferred,
         session=first_text(attributes, ("gen_ai.conversation.id", *_SESSIONS)),
-        input=_given(attributes),
-        output=_answered(attributes),
+        input=lambda: _given(attributes),
+        output=lambda: _answered(attributes),
         hides_calls=_TASK_AGENT in attributes,
     )
 

@@ -41,7 +41,7 @@ def is_borrowed(span: Span) -> bool:
 
 
 def _role(span: Span) -> SpanRole | None:
-    fields = _fields(span.attributes, (*_REQUEST, *_RESPONSE))
+    fields = _keys(span.attributes, (*_REQUEST, *_RESPONSE))
     is_chat = "messages" in fields or "contents" in fields or fields.keys() >= {"input", "output"}
     return SpanRole.MODEL if is_chat else None
 
@@ -55,14 +55,17 @@ def _conversation(span: Span) -> Conversation:
     )
 
 
+def _keys(attributes: Attributes, names: tuple[str, ...]) -> dict[str, str]:
+    """For the fields of the provider's request and response that are there, the attributes that hold them."""
+    paths = ((key.split("."), key) for key in attributes.beginning_with("llm."))
+    return {path[2]: key for path, key in paths if len(path) == 3 and path[2] in names}
+
+
 def _fields(attributes: Attributes, names: tuple[str, ...]) -> JsonObject:
     """The fields of the provider's request and response, of which lists are written as Python prints them."""
-    fields: JsonObject = {}
-    for key in attributes:
-        path = key.split(".")
-        if len(path) == 3 and path[0] == "llm" and path[2] in names:
-            fields[path[2]] = decode_result(attributes.get(key)).value
-    return fields
+    return {
+        field: decode_result(attributes.get(key)).value for field, key in _keys(attributes, names).items()
+    }
 
 
 def _given(attributes: Attributes) -> list[ChatMessage]:

@@ -34,8 +34,8 @@ def _agent(span: Span) -> AgentReading:
         session=first_text(
             attributes, ("ai.telemetry.metadata.sessionId", "ai.telemetry.metadata.session_id")
         ),
-        input=_given(attributes),
-        output=_answer(attributes),
+        input=lambda: _given(attributes),
+        output=lambda: _answer(attributes),
     )
 
 

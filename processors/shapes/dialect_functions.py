@@ -140,8 +140,8 @@ def agent_fields(
             id=first_text(attributes, id),
             version=first_text(attributes, version),
             session=first_text(attributes, session),
-            input=first_input(attributes, input),
-            output=first_output(attributes, output),
+            input=lambda: first_input(attributes, input),
+            output=lambda: first_output(attributes, output),
         )
 
     return read
