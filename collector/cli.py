@@ -14,6 +14,7 @@ from collector.commands import COMMANDS, load_command
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit the process with its exit code."""
+    gc.disable()  # until a command is loaded: nearly all of it stays, and would be traversed over and over
     sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -29,10 +30,10 @@ def run_command(arguments: Sequence[str]) -> int:
     for name, (_, help_text) in COMMANDS.items():
         command_parser = parsers.add_parser(name, help=help_text)
         if name == chosen:
-            gc.disable()  # nearly all that is loaded stays, and would be traversed again and again
             command = load_command(name)
-            gc.freeze()
-            gc.enable()
+            if not gc.isenabled():
+                gc.freeze()
+                gc.enable()
             command_parser.description = command.description or f"{help_text[0].upper()}{help_text[1:]}."
             command.add_arguments(command_parser)
     options = parser.parse_args(arguments)  # exits unless a command was chosen

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from collector.container import usable_cores
 from processors.model import JsonObject
 from tests.support.backend_server import free_port
 from tests.support.chaos_load import CRITERIA, Load
@@ -19,6 +20,7 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 KILLS = 5
 SPANS_PER_SECOND = 2_000
 READY_SECONDS = 3.0
+"""With two runnable processes for each core; in proportion where other work takes more of the machine."""
 CPU_SECONDS = 1.8
 """Of a start with the inspection of the journal: what else runs makes it longer, but hardly more."""
 
@@ -68,5 +70,6 @@ async def test_a_service_that_was_killed_under_load_takes_spans_again_within_sec
         assert 0 == await service.stop()
     load.sent.require_delivered(backend.sink)
     print("seconds until ready:", seconds, "CPU seconds:", cpu)
-    assert min(seconds) <= READY_SECONDS, seconds
+    runnable = os.getloadavg()[0] / usable_cores()
+    assert min(seconds) <= READY_SECONDS * max(1.0, runnable / 2), seconds
     assert min(cpu) <= CPU_SECONDS, cpu
