@@ -81,7 +81,7 @@ class RunPrintout:
         yield from self._context(graded)
         calls = graded.run.calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
-            yield self._fit(self._call(number, call))
+            yield self._fit(self._call(number, call, is_complete=graded.run.complete))
         if len(calls) > _MAX_CALLS:
             yield Text(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", style="dim")
         if graded.run.error is not None:
@@ -138,11 +138,11 @@ class RunPrintout:
         for line in _wrap(text, self._width and self._width - 2):
             yield self._fit(Text(f"  {line}", style="dim"))
 
-    def _call(self, number: int, call: ToolCall) -> Text:
+    def _call(self, number: int, call: ToolCall, *, is_complete: bool) -> Text:
         line = Text()
         line.append(f"  {number:>2}. ", style="dim")
         line.append(self._clean(call.name), style="cyan")
-        ending = self._ending(call)
+        ending = self._ending(call, is_complete)
         if self._show_content and _is_worth_showing(call, call.arguments_state):
             arguments = Text(" " + self._value(call.arguments, call.arguments_text, call.arguments_state))
             if self._width is not None:
@@ -152,15 +152,15 @@ class RunPrintout:
             line.append_text(arguments)
         return line.append_text(ending)
 
-    def _ending(self, call: ToolCall) -> Text:
-        """The outcome of a call."""
+    def _ending(self, call: ToolCall, is_complete: bool) -> Text:
+        """The outcome of a call; of a run that is not complete, its span may only be missing."""
         if not call.executed:
             reason = ""
             if self._show_content and call.error is not None and call.error.message:
                 reason = f": {self._clean(call.error.message[:_MAX_VALUE_LENGTH])}"
             elif self._show_content and call.result_state is ValueState.PRESENT:
                 reason = f": {self._value(call.result, call.result_text, call.result_state)}"
-            ended, mark = "not executed", self._cross
+            ended, mark = ("not executed" if is_complete else "no span of it arrived"), self._cross
             if call.decision is Decision.PENDING:
                 mark = self._arrow  # nothing went wrong
             if call.decision is not None:

@@ -16,10 +16,21 @@ from processors.model.evaluation_result import EvaluationResult, NotEvaluatedRea
 from processors.model.graded_run import GradedRun
 from tests.support.graded_runs import TRACE_ID, result, trace_of, weather_run
 
+_PRINTOUT = RunPrintout(width=None, show_content=True, unicode=True)
+
 
 def _lines(width: int | None = None, *, show_content: bool = True, unicode: bool = True) -> list[str]:
     printout = RunPrintout(width=width, show_content=show_content, unicode=unicode)
     return [line.plain for line in printout.lines(weather_run())]
+
+
+def test_a_call_without_a_span_is_shown_as_missing_where_spans_are_missing() -> None:
+    graded = weather_run()
+    fragment = replace(graded, run=replace(graded.run, complete=False))
+
+    lines = [line.plain.rstrip() for line in _PRINTOUT.lines(fragment)]
+
+    assert "   3. send_mail <absent> ✗ no span of it arrived" in lines
 
 
 async def _printed(config: DebugConfig, stream: io.TextIOBase, *runs: GradedRun) -> str:
