@@ -59,7 +59,7 @@ class Resumption:
         However much that is, the loop turns meanwhile: exporters send, and the process shows that it lives.
 
         Returns:
-            Until when the process before lived, in Unix nanoseconds; 0 where none did.
+            Until when the process before received requests, in Unix nanoseconds; 0 where none did.
 
         Raises:
             StartupError: the journal cannot be opened.

@@ -1,4 +1,4 @@
-"""What the process is doing, for the next one: when it was last alive, and which trace it was grading.
+"""What the process is doing, for the next one: until when it received, and which trace it was grading.
 
 A page of memory that is mapped to a file: writing it costs nothing, and it outlives a crash of the process,
 though not a power cut, after which the time is too early and the trace may be missing.
@@ -51,7 +51,7 @@ class Activity:
         return LastActivity(alive, in_work)
 
     def note_alive(self, unix_nano: int) -> None:
-        """The process is alive."""
+        """The process receives requests."""
         if self._page is not None:
             self._page[:8] = unix_nano.to_bytes(8, "little")
 

@@ -172,6 +172,7 @@ class Journal:
         self._kept: dict[bytes, bytes] = {}
         self._has_failed = False
         self._is_closed = False
+        self._is_receiving = False
         self._writer: asyncio.Task[None] | None = None
         metrics.journal_bytes.read_from(lambda: self.bytes_held)
         metrics.journal_limit_bytes.set(config.max_bytes)
@@ -410,7 +411,7 @@ class Journal:
         writer, self._writer = self._writer, None
         if writer is not None:
             await asyncio.wait([writer])
-        self._activity.note_alive(self._clock.unix_nano())
+        self.note_receiving(False)
         await self._thread.run(self._store.close)
         self._activity.close()
         self._thread.close()
@@ -719,9 +720,18 @@ class Journal:
             return False
         return True
 
+    def note_receiving(self, is_receiving: bool) -> None:
+        """Whether requests are taken from now on; a process that starts or drains takes none.
+
+        The next process regards this one as down while it did not.
+        """
+        if self._is_receiving:
+            self._activity.note_alive(self._clock.unix_nano())
+        self._is_receiving = is_receiving
+
     async def _stay_alive(self) -> None:
         while True:
-            self._activity.note_alive(self._clock.unix_nano())
+            self.note_receiving(self._is_receiving)
             await self._clock.sleep(0.1)
 
     async def _sync_sometimes(self) -> None:

@@ -48,7 +48,7 @@ class Recovered:
     """What was in the journal.
 
     Attributes:
-        alive_unix_nano: When the previous process was last alive; 0 if unknown.
+        alive_unix_nano: Until when a previous process received requests; 0 if unknown.
         batches: Spans and log records that not every exporter has received, by place, in order of admission.
         left: The places of streamed batches that every exporter has received; they only wait for a verdict.
         verdicts: How traces were graded that not every exporter has received, by key.

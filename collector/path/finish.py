@@ -53,6 +53,7 @@ class Finisher:
         self._buffers = deque([self.buffer])  # the next to be polled first
         self._spans_in_grading = 0
         self._waiting: set[asyncio.Task[None]] = set()  # the tasks of traces that are not graded at once
+        self._polling: asyncio.Task[None] | None = None
         self.metrics.spans_awaiting_verdict.read_from(self._spans_awaiting_verdict)
         self.metrics.spans_held.read_from(
             (lambda: self.delivery.withheld_spans) if self.buffer.streams else self._spans_awaiting_verdict,
@@ -65,7 +66,7 @@ class Finisher:
         Earlier ones went elsewhere, or were restored as far as they arrived until `resumed_unix_nano`.
         """
         self.buffer.note_ready(resumed_unix_nano)
-        self.tasks.create_task(self._run(), name="finish traces")
+        self._polling = self.tasks.create_task(self._run(), name="finish traces")
 
     def follow(self, buffer: TraceBuffer) -> None:
         """Take finished traces out of this buffer as well."""
@@ -78,9 +79,12 @@ class Finisher:
     async def shutdown(self, deadline: float) -> None:
         """Send everything that is held on its way, with the verdicts that are possible by now.
 
+        Nothing finishes by being quiet any more, however long all this takes: what is sent now is refused.
         What is not graded at once has half of the time until `deadline`; the exporters need the other. Where
         the journal keeps unfinished traces the next process grades them.
         """
+        if self._polling is not None:
+            self._polling.cancel()
         journal = self.delivery.journal
         is_kept = journal is not None and journal.config.on_shutdown == "keep"
         if not is_kept:

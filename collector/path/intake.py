@@ -46,10 +46,14 @@ class Intake:
     def refuse_requests(self, why: str) -> None:
         """Refuse every further request retryably, because "the service is `why`"."""
         self._closed = why
+        if self.delivery.journal is not None:
+            self.delivery.journal.note_receiving(False)
 
     def accept_requests(self) -> None:
         """Refuse requests no longer, as at first."""
         self._closed = ""
+        if self.delivery.journal is not None:
+            self.delivery.journal.note_receiving(True)
 
     def consume_traces(self, body: bytes) -> ExportOutcome:
         """Admit the spans of a serialised export request: what receivers call for every request.

@@ -339,6 +339,31 @@ async def test_a_run_of_log_records_that_was_over_is_graded_after_a_long_restart
     assert 0 == samples['tracegrade_traces_interrupted_total{reason="outage"}']
 
 
+@pytest.mark.slow
+async def test_a_run_is_interrupted_by_a_shutdown_that_takes_long(tmp_path: Path) -> None:
+    backend = GrpcBackend(lambda _: Answer("unavailable"))
+    await backend.start()
+    settings: Any = {
+        "processors": {"group_by_trace": {"idle_timeout": "3s"}},
+        "journal": {"directory": "journal"},
+        "exporters": {"otlp": {"endpoint": backend.endpoint, "tls": {"insecure": True}}},
+        "service": {"shutdown_timeout": f"{OUTAGE_SECONDS + 2:g}s"},
+    }
+    bodies = requests("claude_code_logs_alone", "logs")
+    steps = [piece for body in bodies for piece in _pieces(("logs", body))]
+    async with ServiceProcess(tmp_path, settings) as service:
+        await _send(service, steps[: len(steps) // 2])
+        began = time.monotonic()
+        assert 0 == await service.stop()  # its log records wait for the backend
+        assert time.monotonic() - began > OUTAGE_SECONDS
+    async with ServiceProcess(tmp_path, settings) as service:
+        await _send(service, steps[len(steps) // 2 :])
+        await service.until(lambda: len(service.results()) == 1)
+        assert 1 == (await service.metrics())['tracegrade_traces_interrupted_total{reason="outage"}']
+        assert 0 == await service.stop()
+    await backend.stop()
+
+
 async def test_verdicts_on_a_run_of_log_records_are_delivered_after_a_crash(tmp_path: Path) -> None:
     backend = GrpcBackend()
     await backend.start()

@@ -105,6 +105,20 @@ def found(recovered: Recovered) -> list[bytes]:
     return [journalled.batch.trace_id for journalled in recovered.batches.values()]
 
 
+async def test_a_process_counts_as_down_while_it_takes_no_requests(tmp_path: Path) -> None:
+    clock = ManualClock()
+    async with OpenJournal(tmp_path, clock=clock) as receiving:
+        receiving.journal.note_receiving(True)
+        clock.advance(7)
+        stopped = clock.unix_nano()
+        receiving.journal.note_receiving(False)  # it drains
+        clock.advance(5)
+    for _ in range(2):
+        async with OpenJournal(tmp_path, clock=clock) as starting:  # and ends before it is ready
+            assert stopped == starting.recovered.alive_unix_nano
+            clock.advance(5)
+
+
 async def test_what_was_stored_is_found_and_what_was_delivered_is_forgotten(tmp_path: Path) -> None:
     async with OpenJournal(tmp_path) as one:
         one.journal.add([batch(1), batch(2)])
