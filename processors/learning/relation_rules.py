@@ -251,8 +251,8 @@ def number_limits(runs: Sequence[ObservedRun]) -> Mapping[Limit, int]:
 
     A number that always is that of the result is no limit but its source.
     """
-    known: dict[Limit, int] = {}
-    broken: set[Limit] = set()
+    # What limits an argument has to be there in every run with it: the first run names all candidates.
+    known: dict[HeldAt, dict[HeldAt, int]] = {}
     by_chance: Counter[Limit] = Counter()
     below: set[Limit] = set()
     before: dict[HeldAt, float] = {}
@@ -262,10 +262,9 @@ def number_limits(runs: Sequence[ObservedRun]) -> Mapping[Limit, int]:
         for argument, own in numbers.items():
             if argument[0] == "result":
                 continue
-            for result in {*returned, *(other for one, other in known if one == argument)}:
-                limit = argument, result
-                if limit in broken or result[1] == argument[1]:
-                    continue
+            if argument not in known:
+                known[argument] = {result: 0 for result in returned if result[1] != argument[1]}
+            for result in [*known[argument]]:
                 earlier = [
                     max(
                         (one.value for one in returned.get(result, ()) if one.step < number.step),
@@ -276,21 +275,21 @@ def number_limits(runs: Sequence[ObservedRun]) -> Mapping[Limit, int]:
                 if any(
                     most is None or number.value > most for number, most in zip(own, earlier, strict=True)
                 ):
-                    broken.add(limit)
+                    del known[argument][result]
                     continue
-                known[limit] = known.get(limit, 0) + 1
+                known[argument][result] += 1
                 if any(number.value != most for number, most in zip(own, earlier, strict=True)):
-                    below.add(limit)
+                    below.add((argument, result))
                 if result in before:
-                    by_chance[limit] += any(number.value > before[result] for number in own)
+                    by_chance[argument, result] += any(number.value > before[result] for number in own)
         before.update({place: max(one.value for one in own) for place, own in returned.items()})
     return {
-        limit: number
-        for limit, number in known.items()
-        if limit not in broken
-        and limit in below
+        (argument, result): number
+        for argument, results in known.items()
+        for result, number in results.items()
+        if (argument, result) in below
         and number >= MIN_VALUES_RUNS
-        and by_chance[limit] >= _EXPECTED_ABOVE
+        and by_chance[argument, result] >= _EXPECTED_ABOVE
     }
 
 
