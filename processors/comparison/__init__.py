@@ -14,20 +14,7 @@ from processors.comparison.alignment import (
     ordered_keys,
     parallel_segments,
 )
-from processors.comparison.call_constraints import (
-    CHOICES,
-    COUNT,
-    COUNTS,
-    ENDS,
-    RELATIONS,
-    VALUES,
-    CallConstraint,
-    CallConstraints,
-    Finding,
-    event_name,
-    occurs,
-    share_of,
-)
+from processors.comparison.call_constraints import CallConstraints, occurs
 from processors.comparison.captured_value import (
     all_comparable_arguments,
     arguments_detail,
@@ -44,6 +31,18 @@ from processors.comparison.captured_value import (
     unknown_arguments,
     unknown_result,
     value_written_in,
+)
+from processors.comparison.constraint_events import event_name
+from processors.comparison.constraint_terms import (
+    CHOICES,
+    COUNT,
+    COUNTS,
+    ENDS,
+    RELATIONS,
+    VALUES,
+    CallConstraint,
+    Finding,
+    share_of,
 )
 from processors.comparison.event_target import (
     CallDecision,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from processors.comparison import call_constraints
+from processors.comparison import constraint_relations
 from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluators.tool_constraints import (
@@ -386,7 +386,7 @@ def _check_prefix(seed: int) -> None:
 @pytest.fixture(autouse=True, params=[1, 8])
 def _indexed(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Values are looked up also where there are few."""
-    monkeypatch.setattr(call_constraints, "_INDEXED", request.param)
+    monkeypatch.setattr(constraint_relations, "_INDEXED", request.param)
 
 
 @pytest.mark.parametrize("check", [_check_known, _check_unknown, _check_two, _check_prefix])

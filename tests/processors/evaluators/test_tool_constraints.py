@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from processors.comparison.call_constraints import RELATIONS
+from processors.comparison.constraint_terms import RELATIONS
 from processors.criteria.agent_criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluators.tool_constraints import (
