@@ -223,13 +223,16 @@ def _most_rounds(
 ) -> _Cycle:
     """The cycle with the most rounds, of several the shortest; none of calls that are all the same."""
     best = _Cycle()
+    same_from: list[int] = []  # for each call where those began that are the same as it, one after another
+    for at in range(len(calls)):
+        same_from.append(same_from[-1] if at and are_same(at, at - 1) else at)
     for length in range(2, min(_LONGEST_CYCLE, len(calls) // 2) + 1):
         repeated = 0
         for at in range(length, len(calls)):
             repeated = repeated + 1 if may_be_same(at, at - length) else 0
             rounds = 1 + repeated // length
             start = at + 1 - rounds * length
-            if rounds > best.rounds and not all(are_same(start, start + step) for step in range(1, length)):
+            if rounds > best.rounds and same_from[at] > start:
                 best = _Cycle(rounds, start, tuple(call.name for call in calls[start : start + length]))
     return best
 

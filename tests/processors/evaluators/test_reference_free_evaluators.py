@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from processors.evaluators.repeated_calls import (
@@ -113,6 +113,8 @@ def test_a_cycle_is_named_with_its_rounds() -> None:
     assert answer.lines[1] == "a, b: 4 rounds from call 2 on, cycle_threshold 2"
 
 
+@example("aaaAAA")
+@settings(max_examples=200, deadline=None)
 @given(st.text("abAB", max_size=9))
 def test_unknown_arguments_decide_cycles_only_where_they_could(names: str) -> None:
     """An upper-case name is a call with unknown arguments, which may be any of two."""
