@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Final, Literal
 
 from processors.model import JsonValue
-from processors.response_handling.ledger import FROM_USER, Ledger, OverLimitError, folded
+from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Ledger, OverLimitError, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.reading import CalendarDay, agree, moment_of_number, reader
 
@@ -187,15 +187,18 @@ class Evidence:
             if isinstance(leaf.value, str):
                 if leaf.call == FROM_USER and "relative" in self._reader.words.categories(leaf.value):
                     self._has_relative_dates = True
-                self._read_text(leaf.value)
+                self._read_text(leaf.value, is_from_people=leaf.call == FROM_USER)
             elif leaf.value is not None and not isinstance(leaf.value, bool):
                 self._add_number(leaf.value)
         for _, length in self._ledger.lists[self._read_lists :]:
             self._add_number(length)
         self._read_leaves, self._read_lists = len(self._ledger.leaves), len(self._ledger.lists)
 
-    def _read_text(self, text: str) -> None:
-        for token in self._reader.read(text):
+    def _read_text(self, text: str, *, is_from_people: bool) -> None:
+        if PLAIN_NUMBER.fullmatch(text):
+            self._add_number(float(text))
+            return
+        for token in self._reader.read(text, is_spelled=is_from_people):
             self._dates.update(token.dates)
             if token.kind == "time":
                 self._times.add((token.minutes, token.is_exact))

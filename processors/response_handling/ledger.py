@@ -216,6 +216,8 @@ def structured(text: str) -> JsonValue:
 
 def _table(lines: Sequence[str], mark: str) -> list[JsonValue]:
     """The rows of a table with a header whose cells `mark` parts (blanks, if empty), then the other lines."""
+    if mark and sum(mark in line for line in lines) < 2:
+        return []
     header: list[str] = []
     rows: list[JsonValue] = []
     rest: list[JsonValue] = []
