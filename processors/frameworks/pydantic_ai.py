@@ -5,6 +5,7 @@ whole history, with the place where this run begins.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 
 from msgspec.structs import replace
 
@@ -17,7 +18,15 @@ from processors.shapes.attribute_reading import (
     first_value,
 )
 from processors.shapes.chat_envelope import decode_output
-from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import (
+    NOTHING_AWAITED,
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+)
 from processors.shapes.members import failure, object_at, objects_at
 from processors.shapes.messages import CallRequest, ChatMessage, after_results, last_content, read_messages
 from processors.shapes.span_event_messages import read_recorded_events
@@ -66,14 +75,14 @@ def _tool(span: Span) -> ToolReading:
 
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
-    conversation = _conversation(span)
-    output = _answer(attributes, conversation)
-    awaited = _awaited(output)
+    conversation = cache(partial(_conversation, span))
+    awaits = "approvals" in (attributes.text(_ANSWER) or "")
+    awaited = _awaited(_answer(attributes, conversation())) if awaits else NOTHING_AWAITED
     return AgentReading(
         name=first_text(attributes, ("gen_ai.agent.name", "agent_name")),
         session=first_text(attributes, ("gen_ai.conversation.id",)),
-        input=last_content(conversation.input, "user"),
-        output=ABSENT if awaited else output,
+        input=lambda: last_content(conversation().input, "user"),
+        output=ABSENT if awaited else lambda: _answer(attributes, conversation()),
         awaited=awaited,
     )
 
@@ -122,7 +131,7 @@ def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
     """The calls of `DeferredToolRequests`, with which a run ends that waits for decisions."""
     deferred = object_at(output.value)
     if not _DEFERRED.keys() <= deferred.keys():
-        return {}
+        return NOTHING_AWAITED
     awaited: dict[str, AwaitedCall] = {}
     for key, source in _DEFERRED.items():
         for part in objects_at(deferred, key):

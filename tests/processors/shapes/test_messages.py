@@ -192,12 +192,13 @@ def test_a_history_that_goes_on_is_bounded(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(read_messages(f"[{TURN}, {TURN}, {TURN}]")) == 3
 
 
-def test_what_a_reader_changes_in_a_message_is_its_own() -> None:
+@pytest.mark.parametrize("further", ["", f", {TURN}"])
+def test_what_a_reader_changes_in_a_message_is_its_own(further: str) -> None:
     first, *_ = read_messages(f"[{TURN}]")
     first.responses = []
     first.text = "changed"
 
-    assert read_messages(f"[{TURN}, {TURN}]")[0].text == "Where is it?"
+    assert read_messages(f"[{TURN}{further}]")[0].text == "Where is it?"
 
 
 def test_only_the_end_of_a_history_that_goes_on_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
