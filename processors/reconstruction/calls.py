@@ -428,7 +428,7 @@ class RunCalls:
         numbers = Counter(call.name for call in calls)
         of_name = Counter(requested.request.name for requested in requests.in_order)
         seen: Counter[str] = Counter()
-        found: list[int | None] = []
+        of_calls: list[int | None] = []
         for call in calls:
             nth = self._nth.get(call.span_id, seen[call.name])
             seen[call.name] += 1
@@ -436,10 +436,10 @@ class RunCalls:
             if match is not None and (
                 requests.call_id(match) == call.call_id or numbers[call.name] == of_name[call.name]
             ):
-                found.append(turns[match.model, match.after])
+                of_calls.append(turns[match.model, match.after])
             else:
-                found.append(0 if match is None and shows_all and call.name not in of_name else None)
-        return found if any(found) else ()
+                of_calls.append(0 if match is None and shows_all and call.name not in of_name else None)
+        return of_calls if any(of_calls) else ()
 
     def _turns_by_bytes(self, calls: Sequence[ToolCall]) -> list[int] | None:
         """For each of `calls` the place of the turn in whose answer its id stands; None: not all ids do."""
@@ -448,8 +448,8 @@ class RunCalls:
             return None
         answers = [reading.answer() or b"" for reading in self._trace.readings_at(self.turns)]
         ends = [*accumulate(len(answer) + 1 for answer in answers)]
-        found = [reported.find(f'"{call.call_id}"'.encode(errors="replace")) for call in calls]
-        return None if -1 in found else [bisect_right(ends, at) for at in found]
+        places = [reported.find(f'"{call.call_id}"'.encode(errors="replace")) for call in calls]
+        return None if -1 in places else [bisect_right(ends, at) for at in places]
 
     def _may_hold_provider_calls(self) -> bool:
         """Whether some turn may contain a call at a provider, or one that is answered in the same output."""

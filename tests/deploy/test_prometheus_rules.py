@@ -10,10 +10,9 @@ import pytest
 import yaml
 
 from collector.cli import run_command
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
+from collector.tools.alerting import RuleInputs, TimeScale, rules_text
 from collector.tools.alerting.objectives import PAIRS, BaselinesFile, ObjectivesFile
-from collector.tools.alerting.rules import RuleInputs, rules_text
-from collector.tools.alerting.windows import TimeScale
 from tests.support.metric_table import OF_THE_PROCESS, OF_THE_SCRAPE, series_names
 from tests.support.promql_selectors import read
 

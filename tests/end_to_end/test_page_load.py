@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.chaos_load import CRITERIA, Load
 from tests.support.process_resources import peak_mib
 from tests.support.service_process import ServiceProcess

@@ -5,12 +5,20 @@ from itertools import permutations
 
 import pytest
 
-from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_file import read_criteria
+from processors.criteria import CriteriaSet, Evaluation, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentIdentity, AgentRun, Conversation, ToolCall, ValueState
-from processors.model.conversation import RunReference, over_conversation
-from processors.model.evaluation_result import NotEvaluatedReason, Outcome, Scope
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    Conversation,
+    NotEvaluatedReason,
+    Outcome,
+    RunReference,
+    Scope,
+    ToolCall,
+    ValueState,
+    over_conversation,
+)
 
 _CRITERIA = """
 agents:

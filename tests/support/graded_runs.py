@@ -8,20 +8,23 @@ from msgspec.structs import replace
 
 from collector.trace import GradedTrace
 from processors.annotation.run_line import incomplete_reason_of
-from processors.model.agent_run import (
+from processors.model import (
     AgentIdentity,
     AgentRun,
     CallCategory,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
     IncompleteReason,
     Message,
+    ModelCall,
+    NotEvaluatedReason,
+    Outcome,
+    TokenUsage,
     ToolCall,
     ToolError,
     ValueState,
 )
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.model_usage import ModelCall, TokenUsage
 
 TRACE_ID = bytes(range(16))
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collector.buffer.finish_policy import GroupByTraceConfig
-from processors.model.finish_reason import FinishReason
-from processors.spans.span import RawSpan
+from collector.buffer import GroupByTraceConfig
+from processors.model import FinishReason
+from processors.spans import RawSpan
 from tests.support.held_spans import (
     START_UNIX_NANO,
     BufferUnderTest,

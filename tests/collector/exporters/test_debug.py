@@ -11,9 +11,20 @@ from collector.clock import ManualClock, SystemClock
 from collector.commands.output import OutputConsole
 from collector.exporters.debug import DebugConfig, DebugExporter
 from collector.printing import RunPrintout, count_outcomes, counts_text
-from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
-from processors.model.graded_run import GradedRun
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    CallCategory,
+    EvaluationResult,
+    GradedRun,
+    NotEvaluatedReason,
+    Outcome,
+    Severity,
+    Stage,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from tests.support.graded_runs import TRACE_ID, result, trace_of, weather_run
 
 _PRINTOUT = RunPrintout(width=None, show_content=True, unicode=True)

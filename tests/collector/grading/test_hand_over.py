@@ -16,15 +16,20 @@ from collector.grading.hand_over import (
     encode_graded,
     encode_questions,
 )
-from collector.otlp.codec import EnvelopeRegistry
+from collector.otlp import EnvelopeRegistry
 from collector.trace import FinishedTrace, GradedTrace
 from collector.workers.worker_evaluator import WorkerFailure
 from processors.evaluate import Answer
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import EvaluationResult, NotEvaluated, Score, SkipReason
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
+from processors.model import (
+    AgentRun,
+    EvaluationError,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
+    NotEvaluated,
+    Score,
+    SkipReason,
+)
 from tests.support.graded_runs import weather_run
 from tests.support.values import values_of
 

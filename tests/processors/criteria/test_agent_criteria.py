@@ -1,7 +1,6 @@
 import pytest
 
-from processors.criteria.agent_criteria import AgentCriteria, CriteriaSet, Evaluation
-from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria import AgentCriteria, CriteriaSet, Evaluation, evaluator_types
 
 _KIND = evaluator_types()["tool-repetition"]
 EVALUATOR = _KIND(_KIND.Config(), None)

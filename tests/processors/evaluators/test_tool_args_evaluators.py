@@ -5,11 +5,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.model import AgentRun, Message, ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_values import JsonValue
+from processors.criteria import evaluator_types
+from processors.model import (
+    AgentRun,
+    Evaluator,
+    JsonValue,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="no flight AX7")

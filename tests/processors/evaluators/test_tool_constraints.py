@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from processors.comparison.constraint_terms import RELATIONS
-from processors.criteria.agent_criteria import Evaluation
+from processors.comparison import RELATIONS
+from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluators.tool_constraints import (
     ToolConstraints,
@@ -23,16 +23,19 @@ from processors.model import (
     AgentIdentity,
     AgentRun,
     Conversation,
+    JsonObject,
     Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
+    RunFacts,
+    Score,
     ToolCall,
     ToolError,
     ValueState,
     json_text,
     over_conversation,
 )
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import RunFacts
-from processors.model.json_values import JsonObject
 from tests.strategies import run_with
 
 _Trace = Sequence[str]

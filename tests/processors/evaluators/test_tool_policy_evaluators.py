@@ -8,13 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria import Evaluation, evaluator_types
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import (
+    AgentRun,
+    CallCategory,
+    Evaluator,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from tests.strategies import run_with
 
 _FAILED = ToolError(type="TimeoutError", message="")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from processors.annotation.run_reader import run_from_json
+from processors.annotation import run_from_json
 from processors.criteria import Evaluation, read_criteria, write_criteria
 from processors.evaluate import evaluate_run
 from processors.learning import STEPS, Learned, TooFewRunsError, learn, upper_bound

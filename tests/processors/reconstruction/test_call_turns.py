@@ -5,12 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from processors.annotation.run_line import run_to_json
-from processors.annotation.run_reader import run_from_json
-from processors.model.agent_run import AgentRun
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonValue
-from processors.spans.span import RawSpan
+from processors.annotation import run_from_json, run_to_json
+from processors.model import AgentRun, GradedRun, JsonValue
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, tool
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from processors.model import AgentRun, FinishReason, JsonValue, ModelPrice, PriceTable, TokenUsage
-from processors.reconstruction.passes import reconstruct
+from processors.reconstruction import reconstruct
 from processors.spans import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, envelope, runs_of, span, tool
 

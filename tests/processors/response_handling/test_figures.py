@@ -12,8 +12,7 @@ from types import ModuleType
 import pytest
 
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.evaluator import RunFacts
+from processors.model import NotEvaluated, NotEvaluatedReason, RunFacts
 from processors.response_handling import (
     answers,
     disclosure,

@@ -1,10 +1,7 @@
 import pytest
 
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
-from processors.model.agent_run import AgentRun, ToolCall
-from processors.model.evaluation_result import Score
-from processors.model.evaluator import RunFacts
-from processors.model.json_values import JsonValue
+from processors.model import AgentRun, JsonValue, RunFacts, Score, ToolCall
 from processors.response_handling import ErrorClass, ErrorClassifier, group_of
 from tests.support.agent_responses import answered, call
 
