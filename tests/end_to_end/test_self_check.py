@@ -16,7 +16,7 @@ import yaml
 from collector.otlp import join_spans
 from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
-from processors.model import AgentRun, EvaluationResult, JsonObject, JsonValue
+from processors.model import AgentRun, EvaluationResult, JsonObject, JsonValue, WholeTrace
 from tests.support.agent_spans import agent
 from tests.support.backends import Answer, GrpcBackend
 from tests.support.deliveries import make_spans
@@ -200,12 +200,12 @@ async def test_an_evaluation_that_passes_everything_is_a_failure_until_it_is_men
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def lenient(
-        run: AgentRun, evaluations: Sequence[Evaluation], *, unix_nano: int, on_skip: None
+        run: AgentRun, evaluations: Sequence[Evaluation], *, unix_nano: int, on_skip: None, trace: WholeTrace
     ) -> list[EvaluationResult]:
         return [
             result
             for evaluation in evaluations
-            for result in evaluate_run(run, [replace(evaluation, pass_threshold=0.0)])
+            for result in evaluate_run(run, [replace(evaluation, pass_threshold=0.0)], trace=trace)
         ]
 
     caplog.set_level(logging.INFO)

@@ -156,8 +156,7 @@ def _evaluations() -> list[JsonObject]:
             "Evaluations",
             "One row for each evaluation, over the time range. Pass rate: passes / (passes + failures). "
             "Objective: the pass rate that the alerts hold it to. Mean score: sum / number of scores. In a "
-            "row: failures since the last pass. While running: failures that were certain before the run was "
-            "over.",
+            "row: failures since the last pass.",
             [
                 Query(pass_rate(*_PICKED, by=by), "pass rate"),
                 Query(mean_score(*_PICKED, by=by), "mean score"),
@@ -167,7 +166,6 @@ def _evaluations() -> list[JsonObject]:
                 Query(total(select(RESULTS, *_PICKED, BROKEN), *by), "errors"),
                 Query(total(select(RESULTS, *_PICKED, NOT_EVALUATED), *by), "not evaluated"),
                 Query(f"max by ({EVALUATION}) ({streaks})", "in a row"),
-                Query(total(early, *by), "while running"),
             ],
             [
                 Column(EVALUATION, "Evaluation"),
@@ -179,7 +177,6 @@ def _evaluations() -> list[JsonObject]:
                 Column("errors", "Errors", thresholds=(("text", None), ("purple", 1))),
                 Column("not evaluated", "Not evaluated", thresholds=(("text", None), ("blue", 1))),
                 Column("in a row", "In a row", thresholds=(("text", None), ("red", 5))),
-                Column("while running", "While running", thresholds=(("text", None), ("red", 1))),
             ],
             sort_by="Failed",
             runbook="AgentEvaluationScoreRegression",
@@ -215,6 +212,15 @@ def _evaluations() -> list[JsonObject]:
             f"versions). Grey: fewer than {MIN_VERDICTS} verdicts in that hour.",
             Query(enough(f"1 - {failing}", volume), _LEGEND),
             height=7,
+        ),
+        time_series(
+            "Failures while running",
+            "Failures of evaluations that are early, between two points: certain before the run was over.",
+            [Query(total(early, EVALUATION, window="$__rate_interval"), _LEGEND)],
+            bars=True,
+            runbook="AgentRunaway",
+            width=24,
+            height=6,
         ),
         time_series(
             "Share of failures over 1 h, 6 h and 3 d",

@@ -267,6 +267,17 @@ def _process() -> list[JsonObject]:
             unit="cps",
             width=8,
         ),
+        time_series(
+            "Looks at runs that go on",
+            "Processor seconds a second spent on failures that are certain early, at most 0.05, and looks a "
+            "second that came more than a second late.",
+            [
+                Query(rate(select("tracegrade_early_look_seconds_total")), "processor time"),
+                Query(rate(select("tracegrade_early_looks_postponed_total")), "postponed"),
+            ],
+            width=24,
+            height=6,
+        ),
         table(
             "Processes",
             "Version, criteria and start of each process. More than one value of criteria: the processes "

@@ -21,6 +21,7 @@ class _Content:
         return value
 
     tool_calls = property(lambda self: self._note("tool_calls", []))
+    call_turns = property(lambda self: self._note("call_turns", []))
     input = property(lambda self: self._note("input", {"city": "Oslo"}))
     input_state = property(lambda self: ValueState.PRESENT)
     output = property(lambda self: self._note("output", "Rain."))
