@@ -384,6 +384,7 @@ def assemble(
                 config.page.trace_link,
                 waits=None if learned is None else learned.waits,
                 criteria_problems=lambda: criteria.problems,
+                running=early.running,
             ),
         )
         if config.page

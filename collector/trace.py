@@ -227,6 +227,18 @@ class FinishedTrace:
         return sum([len(item[1]) for item in self.spans]) + sum([len(item[1]) for item in self.records])
 
 
+class RunningFailure(NamedTuple):
+    """A failure that nothing can undo, of a run that goes on; the explanation is as it may be shown."""
+
+    trace_id: bytes
+    tenant: str
+    agent: str
+    evaluation: str
+    severity: str
+    explanation: str
+    unix_nano: int
+
+
 @value_type
 class GradedTrace:
     """What exporters receive: spans as they are to leave, and the graded runs (none: nothing to grade).

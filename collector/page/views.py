@@ -45,6 +45,7 @@ from collector.store import (
     read_filter,
     unknown_name,
 )
+from collector.trace import RunningFailure
 from processors.criteria import CriteriaSet, Evaluation
 from processors.documents import did_you_mean
 from processors.model import JsonObject, Outcome
@@ -54,6 +55,7 @@ _MAX_RUNS = 1_000
 _MAX_CAUSES = 200
 _MAX_TOOLS = 200
 _CAUSES_OF_AGENT = 10
+_MAX_RUNNING = 100
 _DIGITS = 18
 _MAX_TRACE = 32
 _COMPARED = 2
@@ -90,6 +92,8 @@ class Views:
     waits: Callable[[], Mapping[str, float]] | None = None
     criteria_problems: Callable[[], Sequence[object]] = tuple
     """What is wrong with criteria files that were refused; what they stated before is in force."""
+    running: Callable[[], Sequence[RunningFailure]] = tuple
+    """Failures of runs that go on, latest first."""
 
     def __post_init__(self) -> None:
         self._templates = Environment(
@@ -148,7 +152,14 @@ class Views:
         # Services belong to no tenant in particular: a visitor with a tenant is not shown any.
         waits = None if self.waits is None or tenant is not None else sorted(self.waits().items())
         return self._page(
-            request, "agents.html", "Agents", rows=rows, silent=silent, waits=waits, axis=axis(shown)
+            request,
+            "agents.html",
+            "Agents",
+            rows=rows,
+            silent=silent,
+            waits=waits,
+            axis=axis(shown),
+            running=self._running(request),
         )
 
     def agent(self, request: Request) -> Response:
@@ -395,7 +406,18 @@ class Views:
         criteria = self.criteria_in_force()
         agents = self._queries(request).agents()
         rows = [{**agent.to_json(), "evaluations": len(_in_force(criteria, agent))} for agent in agents]
-        return JSONResponse({"agents": rows, "names": self._queries(request).names()})
+        running = [
+            {
+                "trace_id": failure.trace_id.hex(),
+                "agent": failure.agent,
+                "evaluation": failure.evaluation,
+                "severity": failure.severity,
+                "explanation": failure.explanation,
+                "milliseconds": failure.unix_nano // 1_000_000,
+            }
+            for failure in self._running(request)
+        ]
+        return JSONResponse({"agents": rows, "names": self._queries(request).names(), "running": running})
 
     def api_runs(self, request: Request) -> Response:
         """The runs that match the query, newest first; `limit` of them."""
@@ -429,6 +451,12 @@ class Views:
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": detail}, status)
         return self._page(request, "error.html", "Cannot be shown", status, detail=detail)
+
+    def _running(self, request: Request) -> list[RunningFailure]:
+        """The failures of runs that go on, as far as the visitor may see them."""
+        tenant = _tenant(request)
+        visible = (failure for failure in self.running() if tenant in (None, failure.tenant))
+        return list(islice(visible, _MAX_RUNNING))
 
     def _queries(self, request: Request) -> RunQueries:
         """Reads the runs that the visitor may see."""

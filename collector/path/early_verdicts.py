@@ -13,7 +13,7 @@ from collector.grading import EarlyFailure, Grader, GradingThread
 from collector.path.delivery import ServiceTraces
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
-from collector.trace import FinishedTrace
+from collector.trace import FinishedTrace, RunningFailure
 from processors.model import FinishReason
 
 LOOK_INTERVAL_SECONDS = 1.0
@@ -46,6 +46,7 @@ class EarlyVerdicts:
     _queued: set[tuple[int, bytes]] = field(default_factory=set, init=False)
     _followed: dict[TraceBuffer, tuple[int, float]] = field(default_factory=dict, init=False)
     """For each buffer since when it is followed (Unix nanoseconds), and where to search on, by its clock."""
+    _running: list[tuple[TraceBuffer, HeldTrace, RunningFailure]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._thread = GradingThread()
@@ -56,12 +57,17 @@ class EarlyVerdicts:
         self._follow_buffers()
         tasks.create_task(self._run(), name="early verdicts")
 
+    def running(self) -> list[RunningFailure]:
+        """What was reported of traces that are not finished yet, latest first; from any thread."""
+        return [failure for _, _, failure in reversed(self._running)]
+
     async def _run(self) -> None:
         noticed_at = -_NOTICE_SECONDS
         while True:
             if self.clock.monotonic() >= noticed_at + _NOTICE_SECONDS:
                 noticed_at = self.clock.monotonic()
                 self._follow_buffers()
+                self._running = [each for each in self._running if each[0].held(each[1].key) is each[1]]
                 if self.grader.criteria().looks_early:
                     self._notice_growth()
             pause = 0.0
@@ -121,6 +127,7 @@ class EarlyVerdicts:
             if _is_first(failure, trace.early.known):
                 self.on_failure(failure)
                 self._log_failure(failure)
+                self._running.append((buffer, trace, _as_running(failure)))
         return seconds
 
     def _failures(self, beginning: FinishedTrace) -> tuple[list[EarlyFailure], float]:
@@ -139,6 +146,19 @@ class EarlyVerdicts:
             severity=result.severity.value,
             explanation=result.explanation,
         )
+
+
+def _as_running(failure: EarlyFailure) -> RunningFailure:
+    run, (result,) = failure.failed.run, failure.failed.results
+    return RunningFailure(
+        trace_id=run.trace_id,
+        tenant=run.tenant,
+        agent=run.agent.name,
+        evaluation=result.name,
+        severity=result.severity.value,
+        explanation=result.explanation,
+        unix_nano=failure.failed.graded_unix_nano,
+    )
 
 
 def _count(trace: HeldTrace) -> int:

@@ -12,6 +12,7 @@ from collector.path import EarlyVerdicts
 from collector.task_supervisor import TaskSupervisor
 from collector.trace import FinishedTrace, RecordSource, SpanBatch
 from processors.criteria import CriteriaSet, read_criteria
+from processors.model import FinishReason
 from processors.spans import RawRecord, RawSpan
 from tests.support.agent_spans import TRACE_ID, model, tool
 from tests.support.held_spans import SECOND, START_UNIX_NANO, BufferUnderTest
@@ -101,6 +102,13 @@ async def test_a_trace_is_looked_at_a_second_after_it_began_and_again_when_it_gr
     looks.under_test.admit(looks.calls(1, first=30))
     await looks.pass_time(3)
     assert len(looks.reported) == 1
+    (running,) = looks.verdicts.running()
+    assert (running.trace_id, running.evaluation) == ((1).to_bytes(16, "big"), "tool-call-budget")
+    assert running.explanation == "all tools: 3 calls, at most 2"
+
+    looks.under_test.buffer.finish_all(FinishReason.SHUTDOWN)
+    await looks.pass_time(0.5)
+    assert looks.verdicts.running() == []
     await looks.tasks.cancel()
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from collector.otlp import join_spans
@@ -31,6 +32,8 @@ LONG: JsonObject = {
     "processors": {"group_by_trace": {"idle_timeout": "60s", "incomplete_grace": "30s"}},
     "results": {"emit": ["span_event", "log"]},
     "exporters": {"file": {"logs_path": "logs.jsonl"}},
+    "store": {},
+    "page": {"endpoint": "127.0.0.1:0"},
 }
 IN_TIME_SECONDS = 2.0
 
@@ -74,6 +77,13 @@ async def _early(service: ServiceProcess) -> dict[str, float]:
     prefix = "tracegrade_early_failures_total"
     counted = {key: value for key, value in (await service.metrics()).items() if key.startswith(prefix)}
     return {key.removeprefix(prefix): value for key, value in counted.items() if value}
+
+
+async def _running(service: ServiceProcess) -> list[str]:
+    """The evaluations that the page shows as failed while the run goes on, latest first."""
+    address = f"http://{service.endpoints['page']}/api/agents"
+    async with aiohttp.ClientSession() as session, session.get(address) as response:
+        return [failure["evaluation"] for failure in (await response.json())["running"]]
 
 
 def _of(agent_name: str, evaluation: str) -> str:
@@ -128,10 +138,13 @@ async def test_a_loop_is_reported_while_it_goes_on_once_and_fails_in_the_end(
         named = "shop" if is_named else "demo"  # the agent's name, or that of the service
         expected = {_of(named, "loops"): 1.0, _of(named, "budget"): 1.0}
         assert await _early(service) == expected
+        assert await _running(service) == ["budget", "loops"]
         assert _verdicts(service) == {}
 
         await _send(service, *run.end())
         await service.until(lambda: len(service.results()) == 1)
+        await asyncio.sleep(0.5)
+        assert await _running(service) == []
         assert _verdicts(service) == {1: {"loops": "fail", "budget": "fail", "paid": "fail"}}
         assert await _early(service) == expected
         assert len(_lines(service)) == 2

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,6 +25,7 @@ from collector.page import PageConfig, PageServer, Views, page_server
 from collector.page.charts import trend
 from collector.store import Counts, RunDatabase, RunQueries
 from collector.store.run_rows import not_stored_key, rows_of
+from collector.trace import RunningFailure
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import (
     GradedRun,
@@ -63,14 +64,31 @@ def many_runs(tmp_path_factory: pytest.TempPathFactory) -> RunQueries:
     return hundred_thousand_runs(tmp_path_factory.mktemp("store") / "runs.db", SystemClock().unix_nano())
 
 
+def _running(tenant: str) -> RunningFailure:
+    return RunningFailure(
+        trace_id=bytes(16),
+        tenant=tenant,
+        agent=f"{tenant}_agent",
+        evaluation=f"{tenant}-budget",
+        severity="page",
+        explanation=f"200 calls of {tenant}, at most 100",
+        unix_nano=SystemClock().unix_nano(),
+    )
+
+
 @asynccontextmanager
 async def _page(
-    runs: list[GradedRun] | RunQueries, criteria: CriteriaSet | None = None, **config: Any
+    runs: list[GradedRun] | RunQueries,
+    criteria: CriteriaSet | None = None,
+    running: Sequence[RunningFailure] = (),
+    **config: Any,
 ) -> AsyncIterator[str]:
     """The address of a page over these runs."""
     queries = filled([_recent(run) for run in runs]) if isinstance(runs, list) else runs
     page = PageConfig.model_validate({"endpoint": "127.0.0.1:0", **config})
-    views = Views(queries, lambda: criteria or CriteriaSet(), SystemClock(), page.trace_link)
+    views = Views(
+        queries, lambda: criteria or CriteriaSet(), SystemClock(), page.trace_link, running=lambda: running
+    )
     server = PageServer(page, views)
     await server.start()
     try:
@@ -852,3 +870,21 @@ async def test_answers_show_how_precise_a_criterion_is() -> None:
         _, html = await _answer(f"{page}/criteria")
 
     assert "1 of 2 failures right (9% to 91%)" in html
+
+
+async def test_failures_of_runs_that_go_on_are_shown_to_those_who_may_see_them(
+    tokens: Mapping[str, Any],
+) -> None:
+    running = [_running(tenant) for tenant in TENANTS]
+    async with _page([], running=running, **tokens) as address:
+        for name, visible in (("all", {*TENANTS}), ("blue", {"blue"})):
+            bearer = {"Authorization": f"Bearer token-of-{name}"}
+            _, html = await _answer(f"{address}/", **bearer)
+            _, listed = await _answer(f"{address}/api/agents", **bearer)
+
+            assert "Failing while they run" in html
+            shown = {tenant for tenant in TENANTS if f"200 calls of {tenant}, at most 100" in html}
+            assert visible == shown
+            assert visible == {
+                entry["agent"].removesuffix("_agent") for entry in json.loads(listed)["running"]
+            }
