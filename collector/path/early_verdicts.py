@@ -127,7 +127,7 @@ class EarlyVerdicts:
             if _is_first(failure, trace.early.known):
                 self.on_failure(failure)
                 self._log_failure(failure)
-                self._running.append((buffer, trace, _as_running(failure)))
+                self._running.append((buffer, trace, _as_running(failure, self.clock.unix_nano())))
         return seconds
 
     def _failures(self, beginning: FinishedTrace) -> tuple[list[EarlyFailure], float]:
@@ -148,7 +148,7 @@ class EarlyVerdicts:
         )
 
 
-def _as_running(failure: EarlyFailure) -> RunningFailure:
+def _as_running(failure: EarlyFailure, unix_nano: int) -> RunningFailure:
     run, (result,) = failure.failed.run, failure.failed.results
     return RunningFailure(
         trace_id=run.trace_id,
@@ -157,7 +157,7 @@ def _as_running(failure: EarlyFailure) -> RunningFailure:
         evaluation=result.name,
         severity=result.severity.value,
         explanation=result.explanation,
-        unix_nano=failure.failed.graded_unix_nano,
+        unix_nano=unix_nano,
     )
 
 

@@ -65,9 +65,7 @@ class AnyOf(Evaluator):
         self.version = ".".join(ids.values())  # type: ignore[misc]
         self.quotes_content = any(evaluator.quotes_content for evaluator in evaluators)  # type: ignore[misc]
         self.over_calls = all(can_grade(evaluator, Scope.CONVERSATION) for evaluator in evaluators)
-        self.over_models = self.over_traces = all(
-            can_grade(evaluator, Scope.TRACE) for evaluator in evaluators
-        )
+        self.over_traces = all(can_grade(evaluator, Scope.TRACE) for evaluator in evaluators)
         self.needs_calls = any(map(needs_calls, evaluators))
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:

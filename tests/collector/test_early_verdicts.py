@@ -95,6 +95,7 @@ async def test_a_trace_is_looked_at_a_second_after_it_began_and_again_when_it_gr
     assert looks.reported == []
 
     looks.under_test.admit(looks.calls(1, first=20))
+    decided = looks.clock.unix_nano()
     await looks.pass_time(0.75)
     (failure,) = looks.reported
     assert failure.failed.results[0].explanation == "all tools: 3 calls, at most 2"
@@ -105,6 +106,7 @@ async def test_a_trace_is_looked_at_a_second_after_it_began_and_again_when_it_gr
     (running,) = looks.verdicts.running()
     assert (running.trace_id, running.evaluation) == ((1).to_bytes(16, "big"), "tool-call-budget")
     assert running.explanation == "all tools: 3 calls, at most 2"
+    assert decided < running.unix_nano <= decided + SECOND
 
     looks.under_test.buffer.finish_all(FinishReason.SHUTDOWN)
     await looks.pass_time(0.5)

@@ -58,7 +58,7 @@ def test_a_verdict_turned_around_is_told(number: int, expected: Outcome) -> None
     assert f"the trace to {expected.value} (finish reason root) got" in problem
 
 
-def test_a_trace_that_was_cut_short_is_told_as_not_evaluated() -> None:
+def test_a_trace_that_was_cut_short_is_not_evaluated() -> None:
     trace = finished(1, FinishReason.PRESSURE)
 
     problem = misgrading(trace, graded(trace), Outcome.PASS)
@@ -67,7 +67,7 @@ def test_a_trace_that_was_cut_short_is_told_as_not_evaluated() -> None:
 
 
 @pytest.mark.parametrize(("number", "expected"), [(1, Outcome.PASS), (2, Outcome.FAIL)])
-def test_a_trace_without_its_log_record_is_told_as_not_evaluated(number: int, expected: Outcome) -> None:
+def test_a_trace_without_its_log_record_is_not_evaluated(number: int, expected: Outcome) -> None:
     trace = replace(finished(number), records=())
 
     problem = misgrading(trace, graded(trace), expected)
