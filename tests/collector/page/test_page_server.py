@@ -470,6 +470,18 @@ async def test_a_refused_criteria_file_is_shown_to_those_who_see_all() -> None:
     assert "<li>weather.yaml:3: unknown key</li>" in shown
 
 
+async def test_criteria_are_marked_with_their_scope_and_as_early() -> None:
+    budget = "{evaluator: tool-call-budget, criteria: {max_calls: 9}"
+    entries = f"{budget}, name: a, early: true}}, {budget}, name: b, scope: trace}}"
+    text = f"agents: {{shop: {{evaluations: [{entries}]}}}}"
+    criteria = CriteriaSet(read_criteria(text, "shop.yaml", {}).agents)
+    async with _page([], criteria) as address:
+        _, shown = await _answer(f"{address}/criteria")
+
+    assert ["early"] == re.findall(r'<td class="name">a <small>(.*?)</small>', shown)
+    assert ["over the trace"] == re.findall(r'<td class="name">b <small>(.*?)</small>', shown)
+
+
 async def test_agents_stand_in_the_order_in_which_they_need_attention() -> None:
     reason = NotEvaluatedReason.CONTENT_NOT_CAPTURED
     unknown = [result("args", Outcome.NOT_EVALUATED, reason=reason), result("order")]
