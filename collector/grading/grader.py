@@ -22,7 +22,7 @@ from processors.annotation import (
     evaluation_spans,
     result_records,
 )
-from processors.criteria import CriteriaSet, Evaluation, applied_criteria
+from processors.criteria import Applied, CriteriaSet, applied_criteria
 from processors.evaluate import Answer, answer_of, evaluate_run, refuse
 from processors.model import (
     AgentRun,
@@ -189,27 +189,24 @@ class Grader:
             rebuilt = self._rebuilt(trace, tally)
             whole = WholeTrace(rebuilt, _GRADED_BEFORE if trace.continues else "")
             applied = applied_criteria(rebuilt, criteria)
-            runs = [run for run, _ in applied]
-            evaluations = [of_run for _, of_run in applied]
-            tally.without_criteria = sum([not of_run for of_run in evaluations])
+            tally.without_criteria = sum([not of_run for _, of_run in applied])
             if criteria.looks_at_conversations:
                 talking = [calls_of(run) for run in rebuilt if run.session is not None]
-                if not trace.quarantined and _look_at_conversations(runs, evaluations):
+                if not trace.quarantined and _look_at_conversations(applied):
                     stopped = self.clock.monotonic()
                     conversations = iter((yield Needed(runs=talking)).conversations)
                     started += self.clock.monotonic() - stopped
                     talking = ()
                     for place, run in enumerate(rebuilt):
                         if run.session is not None and (known := next(conversations)) is not None:
-                            runs[place] = run.in_conversation(known)
-            pairs = list(zip(runs, evaluations, strict=True))
+                            applied[place] = applied[place]._replace(run=run.in_conversation(known))
             if trace.quarantined:
                 results = [
                     refuse(run, of_run, _QUARANTINED, unix_nano=now, on_skip=tally.count_skip)
-                    for run, of_run in pairs
+                    for run, of_run in applied
                 ]
-            elif self.uses_workers and any(map(needs_workers, evaluations)):
-                questioned = [question_run(run, of_run, tally.count_skip, whole) for run, of_run in pairs]
+            elif self.uses_workers and any(needs_workers(of_run) for _, of_run in applied):
+                questioned = [question_run(run, of_run, tally.count_skip, whole) for run, of_run in applied]
                 stopped = self.clock.monotonic()
                 answers = (yield Needed(questions=[run.questions for run in questioned])).answers
                 started += self.clock.monotonic() - stopped
@@ -217,9 +214,9 @@ class Grader:
             else:
                 results = [
                     evaluate_run(run, of_run, unix_nano=now, on_skip=tally.count_skip, trace=whole)
-                    for run, of_run in pairs
+                    for run, of_run in applied
                 ]
-            graded = self._written(trace, runs, results, now, self.instance)
+            graded = self._written(trace, [run for run, _ in applied], results, now, self.instance)
         except Exception as error:  # one trace must not take the others down
             tally.failure = error
             graded = self._written(trace)
@@ -404,10 +401,10 @@ def reports_end(records: Sequence[RawRecord]) -> bool:
         return False
 
 
-def _look_at_conversations(runs: Sequence[AgentRun], evaluations: Sequence[Sequence[Evaluation]]) -> bool:
+def _look_at_conversations(applied: Sequence[Applied]) -> bool:
     return any(
         evaluation.scope is Scope.CONVERSATION
-        for run, of_run in zip(runs, evaluations, strict=True)
+        for run, of_run in applied
         if run.session is not None
         for evaluation in of_run
     )

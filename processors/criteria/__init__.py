@@ -16,11 +16,11 @@ from processors.criteria.criteria_writer import EVERY_AGENT, write_criteria, wri
 from processors.criteria.doubtful_criteria import criteria_warnings
 from processors.criteria.evaluator_discovery import evaluator_types
 from processors.criteria.selector import is_sampled
-from processors.criteria.trace_criteria import applied_criteria
+from processors.criteria.trace_criteria import Applied, applied_criteria
 
 __all__ = [
-    "EVERY_AGENT", "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "Change", "CriteriaCase",
-    "CriteriaDocument", "CriteriaFile", "CriteriaSet", "Evaluation", "ExpectedResultEntry",
+    "EVERY_AGENT", "SCHEMA_KEY", "SELF_CHECK_AGENT", "AgentCriteria", "Applied", "Change",
+    "CriteriaCase", "CriteriaDocument", "CriteriaFile", "CriteriaSet", "Evaluation", "ExpectedResultEntry",
     "applied_criteria", "criteria_warnings", "edit_evaluations", "evaluation_name", "evaluator_id",
     "evaluator_types", "is_sampled", "is_schema", "read_criteria", "write_criteria", "write_criteria_file",
 ]  # fmt: skip
