@@ -91,7 +91,11 @@ async def _graded(
             for number, (signal_name, body) in enumerate(steps):
                 sender = over_http if number % 2 else over_grpc
                 assert "OK" == (await sender.send(body, signal=signal_name)).code
-        metrics = await service.until(lambda samples: samples["tracegrade_traces_held"] == 0, step=0.5)
+        # What is graded is held until it is written.
+        metrics = await service.until(
+            lambda samples: samples["tracegrade_traces_held"] == samples["tracegrade_held_bytes"] == 0,
+            step=0.5,
+        )
     runs = [json.loads(line) for line in (folder / "runs.jsonl").read_bytes().splitlines()]
     return _shown(runs), metrics
 
