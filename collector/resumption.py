@@ -66,6 +66,8 @@ class Resumption:
         """
         journal = self.journal
         recovered = await asyncio.to_thread(journal.open, self.envelopes)
+        self.buffer.restore_outages(recovered.outages)
+        journal.record_outages(self.buffer.outages)
         journal.start(tasks)
         self.metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
         self.metrics.log_records_recovered.add(0, BEFORE_FAN_OUT)

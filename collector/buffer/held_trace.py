@@ -70,9 +70,9 @@ class HeldTrace:
     checked_at: float = inf
     is_missing_refused_spans: bool = False
     """Whether spans of it were refused and have not come back."""
-    was_whole_before: bool = False
-    """Whether all of its spans were there before the process was down. Of a run that log records alone
-    report: whether none has arrived since."""
+    whole_unix_nano: int | None = None
+    """Since when all of its spans are there, if that was before the process was down. Of a run that log
+    records alone report: when the last one arrived, if none has since."""
     was_graded: Callable[[bytes], bool] | None = None
     """Where the trace goes on after a part of it was graded: which spans were in that part."""
     is_judged: bool = False

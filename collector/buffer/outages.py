@@ -4,7 +4,7 @@ No trace that either touches counts as complete.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 SENDER_SECONDS = 15.0
@@ -28,7 +28,7 @@ class Outage:
 
 
 class Outages:
-    """The outages since the process started.
+    """The outages since the process started, and those that one before it recorded.
 
     Those closer than the time in which senders catch up are one, and beyond 16 the oldest two are united:
     that can only touch more traces, never fewer.
@@ -39,6 +39,9 @@ class Outages:
 
     def __bool__(self) -> bool:
         return bool(self._outages)
+
+    def __iter__(self) -> Iterator[Outage]:
+        return iter(self._outages)
 
     @property
     def end_unix_nano(self) -> int:
@@ -109,7 +112,7 @@ class RefusedSpans:
         self._max_spans = max_spans
         self._by_trace: OrderedDict[bytes, tuple[set[bytes], Outage]] = OrderedDict()
         self._count = 0
-        self._last_unix_nano = 0
+        self._first_unix_nano = self._last_unix_nano = 0
 
     def __contains__(self, trace: bytes) -> bool:
         return trace in self._by_trace
@@ -125,6 +128,11 @@ class RefusedSpans:
         """When spans were last refused, while any are missing; else 0."""
         return self._last_unix_nano if self._by_trace else 0
 
+    @property
+    def times(self) -> Sequence[tuple[int, int]]:
+        """A time in which all that are missing were refused, from its start to its end; empty if none is."""
+        return [(self._first_unix_nano, self._last_unix_nano)] if self._by_trace else []
+
     def add(self, trace: bytes, span_ids: Iterable[bytes], unix_nano: int, monotonic: float) -> None:
         """Remember that `span_ids` of `trace` were refused at the given time."""
         ids, outage = self._by_trace.get(trace, (set(), None))
@@ -134,6 +142,8 @@ class RefusedSpans:
             return
         self._count += len(ids) - before
         self._last_unix_nano = unix_nano
+        if not self._by_trace:
+            self._first_unix_nano = unix_nano
         first = unix_nano if outage is None else outage.start_unix_nano
         self._by_trace[trace] = ids, Outage(first, unix_nano, monotonic)
         while self._count > self._max_spans:

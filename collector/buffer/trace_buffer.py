@@ -315,7 +315,8 @@ class TraceBuffer:
         for trace in self._traces.values():
             trace.read_shape()
             is_whole = trace.has_root and not (trace.is_missing_parents or trace.is_distributed)
-            trace.was_whole_before = is_whole or not trace.spans
+            if is_whole or not trace.spans:
+                trace.whole_unix_nano = min(trace.last_unix_nano, resumed_unix_nano)
         clock = self.finish_clock
         clock.stand_still()
         if clock.unix_nano - resumed_unix_nano > OUTAGE_SECONDS * 1e9:
@@ -391,7 +392,7 @@ class TraceBuffer:
         if trace is None:
             self._limiter.take(self._trace_bytes)
             trace = self._open(key, batch, arrival)
-            self._held_since[key] = arrived_unix_nano
+            self._opened_before(trace, arrived_unix_nano)
         self._add(trace, batch.spans, size, arrival)
         trace.times_judged = TIMES_JUDGED
         trace.last_unix_nano = arrived_unix_nano
@@ -407,8 +408,28 @@ class TraceBuffer:
         self._add_records(trace, batch.spans, arrival)
         if batch.is_run:
             trace.last_unix_nano = arrived_unix_nano
-            self._held_since[trace.key] = min(self._held_since[trace.key], arrived_unix_nano)
+            self._opened_before(trace, arrived_unix_nano)
         self._check_size(trace)
+
+    def _opened_before(self, trace: HeldTrace, arrived_unix_nano: int) -> None:
+        """The first of a restored trace arrived at that time, or earlier."""
+        since = self._held_since[trace.key] = min(self._held_since[trace.key], arrived_unix_nano)
+        trace.first_monotonic = self._monotonic_of(since)
+
+    def _monotonic_of(self, unix_nano: int) -> float:
+        """What the monotonic clock would have shown then."""
+        clock = self.finish_clock
+        return clock.monotonic - (clock.unix_nano - unix_nano) / 1e9
+
+    def restore_outages(self, times: Iterable[tuple[int, int]]) -> None:
+        """Take over what `outages` returned in the process before."""
+        for start, end in times:
+            self.finish_clock.outages.record(Outage(start, end, self._monotonic_of(end)))
+
+    def outages(self) -> Sequence[tuple[int, int]]:
+        """Start and end, in Unix nanoseconds, of the times of which spans may be missing."""
+        known = [(each.start_unix_nano, each.end_unix_nano) for each in self.finish_clock.outages]
+        return [*known, *self._refused.times]
 
     def note_rerouting(self, start_unix_nano: int, seconds: float) -> None:
         """From `start_unix_nano` to `seconds` from now, spans of one trace may go to different replicas.
@@ -646,7 +667,7 @@ class TraceBuffer:
             trace.is_judged = trace.is_settled = False
             self._traces.move_to_end(trace.key)
         if not trace.spans:
-            trace.was_whole_before = False
+            trace.whole_unix_nano = None
             trace.last_unix_nano = self.finish_clock.unix_nano
 
     def _check_size(self, trace: HeldTrace) -> None:
@@ -845,10 +866,8 @@ class TraceBuffer:
             return "keys"
         if trace.earliest_start < self._horizon_unix_nano:
             return "start"
-        outages = self.finish_clock.outages
-        if outages.touch(trace.first_monotonic, trace.earliest_start, trace.latest_end) and not (
-            trace.was_whole_before
-            and (trace.spans or self._reports_end([*(trace.log_records or {}).values()]))
+        if self.finish_clock.outages.touch(
+            trace.first_monotonic, trace.earliest_start, trace.latest_end, self._whole_unix_nano(trace)
         ):
             return "outage"
         if trace.earliest_start < self._ready_unix_nano:
@@ -865,6 +884,13 @@ class TraceBuffer:
             whole_at=trace.last_unix_nano + int(grace * 1e9),
         )
         return "peers" if is_split else None
+
+    def _whole_unix_nano(self, trace: HeldTrace) -> int | None:
+        """Since when the trace is whole, if it was before the process was down."""
+        if trace.whole_unix_nano is None or trace.spans:
+            return trace.whole_unix_nano
+        reports_end = self._reports_end([*(trace.log_records or {}).values()])
+        return trace.whole_unix_nano if reports_end else None
 
     def _remember_refused(self, batches: Sequence[SpanBatch]) -> None:
         clock = self.finish_clock

@@ -1,4 +1,4 @@
-"""What the process is doing, for the next one: until when it received, and which trace it was grading.
+"""What the process is doing, for the next one: when it received, and which trace it was grading.
 
 A page of memory that is mapped to a file: writing it costs nothing, and it outlives a crash of the process,
 though not a power cut, after which the time is too early and the trace may be missing.
@@ -17,14 +17,23 @@ _TIME = struct.Struct("<Q")
 _LENGTH = struct.Struct("<H")
 _PLACES = (_TIME.size, _SIZE // 2)
 """Of the key of the trace that is graded in the loop, and of the one that is graded aside of it."""
-_LONGEST_KEY = _SIZE // 2 - _TIME.size - _LENGTH.size
+_TIMES = struct.Struct("<QQ")
+_MAX_OUTAGES = 17
+_OUTAGES = _SIZE - _LENGTH.size - _MAX_OUTAGES * _TIMES.size
+"""Their number, and the start and end of each."""
+_LONGEST_KEY = _OUTAGES - _PLACES[1] - _LENGTH.size
 
 
 class LastActivity(NamedTuple):
-    """What the previous process was doing. `in_work` are the keys of traces that it graded."""
+    """What the previous process was doing.
+
+    `in_work` are the keys of traces that it graded; `outages` are start and end, in Unix nanoseconds, of the
+    times of which it may have missed spans, oldest first.
+    """
 
     alive_unix_nano: int
     in_work: Sequence[bytes]
+    outages: Sequence[tuple[int, int]] = ()
 
 
 class Activity:
@@ -48,12 +57,19 @@ class Activity:
             (length,) = _LENGTH.unpack_from(page, place)
             if 0 < length <= _LONGEST_KEY:
                 in_work.append(page[place + _LENGTH.size : place + _LENGTH.size + length])
-        return LastActivity(alive, in_work)
+        (count,) = _LENGTH.unpack_from(page, _OUTAGES)
+        written = page[_OUTAGES + _LENGTH.size :][: min(count, _MAX_OUTAGES) * _TIMES.size]
+        return LastActivity(alive, in_work, list(_TIMES.iter_unpack(written)))
 
-    def note_alive(self, unix_nano: int) -> None:
-        """The process receives requests."""
-        if self._page is not None:
-            self._page[:8] = unix_nano.to_bytes(8, "little")
+    def note_alive(self, unix_nano: int, outages: Sequence[tuple[int, int]] = ()) -> None:
+        """The process receives requests; spans of the last 17 `outages` may be missing."""
+        if self._page is None:
+            return
+        latest = outages[-_MAX_OUTAGES:]
+        for number, times in enumerate(latest):
+            _TIMES.pack_into(self._page, _OUTAGES + _LENGTH.size + number * _TIMES.size, *times)
+        _LENGTH.pack_into(self._page, _OUTAGES, len(latest))
+        _TIME.pack_into(self._page, 0, unix_nano)
 
     def begin(self, key: bytes, *, in_background: bool = False) -> None:
         """The trace of that key is being graded: in the loop, or `aside` of it."""

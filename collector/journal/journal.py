@@ -173,6 +173,7 @@ class Journal:
         self._has_failed = False
         self._is_closed = False
         self._is_receiving = False
+        self._outages: Callable[[], Sequence[tuple[int, int]]] = tuple
         self._writer: asyncio.Task[None] | None = None
         metrics.journal_bytes.read_from(lambda: self.bytes_held)
         metrics.journal_limit_bytes.set(config.max_bytes)
@@ -726,8 +727,12 @@ class Journal:
         The next process regards this one as down while it did not.
         """
         if self._is_receiving:
-            self._activity.note_alive(self._clock.unix_nano())
+            self._activity.note_alive(self._clock.unix_nano(), self._outages())
         self._is_receiving = is_receiving
+
+    def record_outages(self, outages: Callable[[], Sequence[tuple[int, int]]]) -> None:
+        """Let the next process know start and end, in Unix nanoseconds, of what `outages` returns by then."""
+        self._outages = outages
 
     async def _stay_alive(self) -> None:
         while True:

@@ -49,6 +49,7 @@ class Recovered:
 
     Attributes:
         alive_unix_nano: Until when a previous process received requests; 0 if unknown.
+        outages: Start and end of the times before that of which it may have missed spans.
         batches: Spans and log records that not every exporter has received, by place, in order of admission.
         left: The places of streamed batches that every exporter has received; they only wait for a verdict.
         verdicts: How traces were graded that not every exporter has received, by key.
@@ -64,6 +65,7 @@ class Recovered:
     """
 
     alive_unix_nano: int
+    outages: Sequence[tuple[int, int]]
     batches: Mapping[Place, JournalledBatch]
     left: frozenset[Place]
     verdicts: Mapping[bytes, StoredVerdicts | Additions]
@@ -185,6 +187,7 @@ def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) 
     numbers = (*segments, *notes, *verdict_groups, *(number for number, _ in finished_groups), *named)
     return Recovered(
         alive_unix_nano=last.alive_unix_nano,
+        outages=last.outages,
         batches=batches,
         left=frozenset(place for each in notes.values() for place in each.left),
         verdicts=verdicts,

@@ -1,5 +1,6 @@
 """kill -9 and a restart within traces: what may have lost spans is never judged as if it were whole."""
 
+import asyncio
 import signal
 import time
 from pathlib import Path
@@ -85,3 +86,29 @@ async def test_after_a_crash_no_trace_that_began_before_the_restart_is_judged_as
     assert {"tool-call-count": passed, "tool-permission": passed} == verdicts[3]
     assert {"tool-call-count": passed, "tool-permission": passed} == verdicts[4]
     assert 2 == metrics['tracegrade_traces_interrupted_total{reason="start"}']
+
+
+@pytest.mark.slow
+async def test_what_was_missed_while_the_process_was_down_counts_after_another_restart(
+    tmp_path: Path,
+) -> None:
+    settings: JsonObject = {
+        "processors": {"group_by_trace": {"idle_timeout": "60s"}},
+        "journal": {"directory": "journal"},
+        "exporters": {"results_file": {"path": "verdicts.runs.jsonl"}},
+    }
+    began = time.time()
+    for number, downtime in enumerate((6.0, 0.0)):  # the first is an outage, which takes more than 5 s
+        async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+            if number == 0:
+                await _send(service, _trace(1, began, began + 60)[0])
+            await asyncio.sleep(0.3)  # twice what it takes to record that it lives
+            service.signal(signal.SIGKILL)
+            await service.wait()
+        await asyncio.sleep(downtime)
+
+    async with ServiceProcess(tmp_path, settings, CRITERIA) as service:
+        await _send(service, *_trace(1, began, time.time())[1:])
+        await service.until(lambda: len(service.results()) == 1)
+
+    assert ("not_evaluated", "interrupted") == _verdicts(service)[1]["tool-call-count"]

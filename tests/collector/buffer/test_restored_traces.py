@@ -57,6 +57,40 @@ def test_what_was_not_whole_when_the_process_was_down_for_long_is_interrupted(
     assert interrupted == trace.interrupted
 
 
+@pytest.mark.parametrize(
+    ("arrived_seconds_ago", "is_whole", "interrupted"),
+    [
+        (60.0, False, True),
+        (60.0, True, False),  # nothing of it can have been missed
+        (1.0, False, False),  # it began after the outage
+    ],
+)
+@pytest.mark.parametrize("is_refusal", [False, True])
+def test_an_outage_still_counts_after_another_restart(
+    arrived_seconds_ago: float, is_whole: bool, interrupted: bool, is_refusal: bool
+) -> None:
+    before = BufferUnderTest().buffer
+    if is_refusal:  # what comes back after the restart is no longer known
+        before.note_refused([batch(raw_span(9), trace=9)])
+    else:
+        before.restore_outages([(START_UNIX_NANO - 10 * SECOND, START_UNIX_NANO)])
+
+    under_test = BufferUnderTest()
+    under_test.pass_time(30.0)
+    now = under_test.clock.unix_nano()
+    arrived, stopped = now - int(arrived_seconds_ago * SECOND), now - SECOND
+    root = raw_span(1, start=arrived - SECOND, end=arrived)
+    child = raw_span(2, 1, start=arrived - SECOND, end=arrived)
+    under_test.buffer.restore_outages(before.outages())
+    under_test.buffer.restore(batch(*([root, child] if is_whole else [child])), arrived, stopped)
+    under_test.buffer.note_ready(stopped)
+    if not is_whole:
+        under_test.admit(batch(root))
+
+    (trace,) = under_test.pass_time(SENDERS_COME_BACK + 5)
+    assert interrupted == trace.interrupted
+
+
 @pytest.mark.parametrize("name", ["claude_code_logs_alone", "gemini_cli", "qwen_code_logs_alone"])
 @pytest.mark.parametrize("down_seconds", [4.0, 6.0])
 @pytest.mark.parametrize("missing", [0, 1])
