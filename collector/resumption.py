@@ -16,7 +16,6 @@ from collector.journal import (
     JournalledBatch,
     Place,
     StoredVerdicts,
-    opened_record,
     trace_key,
 )
 from collector.memory_limiter import MemoryLimiter
@@ -75,8 +74,8 @@ class Resumption:
             self.metrics.spans_sent_again.add(0, queue.name)
         for queue in self.fan_out.record_queues:
             self.metrics.log_records_sent_again.add(0, queue.name)
-        for key, record in recovered.finished:
-            self.buffer.remember_finished(key, *opened_record(record))
+        for finished in recovered.finished:
+            self.buffer.remember_finished(finished.key, finished.span_ids, finished.latest_end)
         taken_out: dict[bytes, list[JournalledBatch]] = {}
         for number, (place, journalled) in enumerate(recovered.batches.items(), 1):
             if number % _BATCHES_AT_ONCE == 0:

@@ -23,13 +23,11 @@ from collector.journal.recovery import Recovered, read_journal, require_whole
 from collector.journal_file.records import (
     BatchKind,
     DamagedRecord,
+    FinishedRecord,
     Notes,
     Place,
+    VerdictGroup,
     encode_entry,
-    encode_notes,
-    encode_pair,
-    encode_verdict_group,
-    finished_record,
     number_key,
     request_of,
     segment_without,
@@ -42,6 +40,7 @@ from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.text_file import KeptFile
 from collector.trace import CountedReceipt, FinishedTrace, GradedTrace, Receipt, SpanBatch
+from processors.model import encode_value
 from processors.spans import RawRecord, RawSpan
 
 GATHER_SECONDS = 0.002
@@ -111,12 +110,11 @@ class _Pending:
     segment: _Segment | None = None
     entries: list[bytes] = field(default_factory=list)
     verdict_group: _Record | None = None
-    verdicts: list[bytes] = field(default_factory=list)
+    verdicts: list[tuple[bytes, bytes]] = field(default_factory=list)
     notes_record: _Record | None = None
     notes: Notes = field(default_factory=Notes)
     removed: dict[_Segment, list[int]] = field(default_factory=dict)
-    finished: list[bytes] = field(default_factory=list)
-    finished_traces: int = 0
+    finished: list[FinishedRecord] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -357,7 +355,7 @@ class Journal:
                 group = self._pending.verdict_group = _Record(Table.VERDICTS, self._number())
             group.size += len(content) + _ENTRY_BYTES
             self.bytes_held += len(content) + _ENTRY_BYTES
-            self._pending.verdicts += encode_pair(key, content)
+            self._pending.verdicts.append((key, content))
             self._refer(held, group)
         self._finish(key, trace.spans, trace.latest_end)
         self._stored_callbacks.append(when_stored)
@@ -467,8 +465,7 @@ class Journal:
             record.uses += 1
 
     def _finish(self, key: bytes, spans: Sequence[RawSpan], latest_end: int = 0) -> None:
-        self._pending.finished += encode_pair(key, finished_record(list(map(_span_id, spans)), latest_end))
-        self._pending.finished_traces += 1
+        self._pending.finished.append(FinishedRecord(key, b"".join(map(_span_id, spans)), latest_end))
 
     def _number(self) -> int:
         number = self._next_number
@@ -590,8 +587,8 @@ class Journal:
         if pending.segment is not None and pending.segment.uses:
             self._put(changes, pending.segment, pending.entries)
         if pending.verdict_group is not None and pending.verdict_group.uses:
-            group = encode_verdict_group(self._next_number, pending.verdicts)
-            self._put(changes, pending.verdict_group, group)
+            group = VerdictGroup(self._next_number, pending.verdicts)
+            self._put(changes, pending.verdict_group, [encode_value(group)])
         for segment, indexes in pending.removed.items():
             record = self._notes_record()
             record.uses += 1
@@ -601,12 +598,12 @@ class Journal:
             if segment.uses * _SPARSE_PART <= segment.whole:
                 self._sparse[segment] = None
         if pending.notes_record is not None and pending.notes_record.uses:
-            self._put(changes, pending.notes_record, encode_notes(pending.notes))
+            self._put(changes, pending.notes_record, [encode_value(pending.notes)])
         if pending.finished:
             number = self._number()
-            changes.append(Change(Table.FINISHED, number_key(number), pending.finished))
-            self._finished_groups.append((number, pending.finished_traces))
-            self._finished_traces += pending.finished_traces
+            changes.append(Change(Table.FINISHED, number_key(number), [encode_value(pending.finished)]))
+            self._finished_groups.append((number, len(pending.finished)))
+            self._finished_traces += len(pending.finished)
             while self._finished_traces - self._finished_groups[0][1] >= MAX_FINISHED:
                 oldest, count = self._finished_groups.popleft()
                 self._finished_traces -= count

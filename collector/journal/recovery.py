@@ -20,20 +20,20 @@ from collector.journal.activity import LastActivity
 from collector.journal_file.inspection import COPY
 from collector.journal_file.records import (
     DamagedRecord,
+    FinishedRecord,
     JournalledBatch,
     Notes,
     Place,
-    decode_notes,
-    decode_pairs,
+    VerdictGroup,
+    decode_record,
     decode_segment,
-    decode_verdict_group,
-    encode_pairs,
     trace_key,
 )
 from collector.journal_file.store import Change, JournalStore, Table, has_file, take_copy
 from collector.journal_file.verdicts import StoredVerdicts, decode_graded
 from collector.otlp import EnvelopeRegistry
 from collector.trace_forms import Additions
+from processors.model import encode_value
 
 CRASHES_UNTIL_QUARANTINE = 2
 """A trace that was being graded in so many crashes is no longer graded."""
@@ -54,7 +54,7 @@ class Recovered:
         left: The places of streamed batches that every exporter has received; they only wait for a verdict.
         verdicts: How traces were graded that not every exporter has received, by key.
         deliveries: The exporters that have received them, by key.
-        finished: The keys of finished traces and their span ids, in order.
+        finished: Finished traces, in order.
         quarantined: Keys of traces that were being graded in two crashes.
         segments: The bytes of each segment, by number.
         verdict_groups: The bytes of each record of verdicts and the keys of its traces, by number.
@@ -70,7 +70,7 @@ class Recovered:
     left: frozenset[Place]
     verdicts: Mapping[bytes, StoredVerdicts | Additions]
     deliveries: Mapping[bytes, frozenset[str]]
-    finished: Sequence[tuple[bytes, bytes]]
+    finished: Sequence[FinishedRecord]
     quarantined: frozenset[bytes]
     segments: Mapping[int, int]
     verdict_groups: Mapping[int, tuple[int, Sequence[bytes]]]
@@ -148,7 +148,7 @@ def inspect_in_child_process(
 
 
 def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) -> Recovered:
-    notes = {_number(key): decode_notes(content) for key, content in store.records(Table.NOTES)}
+    notes = {_number(key): decode_record(content, Notes) for key, content in store.records(Table.NOTES)}
     removed = {place for each in notes.values() for place in each.removed}
     deliveries: dict[bytes, set[str]] = {}
     for each in notes.values():
@@ -171,16 +171,16 @@ def _read(store: JournalStore, last: LastActivity, envelopes: EnvelopeRegistry) 
     verdict_groups: dict[int, tuple[int, Sequence[bytes]]] = {}
     verdicts: dict[bytes, StoredVerdicts | Additions] = {}
     for number_key, content in store.records(Table.VERDICTS):
-        bound, graded = decode_verdict_group(content)
+        bound, graded = decode_record(content, VerdictGroup)
         named.append(bound)
         # Another trace under the same key was not graded.
         graded = [(key, written) for key, written in graded if newest.get(key, bound) < bound]
         verdict_groups[_number(number_key)] = len(content), [key for key, _ in graded]
         verdicts.update((key, decode_graded(written, envelopes.envelope)) for key, written in graded)
-    finished: list[tuple[bytes, bytes]] = []
+    finished: list[FinishedRecord] = []
     finished_groups: list[tuple[int, int]] = []
     for number_key, content in store.records(Table.FINISHED):
-        group = decode_pairs(content)
+        group = decode_record(content, list[FinishedRecord])
         finished += group
         finished_groups.append((_number(number_key), len(group)))
     quarantined, changes = _attempts(store, last.in_work, newest)
@@ -216,7 +216,7 @@ def _attempts(
     """The traces that are no longer graded, and what to record of the crashes."""
     attempts: dict[bytes, int] = {}
     for _, content in store.records(Table.ATTEMPTS):
-        attempts.update((key, int.from_bytes(count, "big")) for key, count in decode_pairs(content))
+        attempts = decode_record(content, dict[bytes, int])
     before = dict(attempts)
     attempts = {key: count for key, count in attempts.items() if key in held}
     for key in in_work:
@@ -224,7 +224,7 @@ def _attempts(
             attempts[key] = attempts.get(key, 0) + 1
     changes: list[Change] = []
     if attempts != before:
-        pairs = [(key, count.to_bytes(4, "big")) for key, count in attempts.items()]
-        changes.append(Change(Table.ATTEMPTS, _ATTEMPTS_KEY, encode_pairs(pairs) if pairs else None))
+        written = [encode_value(attempts)] if attempts else None
+        changes.append(Change(Table.ATTEMPTS, _ATTEMPTS_KEY, written))
     quarantined = {key for key, count in attempts.items() if count >= CRASHES_UNTIL_QUARANTINE}
     return frozenset(quarantined), changes

@@ -16,13 +16,14 @@ import lmdb
 import orjson
 
 from collector.journal_file.records import (
-    READABLE_VERSIONS,
+    FORMAT_VERSION,
     DamagedRecord,
+    FinishedRecord,
+    Notes,
     Place,
-    decode_notes,
-    decode_pairs,
+    VerdictGroup,
+    decode_record,
     decode_segment,
-    decode_verdict_group,
     trace_key,
     unseal,
 )
@@ -70,7 +71,7 @@ def inspect(directory: Path, salvaged: BinaryIO | None = None) -> JournalContent
     content = JournalContent()
     with closing(ReadOnlyJournal(directory)) as journal:
         try:
-            if journal.version() not in (None, *READABLE_VERSIONS):
+            if journal.version() not in (None, FORMAT_VERSION):
                 return content
         except DamagedRecord as error:
             content.note_damage(error)
@@ -98,7 +99,7 @@ def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO 
 
     envelopes = EnvelopeRegistry()
     removed: set[Place] = set()
-    for _, notes in whole(Table.NOTES, decode_notes):
+    for _, notes in whole(Table.NOTES, lambda record: decode_record(record, Notes)):
         removed.update(notes.removed)
     held: set[bytes] = set()
     traces: set[bytes] = set()
@@ -120,14 +121,17 @@ def _read(journal: ReadOnlyJournal, content: JournalContent, salvaged: BinaryIO 
                 salvaged.write(to_json(join_spans(batch.spans)) + b"\n")
                 salvaged.flush()
     content.traces = len(traces)
-    content.finished_traces = sum(len(pairs) for _, pairs in whole(Table.FINISHED, decode_pairs))
+    content.finished_traces = sum(
+        len(finished)
+        for _, finished in whole(Table.FINISHED, lambda record: decode_record(record, list[FinishedRecord]))
+    )
 
     def graded(record: bytes) -> int:
-        pairs = [pair for pair in decode_verdict_group(record)[1] if pair[0] in held]
-        return len([decode_graded(written, envelopes.envelope) for _, written in pairs])
+        traces = decode_record(record, VerdictGroup).traces
+        return len([decode_graded(written, envelopes.envelope) for key, written in traces if key in held])
 
     content.graded_traces = sum(count for _, count in whole(Table.VERDICTS, graded))
-    for table in (Table.ATTEMPTS, Table.CRITERIA):
+    for table in (Table.ATTEMPTS, Table.CRITERIA):  # their content is read where it is used
         for _ in whole(table, bytes):
             pass
 

@@ -6,15 +6,19 @@ every call of LMDB releases the interpreter.
 """
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from collector.errors import MalformedRequest
 from collector.otlp import EnvelopeRegistry, join_spans, records_by_trace, split_records, split_request
 from collector.trace import SpanBatch
+from processors.model import decode_value
 from processors.spans import RawSpan
 
 try:
@@ -22,21 +26,14 @@ try:
 except ImportError:  # platforms without it
     from zlib import crc32
 
-FORMAT_VERSION = 5
-"""Of the whole journal."""
-READABLE_VERSIONS = (3, 4, FORMAT_VERSION)
-"""Version 3 had other records of graded traces (`verdicts.upgrade`), version 4 no log records. A journal of
-any other is not opened."""
+FORMAT_VERSION = 6
+"""Of the whole journal. A journal of any other is not opened."""
 
 _CHECKSUM = struct.Struct("<I")
 _ENTRY = struct.Struct("<QBIHI")
-_BOUND = struct.Struct("<Q")
-_PLACES = struct.Struct("<II")
-_PLACE = struct.Struct("<QI")
-_LENGTH = struct.Struct("<I")
-_RUN_ID_BYTES = 16
-_END_BYTES, _END_MARK = 8, b"\x01"
-"""A latest end after span ids, and the mark that it is there."""
+_RUN_ID_BYTES, _SPAN_ID_BYTES = 16, 8
+
+_ValueT = TypeVar("_ValueT")
 
 
 class BatchKind(IntEnum):
@@ -72,9 +69,7 @@ class DamagedRecord(ValueError):
     """A record is not what was written."""
 
 
-Parts = tuple[bytes, bytes, bytes, bytes]
-
-Place = tuple[int, int]
+Place: TypeAlias = tuple[int, int]
 """Of a batch: the number of its segment, and its index in that."""
 
 
@@ -87,13 +82,33 @@ class JournalledBatch:
     kind: BatchKind
 
 
-@dataclass(slots=True, kw_only=True)
-class Notes:
+class Notes(Struct, kw_only=True, array_like=True):
     """Which batches are no longer needed, which have left, and which exporters have received a trace."""
 
-    removed: list[Place] = field(default_factory=list)
-    left: list[Place] = field(default_factory=list)
-    delivered: list[tuple[bytes, str]] = field(default_factory=list)
+    removed: list[Place] = []
+    left: list[Place] = []
+    delivered: list[tuple[bytes, str]] = []
+
+
+class VerdictGroup(NamedTuple):
+    """The keys of traces, each with how it was graded, and a number above those of all their segments."""
+
+    bound: int
+    traces: list[tuple[bytes, bytes]]
+
+
+class FinishedRecord(NamedTuple):
+    """A finished trace, its span ids and, if it can go on, when its last span ended."""
+
+    key: bytes
+    joined_ids: bytes
+    latest_end: int = 0
+
+    @property
+    def span_ids(self) -> Sequence[bytes]:
+        """The ids of its spans."""
+        ids, size = self.joined_ids, _SPAN_ID_BYTES
+        return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
 def seal(place: bytes, parts: Sequence[bytes]) -> bytearray:
@@ -206,94 +221,13 @@ def segment_without(content: bytes, removed: Collection[int]) -> list[bytes]:
     return parts
 
 
-def encode_pair(one: bytes, other: bytes, _pack: Callable[[int], bytes] = _LENGTH.pack) -> Parts:
-    """The parts of one pair, each after its length."""
-    return _pack(len(one)), one, _pack(len(other)), other
-
-
-def encode_pairs(pairs: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """The parts of a record of pairs."""
-    parts: list[bytes] = []
-    for pair in pairs:
-        parts += encode_pair(*pair)
-    return parts
-
-
-def decode_pairs(content: bytes, position: int = 0) -> list[tuple[bytes, bytes]]:
-    """The pairs that `encode_pairs` wrote, from `position` on.
-
-    Raises:
-        DamagedRecord: the content is not of that form.
-    """
-    collected: list[bytes] = []
-    while position < len(content):
-        if position + _LENGTH.size > len(content):
-            raise DamagedRecord("a record of pairs ends before it should")
-        start = position + _LENGTH.size
-        position = start + _LENGTH.unpack_from(content, position)[0]
-        if position > len(content):
-            raise DamagedRecord("a record of pairs ends before it should")
-        collected.append(content[start:position])
-    if len(collected) % 2:
-        raise DamagedRecord("a record of pairs ends before it should")
-    return list(zip(collected[::2], collected[1::2], strict=True))
-
-
-def encode_verdict_group(bound: int, pairs: Iterable[bytes]) -> list[bytes]:
-    """The parts of a record of verdicts, from the parts of pairs of key and content.
-
-    `bound` is more than the numbers of the segments of their traces.
-    """
-    return [_BOUND.pack(bound), *pairs]
-
-
-def decode_verdict_group(content: bytes) -> tuple[int, list[tuple[bytes, bytes]]]:
-    """What `encode_verdict_group` wrote.
-
-    Raises:
-        DamagedRecord: the content is not of that form.
-    """
-    if len(content) < _BOUND.size:
-        raise DamagedRecord("a record of verdicts is too short")
-    return _BOUND.unpack_from(content)[0], decode_pairs(content, _BOUND.size)
-
-
-def encode_notes(notes: Notes) -> list[bytes]:
-    """The parts of a record of notes."""
-    return [
-        _PLACES.pack(len(notes.removed), len(notes.left)),
-        *[_PLACE.pack(*place) for place in (*notes.removed, *notes.left)],
-        *encode_pairs((key, holder.encode()) for key, holder in notes.delivered),
-    ]
-
-
-def decode_notes(content: bytes) -> Notes:
-    """What `encode_notes` wrote.
+def decode_record(content: bytes, kind: type[_ValueT]) -> _ValueT:
+    """The value that `encode_value` wrote as the content of a record.
 
     Raises:
         DamagedRecord: the content is not of that form.
     """
     try:
-        removed, left = _PLACES.unpack_from(content)
-        end = _PLACES.size + _PLACE.size * (removed + left)
-        if end > len(content):
-            raise DamagedRecord("a record of notes is too short")
-        places = list(_PLACE.iter_unpack(content[_PLACES.size : end]))
-        delivered = [(key, holder.decode()) for key, holder in decode_pairs(content, end)]
-    except (struct.error, UnicodeDecodeError) as error:
-        raise DamagedRecord(f"a record of notes cannot be read: {error}") from error
-    return Notes(removed=places[:removed], left=places[removed:], delivered=delivered)
-
-
-def finished_record(span_ids: Collection[bytes], latest_end: int) -> bytes:
-    """What is stored of a finished trace: its span ids and, if it can go on, when its last span ended."""
-    ids = b"".join(span_ids)
-    return ids + latest_end.to_bytes(_END_BYTES) + _END_MARK if latest_end else ids
-
-
-def opened_record(record: bytes) -> tuple[Sequence[bytes], int]:
-    """The span ids and the latest end (0: nothing can go on) in what `finished_record` made."""
-    end = 0
-    if len(record) % 8:
-        record, end = record[: -_END_BYTES - 1], int.from_bytes(record[-_END_BYTES - 1 : -1])
-    return [record[start : start + 8] for start in range(0, len(record), 8)], end
+        return decode_value(content, kind)
+    except ValueError as error:
+        raise DamagedRecord(f"a record cannot be read: {error}") from error

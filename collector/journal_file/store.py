@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import lmdb
 
 from collector.errors import StartupError
-from collector.journal_file.records import FORMAT_VERSION, READABLE_VERSIONS, DamagedRecord, seal, unseal
+from collector.journal_file.records import FORMAT_VERSION, DamagedRecord, seal, unseal
 
 _FILE, _LOCK_FILE = "data.mdb", "lock"
 _COPY = "data.mdb.new"
@@ -203,7 +203,7 @@ def copy_journal(directory: Path) -> None:
     copy.unlink(missing_ok=True)
     room = (directory / _FILE).stat().st_size * 2 + _ROOM_BYTES
     with closing(ReadOnlyJournal(directory)) as journal:
-        if journal.version() not in READABLE_VERSIONS:
+        if journal.version() != FORMAT_VERSION:
             return
         try:
             with lmdb.open(
@@ -364,7 +364,7 @@ class JournalStore(_Journal):
         self._environment = environment
         self._tables = {table: environment.open_db(table.value) for table in Table}
         version = self.version()
-        if version is None or (version != FORMAT_VERSION and version in READABLE_VERSIONS):
+        if version is None:
             record = seal(place_of(Table.ABOUT, FORMAT_KEY), [b"%d" % FORMAT_VERSION])
             with environment.begin(self._tables[Table.ABOUT], write=True) as transaction:
                 transaction.put(FORMAT_KEY, record)

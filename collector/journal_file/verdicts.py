@@ -4,17 +4,16 @@ The runs are not written: rebuilding is deterministic, so the results and the ti
 Where no exporter takes runs, what grading added to the spans is written instead, and nothing is rebuilt.
 """
 
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
-from collector.journal_file.records import DamagedRecord, decode_pairs
+from collector.journal_file.records import DamagedRecord
 from collector.trace import FinishedTrace, GradedTrace
 from collector.trace_forms import Additions, additions, decode_with_envelopes, encode_with_envelopes
-from processors.model import EvaluationResult, FinishReason, RunReference, decode_json
-from processors.spans import Envelope, RawSpan
+from processors.model import EvaluationResult, FinishReason
+from processors.spans import Envelope
 
 EnvelopeSource: TypeAlias = Callable[[bytes, bytes], Envelope]
 
@@ -61,46 +60,14 @@ def encode_graded(trace: FinishedTrace, graded: GradedTrace) -> bytes:
 
 
 def decode_graded(content: bytes, envelope: EnvelopeSource) -> StoredVerdicts | Additions:
-    """What `encode_graded` wrote, in this version or the one before.
+    """What `encode_graded` wrote.
 
     Raises:
         DamagedRecord: the content is not of that form.
     """
     try:
-        if content[:1] in (b"{", b"A"):
-            return upgrade(content, envelope)
         kind: Any = StoredVerdicts | Additions
         stored: StoredVerdicts | Additions = decode_with_envelopes(content, kind, envelope)
-    except (ValueError, LookupError, TypeError, AttributeError, struct.error, msgspec.MsgspecError) as error:
+    except (ValueError, LookupError, TypeError, msgspec.MsgspecError) as error:
         raise DamagedRecord(f"a record of a graded trace cannot be read: {error}") from error
     return stored
-
-
-def upgrade(content: bytes, envelope: EnvelopeSource) -> StoredVerdicts | Additions:
-    """A record of format 3: verdicts were JSON with other keys, additions a head and pairs behind it."""
-    if content.startswith(b"A"):
-        _, backfill, added, envelope_count, log_count = struct.unpack_from("<cBIII", content)
-        pairs = decode_pairs(content, struct.calcsize("<cBIII"))
-        envelopes = [envelope(*pair) for pair in pairs[added : added + envelope_count]]
-        results: list[RawSpan] = []
-        for place, payload in pairs[added + envelope_count :]:
-            span_id, number = struct.unpack("<8sI", place)
-            results.append((span_id, payload, envelopes[number]))
-        return Additions(pairs[:added], results[:log_count], results[log_count:], bool(backfill))
-    stored: Any = decode_json(content)
-    stored["results"] = [[_upgraded_result(result) for result in run] for run in stored.pop("runs")]
-    return msgspec.convert(stored, StoredVerdicts)
-
-
-def _upgraded_result(written: dict[str, Any]) -> dict[str, Any]:
-    renamed = {
-        "version": "evaluator_version",
-        "threshold": "pass_threshold",
-        "muted_until": "muted_until_unix_nano",
-    }
-    result = {renamed.get(key, key): value for key, value in written.items()}
-    if "tool_span_id" in result:
-        result["tool_span_id"] = bytes.fromhex(result["tool_span_id"])
-    if "conversation_runs" in result:
-        result["conversation_runs"] = list(map(RunReference.parsed, result["conversation_runs"]))
-    return result

@@ -13,16 +13,13 @@ from collector.buffer import settled_spans
 from collector.journal_file.records import (
     BatchKind,
     DamagedRecord,
+    FinishedRecord,
     JournalledBatch,
     Notes,
-    decode_notes,
-    decode_pairs,
+    VerdictGroup,
+    decode_record,
     decode_segment,
-    decode_verdict_group,
     encode_entry,
-    encode_notes,
-    encode_pairs,
-    encode_verdict_group,
     request_of,
     seal,
     segment_without,
@@ -36,11 +33,7 @@ from processors.model import (
     EvaluationResult,
     FinishReason,
     GradedRun,
-    NotEvaluatedReason,
-    Outcome,
-    RunReference,
-    Severity,
-    Stage,
+    encode_value,
 )
 from tests.support.deliveries import ENVELOPE
 from tests.support.graded_runs import result, weather_run
@@ -138,12 +131,11 @@ def test_of_a_changed_record_nothing_is_read(journalled: JournalledBatch, data: 
 def test_bytes_that_are_no_record_are_told_and_never_raise_anything_else(content: bytes) -> None:
     for decode in (
         lambda: list(decode_segment(content, _ENVELOPES)),
-        lambda: decode_pairs(content),
-        lambda: decode_notes(content),
-        lambda: decode_verdict_group(content),
+        lambda: decode_record(content, list[FinishedRecord]),
+        lambda: decode_record(content, dict[bytes, int]),
+        lambda: decode_record(content, Notes),
+        lambda: decode_record(content, VerdictGroup),
         lambda: decode_graded(content, _ENVELOPES.envelope),
-        lambda: decode_graded(b"{" + content, _ENVELOPES.envelope),
-        lambda: decode_graded(b"A" + content, _ENVELOPES.envelope),
         lambda: unseal(b"", content),
     ):
         with suppress(DamagedRecord):
@@ -151,11 +143,19 @@ def test_bytes_that_are_no_record_are_told_and_never_raise_anything_else(content
 
 
 @given(_pairs, st.integers(0, 2**64 - 1))
-def test_pairs_and_groups_of_verdicts_are_read_as_they_were_written(
+def test_groups_of_verdicts_are_read_as_they_were_written(
     pairs: list[tuple[bytes, bytes]], bound: int
 ) -> None:
-    assert pairs == decode_pairs(b"".join(encode_pairs(pairs)))
-    assert (bound, pairs) == decode_verdict_group(b"".join(encode_verdict_group(bound, encode_pairs(pairs))))
+    assert (bound, pairs) == decode_record(encode_value(VerdictGroup(bound, pairs)), VerdictGroup)
+
+
+@given(st.lists(st.tuples(st.binary(max_size=20), st.lists(_ids), st.integers(0, 2**64 - 1))))
+def test_finished_traces_are_read_as_they_were_written(traces: list[tuple[bytes, list[bytes], int]]) -> None:
+    written = [FinishedRecord(key, b"".join(span_ids), end) for key, span_ids, end in traces]
+
+    read = decode_record(encode_value(written), list[FinishedRecord])
+
+    assert traces == [(each.key, each.span_ids, each.latest_end) for each in read]
 
 
 _notes = st.builds(
@@ -168,7 +168,7 @@ _notes = st.builds(
 
 @given(_notes)
 def test_notes_are_read_as_they_were_written(notes: Notes) -> None:
-    assert notes == decode_notes(b"".join(encode_notes(notes)))
+    assert notes == decode_record(encode_value(notes), Notes)
 
 
 @given(
@@ -242,75 +242,3 @@ def test_results_of_which_one_has_no_form_are_not_written() -> None:
 
     assert isinstance(stored, StoredVerdicts)
     assert (FinishReason.IDLE, []) == (stored.reason, list(stored.results))
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b'{"runs":[]}',
-        b'{"runs":[],"reason":"whim"}',
-        b'{"runs":[[5]],"reason":"root"}',
-        b"[]",
-        b"5",
-        b"{}",
-        b"A",
-    ],
-)
-def test_a_record_of_the_format_before_that_is_not_whole_is_damage(content: bytes) -> None:
-    with pytest.raises(DamagedRecord):
-        decode_graded(content, _ENVELOPES.envelope)
-
-
-def test_verdicts_and_additions_of_the_format_before_are_read() -> None:
-    verdicts = (
-        b'{"reason":"root","was_quiet":true,"interrupted":false,"backfill":false,"unix_nano":7,'
-        b'"instance":"host:1","quarantined":true,"runs":[[{"name":"a","evaluator":"e","version":"2",'
-        b'"outcome":"not_evaluated","threshold":0.5,"severity":"page","criteria_hash":"c","score":1.0,'
-        b'"explanation":"x","details":{"a":18446744073709551616},"reason":"over_limit","error_type":"E",'
-        b'"stage":"shadow","muted_until":9,"tool_call_id":"t","tool_span_id":"0102030405060708",'
-        b'"conversation_runs":["00000000000000000000000000000001-0102030405060708",'
-        b'"00000000000000000000000000000002"]}],[]]}'
-    )
-    span_id = bytes(range(1, 9))
-    pairs = [(span_id, b"behind"), (b"resource", b"scope"), (span_id + b"\0\0\0\0", b"a log record")]
-    head = b"A\1" + b"".join(number.to_bytes(4, "little") for number in (1, 1, 1))
-
-    stored = decode_graded(verdicts, _ENVELOPES.envelope)
-    added = decode_graded(head + b"".join(encode_pairs(pairs)), _ENVELOPES.envelope)
-
-    assert stored == StoredVerdicts(
-        reason=FinishReason.ROOT,
-        was_quiet=True,
-        quarantined=True,
-        unix_nano=7,
-        instance="host:1",
-        results=[
-            [
-                EvaluationResult(
-                    name="a",
-                    evaluator="e",
-                    evaluator_version="2",
-                    outcome=Outcome.NOT_EVALUATED,
-                    score=1.0,
-                    explanation="x",
-                    details={"a": 2**64},
-                    reason=NotEvaluatedReason.OVER_LIMIT,
-                    error_type="E",
-                    pass_threshold=0.5,
-                    severity=Severity.PAGE,
-                    criteria_hash="c",
-                    stage=Stage.SHADOW,
-                    muted_until_unix_nano=9,
-                    tool_call_id="t",
-                    tool_span_id=span_id,
-                    conversation_runs=(
-                        RunReference((1).to_bytes(16), span_id),
-                        RunReference((2).to_bytes(16), None),
-                    ),
-                )
-            ],
-            [],
-        ],
-    )
-    resource = _ENVELOPES.envelope(b"resource", b"scope")
-    assert added == Additions([(span_id, b"behind")], [(span_id, b"a log record", resource)], [], True)
