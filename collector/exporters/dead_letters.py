@@ -21,10 +21,10 @@ from collector.clock import Clock, ends_within
 from collector.config_fields import FilePath, PositiveDuration
 from collector.errors import RetryableExportError
 from collector.exporters.json_lines_file import JsonLinesFile
-from collector.exporters.writer_thread import WriterThread
 from collector.otlp import logs_request_to_json, request_to_json
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
+from collector.work_thread import WorkThread
 from processors.documents import StrictModel
 from processors.model import JsonObject, decode_json, encode_json, time_text
 
@@ -62,7 +62,7 @@ class DeadLetters:
         self._metrics = metrics
         self._clock = clock
         self._file = JsonLinesFile(config.path, mode=PRIVATE)
-        self._thread = WriterThread("dead-letters")
+        self._thread = WorkThread("dead-letters")
         self._closing = asyncio.Event()
         self._log = RateLimitedLogger(_logger, clock)
 

@@ -4,7 +4,6 @@ Printing happens in a thread of its own and at a bounded rate: a console that do
 one reads, delays no trace.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from pydantic import Field
 
 from collector.clock import Clock, ends_within
 from collector.exporters.exporter import ResultExporterType
-from collector.exporters.writer_thread import WriterThread
 from collector.trace import GradedTrace
+from collector.work_thread import WorkThread
 from processors.documents import StrictModel
 from processors.model import GradedRun
 
@@ -48,7 +47,7 @@ class DebugExporter:
 
     def __post_init__(self) -> None:
         self._console = self._new_console()
-        self._thread = WriterThread(f"export-{self.name}")
+        self._thread = WorkThread(f"export-{self.name}")
         self._window = -1
         self._printed_in_window = 0
         self._left_out = 0
@@ -68,7 +67,7 @@ class DebugExporter:
             self._printed_in_window = 0
         for graded in trace.runs:
             if self._printed_in_window < self.config.max_runs_per_second and self._thread.has_room:
-                self._thread.submit(self._print, self._left_out, graded)
+                self._thread.run(self._print, self._left_out, graded)
                 self._printed_in_window += 1
                 self._left_out = 0
             else:
@@ -76,7 +75,7 @@ class DebugExporter:
 
     async def shutdown(self, deadline: float) -> None:
         """Print what is queued until `deadline`."""
-        ended = asyncio.wrap_future(self._thread.close(partial(self._print, self._left_out)))
+        ended = self._thread.close(partial(self._print, self._left_out))
         await ends_within(deadline - self.clock.monotonic(), ended, self.clock)
 
     def _print(self, left_out: int, graded: GradedRun | None = None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from collector.errors import RetryableExportError, StartupError
-from collector.exporters.writer_thread import WriterThread
+from collector.work_thread import WorkThread
 from processors.model import decode_json
 
 _BLOCK_BYTES = 64 * 1024
@@ -123,7 +123,7 @@ class JsonLinesWriter:
 
     def __init__(self, path: Path, name: str, setting: str) -> None:
         self._file = JsonLinesFile(path)
-        self._thread = WriterThread(f"export-{name}")
+        self._thread = WorkThread(f"export-{name}")
         self._setting = setting
 
     def start(self) -> None:

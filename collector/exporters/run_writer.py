@@ -20,8 +20,8 @@ from collector.exporters.request import ExportRequest
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import Sink
 from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig
-from collector.exporters.writer_thread import WriterThread
 from collector.trace import CountedReceipt, GradedTrace
+from collector.work_thread import WorkThread
 from processors.annotation import format_run
 from processors.documents import StrictModel
 from processors.model import GradedRun
@@ -77,7 +77,7 @@ class RunWriter(ABC):
         self._lines_together = min(max(config.max_pending_runs // 100, 1), _LINES_TOGETHER)
         self._has_arrived = asyncio.Event()
         self._is_closing = False
-        self._format_thread = WriterThread(f"format-{name}")
+        self._format_thread = WorkThread(f"format-{name}")
         self._formatter: asyncio.Task[None] | None = None
         self._limiter.add_relief(self._shed)
 
@@ -130,7 +130,7 @@ class RunWriter(ABC):
             await ends_within(deadline - self._clock.monotonic(), self._formatter, self._clock)
             self._formatter.cancel()
             await asyncio.gather(self._formatter, return_exceptions=True)
-        self._format_thread.close(lambda: None)
+        self._format_thread.close()
         unformatted = [*self._formatting, *(notify for _, notify in self._arrived)]
         self._arrived.clear()
         self._formatting = ()

@@ -7,9 +7,7 @@ threads every millisecond.
 
 import asyncio
 import gc
-import threading
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +19,7 @@ from collector.grading.hand_over import Form, compact
 from collector.otlp import EnvelopeRegistry
 from collector.short_turns import short_turns
 from collector.trace import FinishedTrace
+from collector.work_thread import WorkThread
 from processors.model import AgentRun
 
 if TYPE_CHECKING:  # offline grading does without a journal and its library
@@ -116,7 +115,7 @@ class GradingThread:
     """Runs one piece of work at a time. It keeps no process from ending, whatever it is at."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
+        self._thread = WorkThread("grade")
         self._closed = asyncio.Event()
 
     async def run(self, work: Callable[[], _ResultT]) -> _ResultT:
@@ -125,33 +124,24 @@ class GradingThread:
         Raises:
             GradingCutShort: this was closed before.
         """
-        async with self._turn:
-            if self._closed.is_set():
-                raise GradingCutShort
-            result: Future[_ResultT] = Future()
-            result.set_running_or_notify_cancel()  # nothing can cancel it from here on
-            done = asyncio.wrap_future(result)
-            closing = asyncio.ensure_future(self._closed.wait())
-            try:
-                with short_turns():
-                    threading.Thread(target=_run, args=(result, work), name="grade", daemon=True).start()
-                    await asyncio.wait((done, closing), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                closing.cancel()
-            if not done.done():
-                raise GradingCutShort
-            return done.result()
+        if self._closed.is_set():
+            raise GradingCutShort
+        self._thread.start()
+        done = self._thread.run(work)
+        closing = asyncio.ensure_future(self._closed.wait())
+        try:
+            with short_turns():
+                await asyncio.wait((done, closing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            closing.cancel()
+        if not done.done():
+            done.cancel()  # nothing of it is begun from here on
+            raise GradingCutShort
+        return done.result()
 
     def close(self) -> None:
         """Wait for nothing any more; what is being worked on is left to itself."""
         self._closed.set()
-
-
-def _run(result: "Future[_ResultT]", work: Callable[[], _ResultT]) -> None:
-    try:
-        result.set_result(work())
-    except Exception as error:
-        result.set_exception(error)
 
 
 def is_large(trace: FinishedTrace) -> bool:

@@ -17,7 +17,6 @@ from collector.clock import Clock, ends_within
 from collector.errors import Overloaded
 from collector.journal.activity import Activity
 from collector.journal.journal_config import JournalConfig
-from collector.journal.journal_thread import JournalThread
 from collector.journal.kept_criteria import digests_of_kept, keep
 from collector.journal.recovery import Recovered, read_journal, require_whole
 from collector.journal_file.records import (
@@ -40,6 +39,7 @@ from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.text_file import KeptFile
 from collector.trace import CountedReceipt, FinishedTrace, GradedTrace, Receipt, SpanBatch
+from collector.work_thread import WorkThread
 from processors.model import encode_value
 from processors.spans import RawRecord, RawSpan
 
@@ -145,7 +145,7 @@ class Journal:
         self._metrics = metrics
         self._clock = clock
         self._log = RateLimitedLogger(_logger, clock)
-        self._thread = JournalThread()
+        self._thread = WorkThread("journal")
         self.bytes_held = 0
         self._held: dict[bytes, _Held] = {}
         self._recovered_leaving: dict[Place, _Leaving] = {}
@@ -244,6 +244,7 @@ class Journal:
 
     def start(self, tasks: TaskOwner) -> None:
         """Start writing."""
+        self._thread.start()
         self._writer = tasks.create_task(self._write(), name="write journal")
         tasks.create_task(self._stay_alive(), name="record that the process is alive")
         if self.config.fsync == "interval":
@@ -411,9 +412,9 @@ class Journal:
         if writer is not None:
             await asyncio.wait([writer])
         self.note_receiving(False)
-        await self._thread.run(self._store.close)
+        await self._thread.close()
+        await asyncio.to_thread(self._store.close)
         self._activity.close()
-        self._thread.close()
 
     def _write_down(
         self, batches: Sequence[SpanBatch], kind: BatchKind, body: bytes | None

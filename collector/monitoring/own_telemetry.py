@@ -3,10 +3,8 @@
 The SDK is loaded where that is configured: it would be a twentieth of every start.
 """
 
-import asyncio
 import logging
 import socket
-import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -15,6 +13,7 @@ from collector.clock import Clock, ends_within
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
 from collector.telemetry import OWN_LOGGERS, OtlpConfig, TelemetryConfig, record_fields
+from collector.work_thread import WorkThread
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.resources import Resource
@@ -163,19 +162,11 @@ def _resource(version: str, instance: str) -> "Resource":
     )
 
 
-async def _finish_by(deadline: float, clock: Clock, shutdown: Callable[[], object]) -> None:
+async def _finish_by(deadline: float, clock: Clock, shutdown: Callable[[], None]) -> None:
     """Run a blocking shutdown, and abandon it at `deadline`."""
-    loop = asyncio.get_running_loop()
-    done = asyncio.Event()
-
-    def run() -> None:
-        shutdown()
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(done.set)
-
-    # A daemon: a backend that hangs must not hold up the exit of the process.
-    threading.Thread(target=run, name="telemetry-shutdown", daemon=True).start()
-    await ends_within(max(0.0, deadline - clock.monotonic()), done.wait(), clock)
+    thread = WorkThread("telemetry-shutdown")  # a backend that hangs does not hold up the exit
+    thread.start()
+    await ends_within(max(0.0, deadline - clock.monotonic()), thread.close(shutdown), clock)
 
 
 def _host_and_port(config: OtlpConfig) -> tuple[str, int]:
