@@ -30,7 +30,7 @@ from collector.container import container_memory
 from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.criteria import CriteriaFollower, CriteriaStore
-from collector.exporters import DeadLetters, ExporterContext, FanOut, build_fan_out, receives_scores
+from collector.exporters import DeadLetters, ExporterContext, FanOut, build_fan_out, contents_of
 from collector.grading import (
     WATCHED,
     EarlyFailure,
@@ -243,7 +243,7 @@ def assemble(
         missing_parents=grouping.missing_parents,
         uses_workers=workers is not None,
         results=config.results,
-        writes_scores=any(map(receives_scores, config.exporters.values())),
+        writes_scores=any("score" in contents_of(each, config.results) for each in config.exporters.values()),
         form=Form(
             lines=bool(fan_out.result_exporters),
             details=bool(fan_out.result_exporters) and journal is not None,

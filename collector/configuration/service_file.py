@@ -33,11 +33,8 @@ from collector.criteria import EvaluationConfig
 from collector.exporters import (
     DeadLettersConfig,
     SpanExporterConfig,
+    contents_of,
     exporter_types,
-    forwards_log_records,
-    receives_evaluation_spans,
-    receives_log_records,
-    receives_spans,
 )
 from collector.journal import JournalConfig
 from collector.kafka_connection import KafkaConnectionConfig
@@ -299,12 +296,7 @@ def _unused_exporters(
     for name, exporter in exporters.items():
         if not isinstance(exporter, SpanExporterConfig):
             continue
-        if not (
-            receives_spans(exporter, results)
-            or forwards_log_records(exporter, results)
-            or receives_log_records(exporter, results)
-            or receives_evaluation_spans(exporter, results)
-        ):
+        if not contents_of(exporter, results):
             spans = (
                 'results.mode "verdicts_only" forwards no spans'
                 if "traces" in exporter.accepts
@@ -331,10 +323,7 @@ def _lost_log_records(
 
 
 def _takes_log_records(exporters: Mapping[str, BaseModel], results: ResultsConfig) -> bool:
-    return any(
-        isinstance(exporter, SpanExporterConfig) and receives_log_records(exporter, results)
-        for exporter in exporters.values()
-    )
+    return any("log" in contents_of(exporter, results) for exporter in exporters.values())
 
 
 def _shared_resources(

@@ -1,14 +1,6 @@
 """Where graded traces go: one destination a file."""
 
-from collector.exporters.assembly import (
-    build_fan_out,
-    exporter_types,
-    forwards_log_records,
-    receives_evaluation_spans,
-    receives_log_records,
-    receives_scores,
-    receives_spans,
-)
+from collector.exporters.assembly import build_fan_out, contents_of, exporter_types
 from collector.exporters.dead_letters import DeadLetters, DeadLettersConfig
 from collector.exporters.exporter import ExporterContext, SpanExporter
 from collector.exporters.fan_out import FanOut
@@ -20,7 +12,6 @@ from collector.task_supervisor import TaskOwner
 
 __all__ = [
     "DeadLetters", "DeadLettersConfig", "ExporterContext", "FanOut", "ScoreExporter", "SpanExporter",
-    "SpanExporterConfig", "TaskOwner", "build_fan_out", "exporter_types", "forwards_log_records",
-    "one_line", "read_response", "read_status", "receives_evaluation_spans", "receives_log_records",
-    "receives_scores", "receives_spans", "redrive_file", "send_patiently", "user_agent",
+    "SpanExporterConfig", "TaskOwner", "build_fan_out", "contents_of", "exporter_types", "one_line",
+    "read_response", "read_status", "redrive_file", "send_patiently", "user_agent",
 ]  # fmt: skip

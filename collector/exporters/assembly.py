@@ -1,8 +1,8 @@
 """From the exporters of the configuration to the fan-out: its queues, and what each accepts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from pydantic import BaseModel
 
@@ -21,10 +21,11 @@ from collector.exporters.exporter import (
 from collector.exporters.fan_out import DiscardingQueue, FanOut
 from collector.exporters.score_exporter import ScoreExporterConfig
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.sink import Sink, exporter_sink
+from collector.exporters.sink import exporter_sink
 from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.results_config import ResultsConfig
+from collector.trace import Signal
 
 
 def build_fan_out(
@@ -44,23 +45,23 @@ def build_fan_out(
     so do received log records.
     `store` gets results in addition to the exporters.
     """
-    queues: list[SpanQueue] = []
-    record_queues: list[SpanQueue] = []
-    result_queues: dict[ResultForm, list[SendingQueue]] = {"log": [], "span": [], "score": []}
     result_exporters: list[ResultExporter] = []
     exporters: list[SpanExporter] = []
+    queues: dict[QueueContent, list[SpanQueue]] = {"traces": [], "logs": []}
+    result_queues: dict[ResultForm, list[SendingQueue]] = {"log": [], "span": [], "score": []}
 
     def queue(
-        sink: Sink, config: SpanExporterConfig | ScoreExporterConfig, content: QueueContent
+        exporter: SpanExporter, config: SpanExporterConfig | ScoreExporterConfig, content: QueueContent
     ) -> SendingQueue:
         kinds: Mapping[QueueContent, DeadLetterKind] = {"traces": "spans", "span": "results"}
+        sink = exporter_sink(exporter, "traces" if content in kinds else "logs")
         # Log records and spans of verdicts share the exporter with what was received: one request at a time.
         shares = content in ("log", "span")
         return SendingQueue(
             sink,
             config.sending_queue.one_at_a_time() if shares else config.sending_queue,
             config.retry_on_failure,
-            is_required=content in ("traces", "logs") and getattr(config, "delivery", "") == "required",
+            is_required=content in queues and getattr(config, "delivery", "") == "required",
             counts=ExportCounts(context.metrics, sink.name, content),
             clock=context.clock,
             dead_letters=None
@@ -75,29 +76,23 @@ def build_fan_out(
             continue
         exporter = component.create(name, config, context)
         exporters.append(exporter)
-        if isinstance(config, ScoreExporterConfig):
-            result_queues["score"].append(queue(exporter_sink(exporter, "logs"), config, "score"))
-        elif isinstance(config, SpanExporterConfig):
-            if receives_spans(config, results):
-                queues.append(queue(exporter_sink(exporter), config, "traces"))
-            if forwards_log_records(config, results):
-                record_queues.append(queue(exporter_sink(exporter, "logs"), config, "logs"))
-            if receives_log_records(config, results):
-                result_queues["log"].append(queue(exporter_sink(exporter, "logs"), config, "log"))
-            if receives_evaluation_spans(config, results):
-                result_queues["span"].append(queue(exporter_sink(exporter), config, "span"))
+        if isinstance(config, SpanExporterConfig | ScoreExporterConfig):
+            for content in contents_of(config, results):
+                if content == "traces" or content == "logs":
+                    queues[content].append(queue(exporter, config, content))
+                else:
+                    result_queues[content].append(queue(exporter, config, content))
     end = result_exporters[0].name if result_exporters else end_of_spans
-    if not queues:
-        queues.append(DiscardingQueue(end, context.metrics))
-    if not record_queues:
-        record_queues.append(DiscardingQueue(end, context.metrics, "logs"))
+    for signal in get_args(Signal):
+        if not queues[signal]:
+            queues[signal].append(DiscardingQueue(end, context.metrics, signal))
     if store is not None:
         result_exporters.append(store)
     return FanOut(
-        queues,
+        queues["traces"],
         result_exporters,
         limiter,
-        record_queues=record_queues,
+        record_queues=queues["logs"],
         result_queues=result_queues,
         exporters=exporters,
         dead_letters=dead_letters,
@@ -105,29 +100,23 @@ def build_fan_out(
     )
 
 
-def receives_spans(config: SpanExporterConfig, results: ResultsConfig) -> bool:
-    """Whether received spans are forwarded to the exporter."""
-    return results.mode != "verdicts_only" and "traces" in config.accepts
+def contents_of(config: BaseModel, results: ResultsConfig) -> Sequence[QueueContent]:
+    """What goes to an exporter, each in a queue of its own; nothing to one of graded runs.
 
-
-def forwards_log_records(config: SpanExporterConfig, results: ResultsConfig) -> bool:
-    """Whether received log records are forwarded to the exporter."""
-    return results.mode != "verdicts_only" and "logs" in config.accepts
-
-
-def receives_log_records(config: SpanExporterConfig, results: ResultsConfig) -> bool:
-    """Whether results go to the exporter as log records: all, or those that have no span to be written on."""
-    return not {"log", "span_event"}.isdisjoint(results.emit) and "logs" in config.accepts
-
-
-def receives_evaluation_spans(config: SpanExporterConfig, results: ResultsConfig) -> bool:
-    """Whether results go to the exporter as spans of their own."""
-    return "span" in results.emit and "traces" in config.accepts
-
-
-def receives_scores(config: BaseModel) -> bool:
-    """Whether results go to the exporter as scores."""
-    return isinstance(config, ScoreExporterConfig)
+    Of results these are all log records, or those that have no span to be written on.
+    """
+    if isinstance(config, ScoreExporterConfig):
+        return ("score",)
+    if not isinstance(config, SpanExporterConfig):
+        return ()
+    contents: list[QueueContent] = [
+        signal for signal in get_args(Signal) if signal in config.accepts and results.mode != "verdicts_only"
+    ]
+    if "logs" in config.accepts and not {"log", "span_event"}.isdisjoint(results.emit):
+        contents.append("log")
+    if "traces" in config.accepts and "span" in results.emit:
+        contents.append("span")
+    return contents
 
 
 ComponentType: TypeAlias = SpanExporterType[BaseModel] | ResultExporterType[BaseModel]

@@ -21,11 +21,8 @@ from collector.configuration import ServiceConfig
 from collector.errors import StartupError
 from collector.exporters import (
     ScoreExporter,
-    SpanExporterConfig,
+    contents_of,
     exporter_types,
-    receives_evaluation_spans,
-    receives_log_records,
-    receives_spans,
 )
 from collector.kafka_connection import KafkaConnectionConfig
 from collector.tools.doctor.hop import Hop
@@ -69,11 +66,10 @@ def _trials(
     """What to send where: the address, the signal, and the sending of it."""
     if isinstance(exporter, ScoreExporter):
         yield exporter.endpoints["logs"], "scores", exporter.check()
-    if not isinstance(settings, SpanExporterConfig):
-        return
-    if receives_spans(settings, config.results) or receives_evaluation_spans(settings, config.results):
+    contents = contents_of(settings, config.results)
+    if "traces" in contents or "span" in contents:
         yield exporter.endpoints["traces"], "spans", exporter.export(_span_request(clock.unix_nano()), 1)
-    if "log" in config.results.emit and receives_log_records(settings, config.results):
+    if "log" in config.results.emit and "log" in contents:
         sending = exporter.export(_log_request(clock.unix_nano()), 1, "logs")
         yield exporter.endpoints["logs"], "log records", sending
 
