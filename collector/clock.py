@@ -11,15 +11,12 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary point; never goes back."""
-        ...
 
     def unix_nano(self) -> int:
         """Nanoseconds since the Unix epoch."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Return after `seconds`."""
-        ...
 
 
 class SystemClock:

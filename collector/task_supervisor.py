@@ -17,7 +17,6 @@ class TaskOwner(Protocol):
 
     def create_task(self, coroutine: Coroutine[Any, Any, None], *, name: str) -> asyncio.Task[None]:
         """Run `coroutine` as a task."""
-        ...
 
 
 def start_at_once(

@@ -69,15 +69,12 @@ class Receipt(Protocol):
 
     def expects(self, holder: str) -> bool:
         """Whether `holder` is to receive it; if so, `delivered` must be called for it once."""
-        ...
 
     def delivered(self, holder: str) -> None:
         """`holder` has received it, or never will: it was dropped for a reason that is counted."""
-        ...
 
     def seal(self) -> None:
         """`expects` was called for all holders."""
-        ...
 
 
 class CountedReceipt:
@@ -114,7 +111,6 @@ class RecordReceipt(Receipt, Protocol):
         Where a process died that had the records, the next one announces what it grades before it does. A
         trace that was being graded again when a process died is not graded any more.
         """
-        ...
 
 
 class JoinedReceipt:
@@ -149,20 +145,16 @@ class RecordSource(Protocol):
 
     def hold(self, record: int) -> None:
         """A trace holds spans of this record."""
-        ...
 
     @property
     def has_room(self) -> bool:
         """Whether further traces should be finished for now."""
-        ...
 
     def receipt(self, records: Sequence[int]) -> RecordReceipt:
         """Records who has received what was held of `records`, each once."""
-        ...
 
     def has_all(self, trace_id: bytes) -> bool:
         """Whether all records of the trace are from here."""
-        ...
 
 
 Origin: TypeAlias = tuple[RecordSource, int]

@@ -37,16 +37,13 @@ class SpanExporter(Protocol):
     @property
     def name(self) -> str:
         """The id in the configuration: `type` or `type/name`."""
-        ...
 
     @property
     def endpoints(self) -> Mapping[Signal, str]:
         """Where each signal that it accepts goes, for logs; without credentials."""
-        ...
 
     async def start(self) -> None:
         """Open what is needed; raises `StartupError`. A backend that is down is no reason to."""
-        ...
 
     async def export(self, request: bytes, count: int, signal: Signal = "traces") -> ExportResponse:
         """Send one serialised OTLP export request with `count` spans or log records; may run concurrently.
@@ -56,11 +53,9 @@ class SpanExporter(Protocol):
             ContentRefusedError: it will not be accepted as it is, but parts of it may be.
             PermanentExportError: neither it nor a part of it will ever be accepted.
         """
-        ...
 
     async def shutdown(self, deadline: float) -> None:
         """Close by `deadline` (on the clock's monotonic time); safe before start and twice."""
-        ...
 
 
 class ResultExporter(Protocol):
@@ -69,11 +64,9 @@ class ResultExporter(Protocol):
     @property
     def name(self) -> str:
         """The id in the configuration: `type` or `type/name`."""
-        ...
 
     async def start(self) -> None:
         """Open what is needed; raises `StartupError`."""
-        ...
 
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         """Take the runs of a trace; returns at once and never raises.
@@ -81,11 +74,9 @@ class ResultExporter(Protocol):
         `done` is called when they are written or dropped, but not if a shutdown leaves them behind: the
         caller, who gave `done`, still has them.
         """
-        ...
 
     async def shutdown(self, deadline: float) -> None:
         """Write what is pending by `deadline`; safe before start and twice."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,11 @@ writes the requests in the words of that backend. Verdicts arrive as log records
 names, so a score carries what these carry.
 """
 
-import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from pydantic import Field, field_validator
 from yarl import URL
 
@@ -23,9 +19,11 @@ from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.http_client import HttpSender, is_usable_url, shown_url
 from collector.exporters.otlp_client import ClientTlsConfig, Headers, header_values
 from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig
+from collector.otlp import split_records
 from collector.trace import Signal
 from processors.documents import StrictModel
-from processors.model import JsonObject, JsonValue, json_text, parse_json, time_text
+from processors.model import JsonObject, JsonValue, json_text, json_value, parse_json, time_text
+from processors.spans import Attributes, LogRecord
 
 NAME: Final = "gen_ai.evaluation.name"
 VALUE: Final = "gen_ai.evaluation.score.value"
@@ -96,21 +94,18 @@ class Score:
 
 def read_scores(request: bytes) -> list[Score]:
     """The verdicts in a serialised ExportLogsServiceRequest."""
-    return [
-        _score(record, _attributes(resource_logs.resource.attributes))
-        for resource_logs in ExportLogsServiceRequest.FromString(request).resource_logs
-        for scope_logs in resource_logs.scope_logs
-        for record in scope_logs.log_records
-    ]
+    records = (LogRecord(payload, envelope) for _, payload, envelope in split_records(request).records)
+    return [_score(record) for record in records]
 
 
-def _score(record: LogRecord, resource: JsonObject) -> Score:
-    graded_time = time_text(record.time_unix_nano)
-    facts = {**_attributes(record.attributes), "tracegrade.graded_time": graded_time}
-    trace_id, span_id = record.trace_id.hex(), record.span_id.hex()
+def _score(record: LogRecord) -> Score:
+    graded_time = time_text(record.unix_nano)
+    facts = {**_values(record.attributes), "tracegrade.graded_time": graded_time}
+    trace_id, span_id = record.message.trace_id.hex(), record.message.span_id.hex()
     identity: list[JsonValue] = [trace_id, span_id, *(str(facts.get(key, "")) for key in _OF_ID)]
     value = facts.pop(VALUE, None)
     ended = facts.get(RUN_END)
+    resource = _values(record.envelope.resource_attributes)
     return Score(
         id=hashlib.sha256(json_text(identity).encode("utf-8", "surrogatepass")).hexdigest()[:32],
         trace_id=trace_id,
@@ -119,29 +114,14 @@ def _score(record: LogRecord, resource: JsonObject) -> Score:
         value=value if isinstance(value, float) else None,
         label=str(facts.pop(LABEL, "")),
         explanation=str(facts.pop(EXPLANATION, "")),
-        time_unix_nano=record.time_unix_nano,
+        time_unix_nano=record.unix_nano,
         run_end_time=ended if isinstance(ended, str) else graded_time,
         facts={**facts, **({"resource": resource} if resource else {})},
     )
 
 
-def _attributes(pairs: Collection[KeyValue]) -> JsonObject:
-    return {pair.key: _value(pair.value) for pair in pairs}
-
-
-def _value(value: AnyValue) -> JsonValue:
-    match value.WhichOneof("value"):
-        case None:
-            return None
-        case "array_value":
-            return [_value(item) for item in value.array_value.values]
-        case "kvlist_value":
-            return _attributes(value.kvlist_value.values)
-        case "bytes_value":
-            return base64.b64encode(value.bytes_value).decode()
-        case kind:
-            scalar: JsonValue = getattr(value, kind)
-            return scalar
+def _values(attributes: Attributes) -> JsonObject:
+    return {key: json_value(value) for key, value in attributes.items()}
 
 
 @dataclass(frozen=True, slots=True)

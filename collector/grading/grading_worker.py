@@ -27,7 +27,6 @@ class CriteriaTexts(Protocol):
 
     def read(self) -> CriteriaSet:
         """The criteria in them."""
-        ...
 
 
 class GradingConfig(Protocol):
@@ -35,11 +34,9 @@ class GradingConfig(Protocol):
 
     def own_dialects(self) -> list[Dialect]:
         """The telemetry conventions that it describes."""
-        ...
 
     def price_table(self) -> PriceTable | None:
         """What models cost."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

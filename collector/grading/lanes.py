@@ -46,7 +46,6 @@ class Lane(Protocol):
             GradingCutShort: the lane was closed before the trace was graded.
             Quarantined: processes ended over this trace again and again.
         """
-        ...
 
 
 @dataclass

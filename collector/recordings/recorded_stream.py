@@ -36,7 +36,6 @@ class Progress(Protocol):
 
     def __call__(self, items: Sequence[_ItemT], description: str) -> Iterable[_ItemT]:
         """The items, in order."""
-        ...
 
 
 def no_progress(items: Sequence[_ItemT], description: str) -> Iterable[_ItemT]:

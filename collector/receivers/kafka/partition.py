@@ -24,19 +24,15 @@ class Record(Protocol):
 
     def offset(self) -> int | None:
         """Its place in the partition."""
-        ...
 
     def timestamp(self) -> tuple[int, int]:
         """Which time it has, 0 for none, and the time in Unix milliseconds."""
-        ...
 
     def key(self) -> bytes | None:
         """What its partition was determined by."""
-        ...
 
     def value(self) -> bytes | None:
         """What is in it."""
-        ...
 
 
 @dataclass(eq=False, kw_only=True)
