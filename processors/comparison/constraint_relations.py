@@ -9,60 +9,10 @@ from processors.comparison.constraint_events import Event, EventSequence
 from processors.comparison.constraint_terms import RELATIONS, CallConstraint, Finding, Relation
 from processors.comparison.event_values import NONE, UNKNOWN, Read, ValueIndex
 from processors.documents import format_duration
+from processors.model import late
 
 _INDEXED: Final = 8
 """Events from which on values are looked up."""
-
-
-class _Partners:
-    """The events of a kind by the values that they belong together by."""
-
-    __slots__ = ("_alone_at", "_at", "_count", "_direction", "_own", "_steps")
-
-    def __init__(self, events: Sequence[Event], direction: int) -> None:
-        self._direction = direction
-        self._steps: dict[Any, list[int]] = {}
-        self._count: dict[Any, int] = {}
-        self._at: dict[tuple[Any, int], int] = {}
-        self._alone_at: set[tuple[Any, int]] = set()
-        self._own: set[tuple[Any, int]] = set()
-        for event in events if direction > 0 else reversed(events):
-            key, step = event.key, event.step * direction
-            if key is NONE:
-                continue
-            self._steps.setdefault(key, []).append(step)
-            self._count[key] = self._count.get(key, 0) + 1
-            self._at[key, step] = self._at.get((key, step), 0) + 1
-            self._own.add((key, event.at))
-            if event.alone:
-                self._alone_at.add((key, step))
-
-    def meets(
-        self, relation: Relation, event: Event, beside: bool, blockers: "_Partners | None" = None
-    ) -> bool:
-        """Whether one of these, other than the event itself, is within reach of `event`."""
-        key = event.key
-        own = (key, event.at) in self._own
-        if relation.reach == "any":
-            return self._count.get(key, 0) > own
-        step = event.step * self._direction
-        if beside and not relation.negative and self._at.get((key, step), 0) > own:
-            return True
-        if relation.reach == "next":
-            if beside and relation.negative:  # of several side by side another one may have stood between
-                return event.alone and (key, step + 1) in self._alone_at
-            return (key, step + 1) in self._at
-        steps = self._steps.get(key)
-        if not steps:
-            return False
-        if relation.reach == "later" or blockers is None:
-            return steps[-1] > step
-        nearest = bisect_right(steps, step)
-        if nearest == len(steps):
-            return False
-        between = blockers._steps.get(key, [])
-        first = bisect_right(between, step)
-        return first == len(between) or between[first] >= steps[nearest]
 
 
 def check_relation(constraint: CallConstraint, sequence: EventSequence) -> Finding:
@@ -81,25 +31,19 @@ def check_relation(constraint: CallConstraint, sequence: EventSequence) -> Findi
     compares = constraint.compares
     for side in relation.sides:
         activations, targets = kinds[side], kinds[1 - side]
-        if compares:
-            pairs = _Pairs(constraint, side, activations, targets, sequence)
-            broken, may_break = pairs.broken(activations)
-        else:
-            broken, may_break = _broken(relation, side, activations, targets, sequence.beside)
+        partners = _Partners(constraint, side, activations, targets, sequence)
+        broken, may_break = partners.broken(activations)
         if side and relation.reach != "any" and any(event.held_back for event in targets):
             # What waits or was refused guards nothing that was done, only what waits as well.
             executed = [event for event in activations if not event.held_back]
             done = [event for event in targets if not event.held_back]
-            if compares:
-                unguarded, may_lack = _Pairs(constraint, side, executed, done, sequence).broken(executed)
-            else:
-                unguarded, may_lack = _broken(relation, side, executed, done, sequence.beside)
+            unguarded, may_lack = _Partners(constraint, side, executed, done, sequence).broken(executed)
             broken = sorted({*broken, *unguarded}, key=lambda event: event.at)
             may_break = may_break or may_lack
         if broken and not finding.unmet:
             finding.text = _relation_text(constraint, side, broken[0])
             if compares:
-                finding.text += pairs.example(broken[0])
+                finding.text += partners.example(broken[0])
         finding.unmet += [event.at for event in broken]
         is_possible = is_possible or may_break
         if relation.negative:
@@ -135,47 +79,8 @@ def _allow_for_unknown(finding: Finding, relation: Relation, lacks: Sequence[boo
         finding.holds = None
 
 
-def _broken(
-    relation: Relation, side: int, activations: Sequence[Event], targets: Sequence[Event], beside: bool
-) -> tuple[list[Event], bool]:
-    """The activations, calls of one side, that surely break the relation, and whether any may."""
-    direction = -1 if side else 1
-    known = [event for event in activations if event.key is not UNKNOWN]
-    sure = [event for event in known if event.sure]
-    unread = [event._replace(key=()) for event in targets if event.key is UNKNOWN]
-    read = [event for event in targets if event.key is not UNKNOWN]
-    possible = certain = _Partners(read, direction)
-    if unread or not all(event.sure for event in targets):
-        certain = _Partners([event for event in read if event.sure], direction)
-    if relation.negative:
-        broken = [event for event in sure if certain.meets(relation, event, beside)]
-        may_break = (
-            bool(unread)
-            or len(known) < len(activations)
-            or any(possible.meets(relation, event, beside) for event in known)
-        )
-        return broken, may_break and bool(targets) and bool(activations)
-    blockers = sure_blockers = _Partners(sure, direction)
-    if len(sure) < len(known):
-        blockers = _Partners(known, direction)
-    broken = [event for event in sure if not possible.meets(relation, event, beside, sure_blockers)]
-    if certain is possible and len(sure) == len(activations):
-        return broken, bool(broken)  # mostly nothing is in doubt
-    if unread and broken:
-        anyone, no_blockers = _Partners(unread, direction), _Partners((), direction)
-        broken = [
-            event
-            for event in broken
-            if event.key is NONE or not anyone.meets(relation, event._replace(key=()), beside, no_blockers)
-        ]
-    may_break = len(known) < len(activations) or not all(
-        certain.meets(relation, event, beside, blockers) for event in known
-    )
-    return broken, may_break
-
-
-class _Pairs:
-    """The events of the other side, one by one, for constraints that compare two events.
+class _Partners:
+    """The events of the other side, one by one, as partners of the activations.
 
     `side` is that of the activations, events that need or must not have a partner.
     """
@@ -193,10 +98,14 @@ class _Pairs:
         self._direction = -1 if side else 1
         self._read: tuple[dict[int, tuple[Read, ...]], dict[int, tuple[Read, ...]]] = ({}, {})
         self._indexes: dict[Any, ValueIndex] = {}
+        self._targets = targets
         self._by_key = self._grouped(targets)
-        self._all = self._ordered(targets)
         self._by_place = {event.at: event for event in targets} if constraint.nearest else {}
-        self._activations = self._grouped(activations) if self._relation.reach == "alternate" else {}
+        self._blockers: dict[Any, tuple[list[int], list[int]]] = {}
+        if self._relation.reach == "alternate":
+            for key, (steps, events) in self._grouped(activations).items():
+                sure = [step for step, event in zip(steps, events, strict=True) if event.sure]
+                self._blockers[key] = steps, sure
         self._nearest: dict[Any, tuple[list[int], list[Event]]] = {}
         self._can_look_up = (
             len(constraint.where) == 1
@@ -210,6 +119,11 @@ class _Pairs:
             kind = constraint.identities[1 - side]
             paths = tuple(pair[1 - side] for pair in constraint.same)
             self._nearest = self._grouped(sequence.events(kind, paths, constraint.roles))
+
+    @late
+    def _all(self) -> tuple[list[int], list[Event]]:
+        """Those of every key: of which an activation may be, one of whose values is unknown."""
+        return self._ordered([event for event in self._targets if event.key is not NONE])
 
     def broken(self, activations: Sequence[Event]) -> tuple[list[Event], bool]:
         """The activations that surely break the relation, and whether any may."""
@@ -269,23 +183,25 @@ class _Pairs:
     def _has_partner(self, event: Event) -> bool | None:
         if event.key is NONE:
             return False
-        if NONE in self._values_of(event, self._side):
+        compares = self._constraint.compares
+        if compares and NONE in self._values_of(event, self._side):
             return False
-        known = self._look_up(event)
+        known = self._look_up(event) if self._can_look_up else None
         if known is not None:
             return known
         verdict: bool | None = False
         for other, is_sure in self._within_reach(event):
-            fits = self._fits(event, other)
+            fits = self._fits(event, other) if compares else True
             if fits and is_sure:
                 return True
             if fits is not False:
                 verdict = None
+            self._sequence.count_pairs(1)
         return verdict
 
     def _look_up(self, event: Event) -> bool | None:
         """`_has_partner` without trying each; None where that does not decide."""
-        if not self._can_look_up or event.key is UNKNOWN:
+        if event.key is UNKNOWN:
             return None
         steps, events = self._by_key.get(event.key, ((), ()))
         if len(events) < _INDEXED:
@@ -330,16 +246,18 @@ class _Pairs:
             if UNKNOWN in self._by_key:
                 groups.append((self._by_key[UNKNOWN], False))
         step = event.step * self._direction
-        last_for_sure, last = self._limits(event, step)
+        # Of several side by side another one may have stood between a call and its neighbour.
+        is_alone = self._relation.negative and self._relation.reach == "next" and self._sequence.beside
+        if is_alone and not event.alone:
+            return
+        last_for_sure, last = self._limits(event, step) if self._blockers else (math.inf, math.inf)
         for (steps, events), is_sure in groups:
             begin, end = self._bounds(steps, step)
             for place in range(begin, end):
                 other = events[place]
-                if steps[place] > last or other.at == event.at or other.key is NONE:
-                    continue
-                self._sequence.count_pairs(1)
-                is_in_place = self._is_in_place(event, other, steps[place] - step)
-                if is_in_place is not False:
+                if steps[place] > last:
+                    break
+                if other.at != event.at and (other.alone or not is_alone):
                     yield other, is_sure and other.sure and steps[place] <= last_for_sure
 
     def _bounds(self, steps: Sequence[int], step: int) -> tuple[int, int]:
@@ -352,22 +270,13 @@ class _Pairs:
             return begin, bisect_right(steps, step)
         return begin, bisect_right(steps, step + 1) if reach == "next" else len(steps)
 
-    def _is_in_place(self, event: Event, other: Event, distance: int) -> bool:
-        """Whether `other` is the neighbour for certain where it must not be: alone, as is `event`."""
-        relation = self._relation
-        if relation.reach != "next" or not relation.negative or not self._sequence.beside:
-            return True
-        return event.alone and other.alone and distance == 1
-
     def _limits(self, event: Event, step: int) -> tuple[float, float]:
         """Up to which steps partners count for certain, and at all: where the next activation stands."""
-        if event.key not in self._activations:
+        if event.key is UNKNOWN or event.key not in self._blockers:
             return math.inf, math.inf
-        steps, events = self._activations[event.key]
-        begin = bisect_right(steps, step)
-        last_for_sure = steps[begin] if begin < len(steps) else math.inf
-        last = next((steps[at] for at in range(begin, len(steps)) if events[at].sure), math.inf)
-        return last_for_sure, last
+        steps, sure = self._blockers[event.key]
+        at, at_sure = bisect_right(steps, step), bisect_right(sure, step)
+        return steps[at] if at < len(steps) else math.inf, sure[at_sure] if at_sure < len(sure) else math.inf
 
     def _next_ones(self, event: Event) -> Iterator[tuple[Event, bool]]:
         """The partners of `event` at the nearest step at which there is any of their kind."""
