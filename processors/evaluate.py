@@ -29,7 +29,6 @@ from processors.model import (
     Score,
     SkipReason,
     WholeTrace,
-    needs_calls,
     over_conversation,
     over_trace,
 )
@@ -267,7 +266,7 @@ def _undecided(run: AgentRun, evaluation: Evaluation, missing: str = "") -> NotE
     """
     evaluator = evaluation.evaluator
     lacks_calls_alone = run.incomplete_reason == "content_not_captured"
-    if lacks_calls_alone and not needs_calls(evaluator):
+    if lacks_calls_alone and not evaluator.needs_calls:
         return None
     try:
         lowest, highest = evaluator.attainable(run)

@@ -27,7 +27,6 @@ from processors.model import (
     JsonObject,
     PriceTable,
     Scope,
-    doubts_of,
 )
 
 if TYPE_CHECKING:  # the service runs no tests of criteria files
@@ -87,7 +86,7 @@ def _doubts(criteria: CriteriaSet, runs: Sequence[AgentRun]) -> Iterator[Problem
             own.setdefault(evaluation.source, (evaluation, []))[1].extend(seen)
     for source, (evaluation, graded) in own.items():
         file, _, line = source.rpartition(":")
-        for message in doubts_of(evaluation.evaluator, graded):
+        for message in evaluation.evaluator.doubts(graded):
             yield Problem(file, int(line) if line.isdecimal() else 0, "", f'"{evaluation.name}": {message}')
 
 

@@ -81,14 +81,14 @@ class ToolPatterns:
     """A set of tool names in which `*` stands for any characters and `?` for one.
 
     Names without these mean what they mean everywhere in criteria (`processors.model.tool_name`); in a
-    pattern the same holds for the text between them. In `names` they have no special meaning.
+    pattern the same holds for the text between them.
     """
 
     __slots__ = ("_globs", "_is_all", "_names")
 
-    def __init__(self, patterns: Iterable[str], names: Iterable[str] = ()) -> None:
+    def __init__(self, patterns: Iterable[str]) -> None:
         self._is_all = False
-        self._names = set(map(canonical_tool_name, names))
+        self._names: set[str] = set()
         self._globs: list[re.Pattern[str]] = []
         for pattern in patterns:
             if pattern == "*":

@@ -15,8 +15,6 @@ from processors.model import (
     Scope,
     Score,
     can_grade,
-    doubts_of,
-    needs_calls,
 )
 
 
@@ -66,7 +64,7 @@ class AnyOf(Evaluator):
         self.quotes_content = any(evaluator.quotes_content for evaluator in evaluators)  # type: ignore[misc]
         self.over_calls = all(can_grade(evaluator, Scope.CONVERSATION) for evaluator in evaluators)
         self.over_traces = all(can_grade(evaluator, Scope.TRACE) for evaluator in evaluators)
-        self.needs_calls = any(map(needs_calls, evaluators))
+        self.needs_calls = any(evaluator.needs_calls for evaluator in evaluators)
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; raises what an alternative raised where that one might decide."""
@@ -113,4 +111,4 @@ class AnyOf(Evaluator):
     def doubts(self, runs: Sequence[AgentRun]) -> Iterator[str]:
         """What the alternatives look at and no run of `runs` has."""
         for alternative in self._alternatives:
-            yield from doubts_of(alternative.evaluator, runs)
+            yield from alternative.evaluator.doubts(runs)

@@ -35,7 +35,7 @@ from processors.documents import (
     second_spelling,
     validated,
 )
-from processors.model import Evaluator, JsonObject, JsonValue, Scope, Stage, can_fail_early, can_grade
+from processors.model import Evaluator, JsonObject, JsonValue, Scope, Stage, can_grade
 
 SELF_CHECK_AGENT = "tracegrade.self-check"
 """The agent of the traces by which the service checks itself. Criteria files cannot name it."""
@@ -383,10 +383,10 @@ class _Reader:
     def _too_late(self, evaluation: Evaluation) -> str:
         """Why `evaluation` can be certain of no failure before a run is over; empty where it can."""
         evaluator = evaluation.evaluator
-        if not can_fail_early(type(evaluator)):
-            able = ", ".join(name for name, other in self._evaluators.items() if can_fail_early(other))
+        if not type(evaluator).can_fail_early:
+            able = ", ".join(name for name, other in self._evaluators.items() if other.can_fail_early)
             return f"later spans can undo a failure of {evaluator.id}; these can be early: {able}"
-        if not can_fail_early(evaluator):
+        if not evaluator.can_fail_early:
             return (
                 "later spans can undo a failure by these criteria; expected upper limits of calls, failed "
                 "ones included: max_calls or max of tool-call-budget; absence, exactly, count with max, or "

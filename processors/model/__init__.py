@@ -35,14 +35,7 @@ from processors.model.evaluation_result import (
     SkipReason,
     Stage,
 )
-from processors.model.evaluator import (
-    Evaluator,
-    RunFacts,
-    can_fail_early,
-    can_grade,
-    doubts_of,
-    needs_calls,
-)
+from processors.model.evaluator import Evaluator, RunFacts, can_grade
 from processors.model.finish_reason import CUT_SHORT, FinishReason
 from processors.model.forms import decode_value, encode_value, plain_value
 from processors.model.graded_run import GradedRun
@@ -163,7 +156,6 @@ __all__ = [
     "ToolKeys",
     "ValueState",
     "WholeTrace",
-    "can_fail_early",
     "can_grade",
     "canonical_tool_name",
     "canonical_tool_names",
@@ -173,7 +165,6 @@ __all__ = [
     "decode_json",
     "decode_result",
     "decode_value",
-    "doubts_of",
     "encode_json",
     "encode_value",
     "has_mask",
@@ -190,7 +181,6 @@ __all__ = [
     "may_be_masked",
     "may_equal",
     "name_pattern",
-    "needs_calls",
     "over_conversation",
     "over_trace",
     "parse_json",

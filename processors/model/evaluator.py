@@ -36,15 +36,9 @@ class Evaluator(Protocol):
     It is then called for many runs and must not keep state between them. It is deterministic and total: for
     every run it returns a `Score` with a value in [0, 1] or a `NotEvaluated`; it does no I/O, reads no clock
     and raises nothing for what a trace can hold but an `EvaluationError`, where its criteria do not fit what
-    the run holds. Work is bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`. One with
-    `over_calls = True` looks at nothing of a run but its calls, so that it can grade those of a conversation
-    or a trace; one whose criteria are about more sets it to False for itself, or `over_traces` to False where
-    they are about what is not known over several agents. One with `over_models = True` looks at model calls,
-    models, usage and cost alone, and can grade those of a trace.
-    One with `needs_calls = False` looks at none: it grades runs whose calls are not all known as well.
-    One with `can_fail_early = True` fails by `attainable` for the calls that a run executed, for their tools
-    and arguments, or for its tokens, and for nothing that depends on their order or on how they ended: its
-    failure stands while the run goes on. One whose criteria are about more sets it to False.
+    the run holds. Work is bounded: beyond its caps it answers `NotEvaluated(OVER_LIMIT)`.
+
+    The switches below are those of the class; one whose criteria are about more sets them for itself.
     """
 
     id: ClassVar[str]
@@ -53,6 +47,19 @@ class Evaluator(Protocol):
     """Changes whenever the same run could get another score; dashboards separate old from new by it."""
     quotes_content: ClassVar[bool] = True
     """Whether its texts may show arguments, results, errors, input or output; tools' names are no content."""
+    over_calls: bool = False
+    """Whether it looks at nothing of a run but its calls, so that it can grade those of a conversation or a
+    trace."""
+    over_models: bool = False
+    """Whether it looks at model calls, models, usage and cost alone, and can grade those likewise."""
+    over_traces: bool = True
+    """Whether all that it looks at is known over several agents too."""
+    needs_calls: bool = True
+    """Whether calls that are not known could change its verdict."""
+    can_fail_early: bool = False
+    """Whether it fails by `attainable` for the calls that a run executed, for their tools and arguments, or
+    for its tokens, and for nothing that depends on their order or on how they ended: its failure stands while
+    the run goes on."""
     Config: ClassVar[type[BaseModel]] = BaseModel
     """The `config:` object of a criteria file (unknown keys refused, camelCase aliases accepted)."""
     Criteria: ClassVar[type[BaseModel] | None] = None
@@ -95,29 +102,13 @@ class Evaluator(Protocol):
         """
         return 0.0, 1.0
 
+    def doubts(self, runs: Sequence[AgentRun]) -> Iterable[str]:
+        """What in the criteria no run of `runs` has, though it could; mostly a misspelled path."""
+        return ()
+
 
 def can_grade(evaluator: type[Evaluator] | Evaluator, scope: Scope) -> bool:
     """Whether evaluators of this class, or this one, look at nothing that is known of single runs alone."""
-    if scope is Scope.TRACE and not getattr(evaluator, "over_traces", True):
+    if scope is Scope.TRACE and not evaluator.over_traces:
         return False
-    seen = "over_calls", "over_models"
-    return scope is Scope.RUN or any(getattr(evaluator, of_runs, False) for of_runs in seen)
-
-
-def can_fail_early(evaluator: type[Evaluator] | Evaluator) -> bool:
-    """Whether evaluators of this class, or this one, can fail a run that goes on for certain."""
-    return bool(getattr(evaluator, "can_fail_early", False))
-
-
-def needs_calls(evaluator: Evaluator) -> bool:
-    """Whether unknown calls could change a verdict of this evaluator, which is the default."""
-    return bool(getattr(evaluator, "needs_calls", True))
-
-
-def doubts_of(evaluator: Evaluator, runs: Sequence[AgentRun]) -> Iterable[str]:
-    """What in the criteria of `evaluator` no run of `runs` has, though it could; mostly a misspelled path.
-
-    Only evaluators with a method `doubts` know.
-    """
-    doubts: Callable[[Sequence[AgentRun]], Iterable[str]] | None = getattr(evaluator, "doubts", None)
-    return () if doubts is None else doubts(runs)
+    return scope is Scope.RUN or evaluator.over_calls or evaluator.over_models

@@ -3,37 +3,26 @@
 import re
 from inspect import getdoc
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
-from pydantic import BaseModel
 
 from collector.criteria.criteria_tests import run_criteria_tests
 from docs.generate.evaluators import evaluators_reference, example_of, examples, graded_example
 from processors.criteria.agent_criteria import CriteriaSet
 from processors.criteria.criteria_file import read_criteria
 from processors.criteria.evaluator_discovery import evaluator_types
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import Outcome, Score
-from processors.model.evaluator import Evaluator, RunFacts
+from processors.model import AgentRun, Evaluator, Outcome, RunFacts, Score
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluators.md"
 _TYPES = list(evaluator_types().values())
 _SCORES = re.compile(r"scores? (?:(\d+)/(\d+)|(\d+(?:\.\d+)?))")
 
 
-class _WithoutExample:
-    quotes_content: ClassVar[bool] = True
-    id: ClassVar[str] = "without-example"
-    version: ClassVar[str] = "1"
-    Config: ClassVar[type[BaseModel]] = BaseModel
-    Criteria: ClassVar[type[BaseModel] | None] = None
+class _WithoutExample(Evaluator):
+    id = "without-example"
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score:
         return Score(1.0)
-
-    def attainable(self, run: AgentRun) -> tuple[float, float]:
-        return 0.0, 1.0
 
 
 def test_the_page_is_up_to_date() -> None:

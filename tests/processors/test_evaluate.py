@@ -1,8 +1,7 @@
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Literal
 
 import pytest
-from pydantic import BaseModel
 
 from processors.criteria.agent_criteria import Evaluation, Mute
 from processors.criteria.selector import Selector, is_sampled
@@ -10,26 +9,26 @@ from processors.evaluate import evaluate_run, finish, plan
 from processors.evaluators.output_match import Contains, ContainsCriteria, TextConfig
 from processors.evaluators.time_and_cost import NoSettings, RunError
 from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
-from processors.model.evaluation_result import (
+from processors.model import (
+    AgentRun,
+    Evaluator,
     NotEvaluated,
     NotEvaluatedReason,
     Outcome,
+    RunFacts,
     Score,
     Severity,
     SkipReason,
     Stage,
+    ToolCall,
+    ValueState,
 )
-from processors.model.evaluator import RunFacts
 from tests.strategies import run_with
 
 
-class _Answering:
-    quotes_content: ClassVar[bool] = True
-    id: ClassVar[str] = "answering"
-    version: ClassVar[str] = "7"
-    Config: ClassVar[type[BaseModel]] = BaseModel
-    Criteria: ClassVar[type[BaseModel] | None] = None
+class _Answering(Evaluator):
+    id = "answering"
+    version = "7"
 
     def __init__(
         self, answer: Score | NotEvaluated | Exception, attainable: tuple[float, float] = (0.0, 1.0)
