@@ -82,3 +82,7 @@ class ResultsConfig(StrictModel):
     def content_rules(self) -> ContentRules:
         """What may be shown of a graded run."""
         return ContentRules(self.content, self.redact)
+
+
+UNWRITTEN = ResultsConfig.model_construct(emit=())
+"""For verdicts that are looked at and leave in no form."""

@@ -135,7 +135,7 @@ def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
         else:
             output.write(printout.plain_block(run))
         runs += 1
-        counts += count_outcomes(run)
+        counts.update(count_outcomes(run))
     if runs:
         sums = f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}"
         console.print(sums, style="bold", highlight=False)

@@ -6,7 +6,7 @@ however long. Only printable characters of a trace reach the terminal.
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Literal, Self
+from typing import Literal, Self, TypeAlias
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -39,6 +39,9 @@ _MAX_MODELS = 3
 _MAX_VALUE_LENGTH = 2000
 _MIN_TEXT_WIDTH = 24
 
+_Line: TypeAlias = list[tuple[str, str]]
+"""Texts with their styles, empty for none: only a console needs more of them."""
+
 
 class RunPrintout:
     """Lays out runs for a console `width` columns wide; None: no terminal, lines are never broken.
@@ -69,54 +72,60 @@ class RunPrintout:
 
     def plain_block(self, graded: GradedRun) -> str:
         """The text of `block`, for what is no terminal: without what a console does to styled text."""
-        return "".join(f"{line.plain}\n" for line in self.lines(graded)) + "\n"
+        return "".join([f"{_plain(line)}\n" for line in self._lines(graded)]) + "\n"
 
     def left_out(self, count: int) -> Text:
         """The line in place of `count` runs that are not shown."""
         return Text(f"{self._ellipsis} {count} more run{'' if count == 1 else 's'}", style="dim")
 
     def lines(self, graded: GradedRun, note: str = "") -> Iterator[Text]:
-        """The lines of one run, without an empty one around them."""
-        yield self._fit(self._head(graded, note))
+        """The lines of one run, cut to the width of the terminal, without an empty one around them."""
+        for pieces in self._lines(graded, note):
+            line = Text.assemble(*pieces)
+            if self._width is not None:
+                line.truncate(self._width, overflow=self._overflow)
+            yield line
+
+    def _lines(self, graded: GradedRun, note: str = "") -> Iterator[_Line]:
+        yield self._head(graded, note)
         yield from self._context(graded)
         calls = graded.run.calls
         for number, call in enumerate(calls[:_MAX_CALLS], 1):
-            yield self._fit(self._call(number, call, is_complete=graded.run.complete))
+            yield self._call(number, call, is_complete=graded.run.complete)
         if len(calls) > _MAX_CALLS:
-            yield Text(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", style="dim")
+            yield [(f"  {self._ellipsis} {len(calls) - _MAX_CALLS} more calls", "dim")]
         if graded.run.error is not None:
             error = self._error(graded.run.error)
-            yield self._fit(Text(f"  {self._cross} the run ended with {error}", style="red"))
+            yield [(f"  {self._cross} the run ended with {error}", "red")]
         word_width = max((len(result.outcome.value) for result in graded.results), default=0)
         name_width = max((cell_len(self._name(result)) for result in graded.results), default=0)
         for result in graded.results:
             yield from self._verdict(result, word_width, name_width)
 
-    def _head(self, graded: GradedRun, note: str) -> Text:
+    def _head(self, graded: GradedRun, note: str) -> _Line:
         run = graded.run
         outcome = graded.verdict
         calls = f"{len(run.calls)} call" + ("" if len(run.calls) == 1 else "s")
         if run.stands_for_trace:
             calls = "stands for the trace"
-        line = Text()
-        line.append(outcome.value.upper(), style=f"{_STYLES[outcome]} reverse")
+        line: _Line = [(outcome.value.upper(), f"{_STYLES[outcome]} reverse")]
         not_evaluated, evaluations = graded.not_evaluated
         if not_evaluated and outcome is not Outcome.NOT_EVALUATED:
-            line.append(f", {not_evaluated} of {evaluations} not evaluated", style="yellow")
-        line.append(f"  {self._clean(run.agent.name)}", style="bold")
+            line.append((f", {not_evaluated} of {evaluations} not evaluated", "yellow"))
+        line.append((f"  {self._clean(run.agent.name)}", "bold"))
         if run.agent.version:
-            line.append(f" {self._clean(run.agent.version)}")
+            line.append((f" {self._clean(run.agent.version)}", ""))
         if note:
-            line.append(f"  {self._clean(note)}", style="italic")
+            line.append((f"  {self._clean(note)}", "italic"))
         exempted = Counter(
             result.exemption for result in graded.results if result.is_failure and not result.counts
         )
         notes = [calls, run.finish_reason.value] + ([] if graded.results else ["no criteria"])
         notes += [f"{count} {word} {_failures(count)}" for word, count in exempted.items()]
-        line.append(f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", style="dim")
+        line.append((f"  trace_id={run.trace_id.hex()}  {', '.join(notes)}", "dim"))
         return line
 
-    def _context(self, graded: GradedRun) -> Iterator[Text]:
+    def _context(self, graded: GradedRun) -> Iterator[_Line]:
         """Times, costs and identity, as far as they are known."""
         run = graded.run
         known = {
@@ -136,23 +145,23 @@ class RunPrintout:
             f"{name}={self._clean(str(value))}" for name, value in known.items() if value not in ("", None)
         )
         for line in _wrap(text, self._width and self._width - 2):
-            yield self._fit(Text(f"  {line}", style="dim"))
+            yield [(f"  {line}", "dim")]
 
-    def _call(self, number: int, call: ToolCall, *, is_complete: bool) -> Text:
-        line = Text()
-        line.append(f"  {number:>2}. ", style="dim")
-        line.append(self._clean(call.name), style="cyan")
+    def _call(self, number: int, call: ToolCall, *, is_complete: bool) -> _Line:
+        line = [(f"  {number:>2}. ", "dim"), (self._clean(call.name), "cyan")]
         ending = self._ending(call, is_complete)
         if self._show_content and _is_worth_showing(call, call.arguments_state):
-            arguments = Text(" " + self._value(call.arguments, call.arguments_text, call.arguments_state))
+            arguments = " " + self._value(call.arguments, call.arguments_text, call.arguments_state)
             if self._width is not None:
                 # Long arguments leave half of the line to the outcome of the call.
-                room = self._width - line.cell_len
-                arguments.truncate(max(room - ending.cell_len, room // 2), overflow=self._overflow)
-            line.append_text(arguments)
-        return line.append_text(ending)
+                room = self._width - cell_len(_plain(line))
+                cut = Text(arguments)
+                cut.truncate(max(room - cell_len(ending[0]), room // 2), overflow=self._overflow)
+                arguments = cut.plain
+            line.append((arguments, ""))
+        return [*line, ending]
 
-    def _ending(self, call: ToolCall, is_complete: bool) -> Text:
+    def _ending(self, call: ToolCall, is_complete: bool) -> tuple[str, str]:
         """The outcome of a call; of a run that is not complete, its span may only be missing."""
         if not call.executed:
             reason = ""
@@ -167,12 +176,12 @@ class RunPrintout:
                 ended = call.decision.value
                 if call.decision_source:
                     ended += f" ({self._clean(call.decision_source)})"
-            return Text(f" {mark} {ended}{reason}", style="yellow")
+            return f" {mark} {ended}{reason}", "yellow"
         if call.error is not None:
-            return Text(f" {self._cross} {self._error(call.error)}", style="red")
+            return f" {self._cross} {self._error(call.error)}", "red"
         if not self._show_content or not _is_worth_showing(call, call.result_state):
-            return Text()
-        return Text(f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}")
+            return "", ""
+        return f" {self._arrow} {self._value(call.result, call.result_text, call.result_state)}", ""
 
     def _error(self, error: ToolError) -> str:
         shown = error.type or "error"
@@ -188,27 +197,29 @@ class RunPrintout:
             shown = shown[:_MAX_VALUE_LENGTH] + self._ellipsis
         return self._clean(shown)
 
-    def _verdict(self, result: EvaluationResult, word_width: int, name_width: int) -> Iterator[Text]:
+    def _verdict(self, result: EvaluationResult, word_width: int, name_width: int) -> Iterator[_Line]:
         style = _STYLES[result.outcome]
         score = "" if result.score is None else f"{result.score:.2f}"
         name = self._name(result)
         if not result.counts:
             style = "dim"
-        line = Text("  ")
-        line.append(f"{result.outcome.value:<{word_width}} ", style=style)
-        line.append(name + " " * (name_width - cell_len(name) + 2))
-        line.append(f"{score:>4}", style=style)
-        indent = line.cell_len + 2
+        line = [
+            ("  ", ""),
+            (f"{result.outcome.value:<{word_width}} ", style),
+            (name + " " * (name_width - cell_len(name) + 2), ""),
+            (f"{score:>4}", style),
+        ]
+        indent = word_width + name_width + 11
         text = self._explanation(result)
         if text and self._width is not None and self._width - indent < _MIN_TEXT_WIDTH:
-            yield self._fit(line)
+            yield line
             indent = 8
-            line = Text(" " * (indent - 2))
+            line = [(" " * (indent - 2), "")]
         for piece in _wrap(text, self._width and self._width - indent) or [""]:
             if piece:
-                line.append(f"  {piece}", style="dim")
-            yield self._fit(line)
-            line = Text(" " * (indent - 2))
+                line.append((f"  {piece}", "dim"))
+            yield line
+            line = [(" " * (indent - 2), "")]
 
     def _name(self, result: EvaluationResult) -> str:
         return self._clean(" ".join([result.name, *_notes(result)]))
@@ -223,12 +234,6 @@ class RunPrintout:
         needed = f"needs {result.pass_threshold:g}" if result.outcome is Outcome.FAIL else ""
         return self._clean(_joined("; ", needed, text))
 
-    def _fit(self, line: Text) -> Text:
-        """The line cut to the width of the terminal."""
-        if self._width is not None:
-            line.truncate(self._width, overflow=self._overflow)
-        return line
-
     @property
     def _overflow(self) -> Literal["ellipsis", "crop"]:
         return "ellipsis" if self._unicode else "crop"
@@ -239,6 +244,10 @@ class RunPrintout:
             flat = " ".join(text.split())
             text = "".join(character if character.isprintable() else " " for character in flat)
         return text if self._unicode else text.encode("ascii", "backslashreplace").decode()
+
+
+def _plain(line: _Line) -> str:
+    return "".join([text for text, _ in line])
 
 
 def _is_worth_showing(call: ToolCall, state: ValueState) -> bool:

@@ -16,6 +16,7 @@ from collector.grading import Grader, GradingStage
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import SplitRecords
 from collector.recordings.recorded_traffic import RecordedTraffic
+from collector.results_config import UNWRITTEN
 from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
 from collector.workers.offline import OfflineWorkers
@@ -139,6 +140,7 @@ class RecordedStream:
                 dialects=self.dialects,
                 prices=self.prices,
                 uses_workers=pool is not None,
+                results=UNWRITTEN,
             ),
             metrics=self._metrics,
             clock=self._clock,

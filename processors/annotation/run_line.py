@@ -191,7 +191,7 @@ def _result_to_json(result: EvaluationResult) -> JsonObject:
         "outcome": result.outcome.value,
         "score": result.score,
         "explanation": result.explanation,
-        "details": dict(result.details),
+        "details": dict(result.details.items()),
         "reason": None if result.reason is None else result.reason.value,
         "severity": result.severity.value,
         "pass_threshold": result.pass_threshold,

@@ -3,7 +3,7 @@
 Nothing else defers. What is read late must depend on nothing that changes.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from typing import Generic, TypeVar, overload
 
 T = TypeVar("T")
@@ -62,6 +62,10 @@ class LateMapping(Mapping[str, T], Generic[T]):
 
     def __len__(self) -> int:
         return len(self._mapping)
+
+    def items(self) -> ItemsView[str, T]:
+        """Those of what was read, which are iterated in a fraction of the time."""
+        return self._mapping.items()
 
     def __repr__(self) -> str:
         return repr(self._mapping)

@@ -82,26 +82,9 @@ class TraceModels:
 
     def calls(self, run: RunScope) -> Sequence[ModelCall]:
         """The requests of `run`, in order of start."""
-        return tuple(call for _, call in self._calls(run))
-
-    def time_to_first_output(self, run: RunScope) -> float | None:
-        """The seconds from the start of `run` to the first output of any request, else by its spans."""
-        start = self._trace.tree.starts[run.carrier]
-        reported = [
-            begun - start + call.time_to_first_output_seconds * 1e9
-            for begun, call in self._calls(run)
-            if call.time_to_first_output_seconds is not None and begun >= start
-        ]
-        if reported:
-            return min(reported) / 1e9
-        by_layers = [reading.time_to_first_output_seconds for reading in self.reported_by_layers(run)]
-        return next((seconds for seconds in by_layers if seconds is not None), None)
-
-    def _calls(self, run: RunScope) -> list[tuple[int, ModelCall]]:
-        """The requests of `run` with when they began."""
         tree = self._trace.tree
         loop = self._loop(run)
-        requests: list[tuple[int, ModelCall]] = []
+        requests: list[ModelCall] = []
         for position in sorted(self._requests(run)):
             reading = self._trace.readings[position]
             if reading is None:
@@ -121,8 +104,21 @@ class TraceModels:
                 duration_seconds=seconds_between(tree.starts[position], tree.ends[position]),
                 failed=reading.span.status_code == STATUS_ERROR,
             )
-            requests.append((tree.starts[position], call))
-        return requests
+            requests.append(call)
+        return tuple(requests)
+
+    def time_to_first_output(self, run: RunScope, calls: Sequence[ModelCall]) -> float | None:
+        """The seconds from the start of `run` to the first output of its `calls`, else by its spans."""
+        start = self._trace.tree.starts[run.carrier]
+        reported = [
+            call.start_unix_nano - start + call.time_to_first_output_seconds * 1e9
+            for call in calls
+            if call.time_to_first_output_seconds is not None and call.start_unix_nano >= start
+        ]
+        if reported:
+            return min(reported) / 1e9
+        by_layers = [reading.time_to_first_output_seconds for reading in self.reported_by_layers(run)]
+        return next((seconds for seconds in by_layers if seconds is not None), None)
 
     def reported_by_layers(self, run: RunScope) -> list[UsageReading]:
         """What the spans of the invocation itself report."""

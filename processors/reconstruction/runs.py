@@ -158,7 +158,7 @@ class RunReport:
     @late
     def span_attributes(self) -> Mapping[str, JsonValue]:
         """The attributes of the span that stands for the run."""
-        return span_attributes(self.trace.tree.views[self.run.carrier].raw)
+        return span_attributes(self.trace.tree.views[self.run.carrier])
 
     @late
     def available_tools(self) -> Mapping[str, JsonValue]:
@@ -225,7 +225,7 @@ class RunReport:
     @late
     def time_to_first_output_seconds(self) -> float | None:
         """The time from the start of the run to the first output of any request."""
-        return self._models.time_to_first_output(self.run)
+        return self._models.time_to_first_output(self.run, self.model_calls)
 
     @late
     def cost(self) -> float | None:

@@ -23,7 +23,7 @@ from processors.model import (
 )
 from processors.shapes.members import object_at
 from processors.shapes.result_envelope import OpenedResult, open_result
-from processors.spans import Attributes, AttributeValue, decode_key_values
+from processors.spans import Attributes, AttributeValue, Span
 
 CONVERSATION_KEYS: Final = ("gen_ai.conversation.id", "session.id", "langfuse.session.id")
 """The attributes that name a conversation on spans of any kind and on resources."""
@@ -31,7 +31,6 @@ OPERATION: Final = "gen_ai.operation.name"
 _WORD_STARTS = re.compile("(?<=[a-z0-9])(?=[A-Z])")
 _PRINTED_OBJECT = re.compile(r"<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _NO_RESULT = OpenedResult(ABSENT)
-_ATTRIBUTES_TAG = 0x4A
 
 
 def conversation_id(attributes: Attributes) -> str:
@@ -48,9 +47,9 @@ def operation_name(attributes: Attributes) -> str:
     return name if name.islower() else _WORD_STARTS.sub("_", name).lower()
 
 
-def span_attributes(raw: bytes) -> dict[str, JsonValue]:
-    """The attributes in the bytes of a Span message; of a repeated key the last, bytes as hex."""
-    attributes = decode_key_values(raw, _ATTRIBUTES_TAG)
+def span_attributes(span: Span) -> dict[str, JsonValue]:
+    """The attributes of a span in order of their keys; of a repeated key the last, bytes as hex."""
+    attributes = span.attributes
     return {key: json_value(attributes.get(key)) for key in attributes}
 
 

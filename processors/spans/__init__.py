@@ -3,7 +3,6 @@
 from processors.spans.attributes import (
     Attributes,
     AttributeValue,
-    decode_key_values,
     encoded_text,
     short_text,
     text_in,
@@ -38,7 +37,7 @@ from processors.spans.span_tree import SpanTree
 __all__ = [
     "END_GROUP", "KIND_CLIENT", "KIND_CONSUMER", "KIND_PRODUCER", "KIND_SERVER", "LENGTH_DELIMITED",
     "START_GROUP", "STATUS_ERROR", "AttributeValue", "Attributes", "Envelope", "LogRecord",
-    "MinimumTree", "RawRecord", "RawSpan", "Span", "SpanTree", "cached_for_small", "decode_key_values",
+    "MinimumTree", "RawRecord", "RawSpan", "Span", "SpanTree", "cached_for_small",
     "encode_field", "encode_varint", "encoded_text", "parent_is_remote", "parse_log_record", "parse_span",
     "read_span_head", "read_varint", "short_text", "skip_field", "text_in",
 ]  # fmt: skip

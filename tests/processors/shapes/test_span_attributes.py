@@ -6,6 +6,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from processors.model.finish_reason import FinishReason
 from processors.reconstruction.passes import reconstruct
 from processors.shapes.attribute_reading import span_attributes
+from processors.spans import Span
 from processors.spans.envelope import NO_ENVELOPE
 
 _SPAN = trace_pb2.Span(
@@ -25,7 +26,7 @@ _SPAN = trace_pb2.Span(
 
 
 def test_attributes_are_json_values_by_name() -> None:
-    attributes = span_attributes(_SPAN.SerializeToString())
+    attributes = span_attributes(Span(_SPAN.SerializeToString()))
 
     assert {
         "gen_ai.operation.name": "invoke_agent",
