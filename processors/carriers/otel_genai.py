@@ -290,6 +290,8 @@ def _role_of_agent(span: Span) -> SpanRole:
             span
         ):
             return SpanRole.OTHER
+    if span.envelope.scope_name == known_names.MISTRAL_SCOPE:
+        return SpanRole.MODEL
     if _HANDOFF_SOURCE in attributes or _bears_its_call(attributes):
         return SpanRole.TOOL
     if "gen_ai.guardrail.triggered" in attributes:

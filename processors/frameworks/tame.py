@@ -13,6 +13,7 @@ from processors.shapes.dialect_functions import (
     name_after,
     tool_fields,
 )
+from processors.shapes.known_names import MISTRAL_SCOPE
 from processors.shapes.messages import assistant_messages
 from processors.spans import Span
 
@@ -63,6 +64,13 @@ TABLE = (
                 SpanRole.WORKFLOW, names=("orchestrate_tools",), scope="Experimental.Microsoft.Extensions.AI"
             )
         ),
+    ),
+    Dialect(  # the span around the requests and calls of one run of a conversation, without attributes
+        name="mistral",
+        rank=20,
+        keys=(),
+        scopes=(MISTRAL_SCOPE,),
+        role=by_signs(Sign(SpanRole.WORKFLOW, names=("conversation",), scope=MISTRAL_SCOPE)),
     ),
     Dialect(  # AI services, whose spans bear nothing but a name, and the texts of model turns
         name="quarkus_langchain4j",

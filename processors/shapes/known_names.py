@@ -34,6 +34,9 @@ GENERIC_CHAIN_NAMES: frozenset[str] = frozenset(
 )  # fmt: skip
 """Names of graphs and chains without one of their own."""
 
+MISTRAL_SCOPE = "mistralai_sdk_tracer"
+"""Mistral's SDK: each request of a conversation that the service holds is an `invoke_agent` span."""
+
 HOOK_KEYS: tuple[str, ...] = ("hook_event", "hook_event_name", "hook_name", "hook.event", "hook.name")
 """Attributes of the spans of hooks, which run before and after a call and name its tool."""
 

@@ -221,7 +221,9 @@ def _read_items(items: Sequence[JsonValue], default_role: Role) -> list[ChatMess
     messages: list[ChatMessage] = []
     for item in items[:MAX_MESSAGES]:
         if isinstance(item, str):
-            messages.append(ChatMessage(default_role, item))
+            # Mistral's SDK 2 wrote each message of an array as a JSON text of its own.
+            is_message = item.startswith("{") and '"role"' in item
+            messages += read_messages(item, default_role) if is_message else [ChatMessage(default_role, item)]
         elif isinstance(item, dict):
             messages.append(read_message(item, default_role))
         elif isinstance(item, list) and is_role_pair(item):
