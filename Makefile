@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install screenshots demo run test test-slow test-backends scale lint format lock checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install emitters-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install screenshots demo run test test-slow test-backends scale lint format lock native-install native-check checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install emitters-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -51,6 +51,7 @@ lock:
 	$(LOCK) --group dev --upgrade --output-file requirements-dev.lock
 	$(LOCK) --extra kafka --constraint requirements-dev.lock --output-file requirements.lock
 	$(LOCK_GROUP):build --constraint requirements-dev.lock --output-file requirements-build.lock
+	$(LOCK_GROUP):native --upgrade --output-file requirements-native.lock
 	$(LOCK_GROUP):release --constraint requirements-dev.lock --output-file requirements-release.lock
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
 	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
@@ -58,6 +59,29 @@ lock:
 	$(LOCK_GROUP):emitters-beside --upgrade --output-file requirements-emitters-beside.lock
 	$(LOCK_GROUP):bench --upgrade --output-file requirements-bench.lock
 	$(LOCK_GROUP):fuzz --constraint requirements-dev.lock --upgrade --output-file requirements-fuzz.lock
+
+# The reader in Rust, built as the wheel that a release has, into the environment. Needs cargo.
+NATIVE := .venv-native
+NATIVE_SOURCES := $(wildcard native/src/*.rs) native/Cargo.toml native/Cargo.lock native/pyproject.toml
+NATIVE_WHEELS := native/target/wheels
+
+native-install: $(VENV)/.native-installed
+
+$(NATIVE)/.installed: requirements-native.lock
+	$(PYTHON) -m venv --clear $(NATIVE)
+	$(NATIVE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-native.lock
+	@touch $@
+
+$(VENV)/.native-installed: $(STAMP) $(NATIVE)/.installed $(NATIVE_SOURCES)
+	rm -rf $(NATIVE_WHEELS)
+	$(NATIVE)/bin/maturin build --quiet --release --manifest-path native/Cargo.toml --out $(NATIVE_WHEELS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(NATIVE_WHEELS)/*.whl
+	@touch $@
+
+native-check: $(NATIVE)/.installed
+	cargo fmt --manifest-path native/Cargo.toml --check
+	cargo clippy --quiet --locked --release --manifest-path native/Cargo.toml -- -D warnings
+	$(NATIVE)/bin/cargo-deny --manifest-path native/Cargo.toml check bans licenses sources
 
 # The programs that check deploy/, in an environment of their own: no module of theirs may meet ours.
 CHECKS := .venv-checks
@@ -266,7 +290,7 @@ dist: $(RELEASE)/.installed
 	cd $(DIST) && sha256sum * > SHA256SUMS
 
 clean:
-	rm -rf $(VENV) $(RELEASE) $(CHECKS) $(BACKENDS) $(FUZZ) .fuzz $(EXPORTERS) $(COLLECTOR) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(RELEASE) $(CHECKS) $(NATIVE) native/target $(BACKENDS) $(FUZZ) .fuzz $(EXPORTERS) $(COLLECTOR) $(BENCH) $(OTELCOL)/build dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Writes what is generated from the code: JSON schemas and reference pages.
 reference: install

@@ -1,0 +1,20 @@
+//! The innermost loops of tracegrade's data path; what each function promises stands in
+//! `processors/spans/native.py`, which is the interface.
+//!
+//! Each returns `None` for what is unusual or invalid: the Python code, which it stands for, decides then.
+#![forbid(unsafe_code)]
+
+mod wire;
+
+use pyo3::prelude::*;
+
+/// The number of the interface, which grows with each change that Python code must know.
+const INTERFACE: u32 = 1;
+
+#[pymodule]
+fn tracegrade_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("INTERFACE", INTERFACE)?;
+    module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(wire::contains_any, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,42 @@
+"""The reader in Rust (`tracegrade[native]`): its interface, and whether it is in use.
+
+What it does the Python code beside each call does too, with the same results: that code is the reference,
+and reads whatever is unusual or invalid, for which a function of the reader returns None.
+"""
+
+from os import environ
+from typing import Final, Protocol, cast
+
+SWITCH: Final = "TRACEGRADE_NATIVE"
+"""The environment variable that switches the reader off, by `off`; the only one that `processors` reads."""
+
+INTERFACE: Final = 1
+"""Both sides have this number; it grows with each change of `Native`."""
+
+
+class Native(Protocol):
+    """The functions of the module `tracegrade_native`; none of them keeps what it was called with."""
+
+    VERSION: str
+
+    def contains_any(self, data: bytes, /, *needles: bytes) -> bool:
+        """Whether one of `needles` is in `data`."""
+
+
+def _load(switch: str) -> tuple[Native | None, str]:
+    """The reader, or why it is not in use."""
+    if switch == "off":
+        return None, f"{SWITCH} is off"
+    try:
+        import tracegrade_native as module
+    except ModuleNotFoundError:
+        return None, "tracegrade-native is not installed"
+    except ImportError as error:
+        return None, f"tracegrade-native cannot be loaded: {error}"
+    if module.INTERFACE != INTERFACE:
+        return None, f"tracegrade-native has interface {module.INTERFACE}, expected {INTERFACE}"
+    return cast(Native, module), ""
+
+
+NATIVE, NATIVE_REASON = _load(environ.get(SWITCH, ""))
+"""The reader in Rust, None where it is not in use; and why not, empty where it is."""
