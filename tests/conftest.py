@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.kafka_broker import KafkaBroker
+from tests.support.readers import READERS, reader
 
 # Machines that run tests are shared: slow examples, and examples that are slow to find, are no failure. CI
 # looks at the same examples every time; new ones are searched for where somebody can look at them.
@@ -40,6 +41,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """An Apache Kafka broker for all tests of a process; who stops it starts it again."""
     with KafkaBroker(tmp_path_factory.mktemp("broker")) as running:
         yield running
+
+
+@pytest.fixture(scope="module", params=READERS)
+def each_reader(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The tests of a module once with the Python code and once with the reader in Rust; its name."""
+    with reader(request.param):
+        yield request.param
 
 
 @pytest.hookimpl(wrapper=True)

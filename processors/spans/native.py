@@ -4,8 +4,12 @@ What it does the Python code beside each call does too, with the same results: t
 and reads whatever is unusual or invalid, for which a function of the reader returns None.
 """
 
+from collections.abc import Callable
 from os import environ
 from typing import Final, Protocol, cast
+
+from processors.spans.envelope import Envelope
+from processors.spans.span import RawRecord, RawSpan
 
 SWITCH: Final = "TRACEGRADE_NATIVE"
 """The environment variable that switches the reader off, by `off`; the only one that `processors` reads."""
@@ -21,6 +25,26 @@ class Native(Protocol):
 
     def contains_any(self, data: bytes, /, *needles: bytes) -> bool:
         """Whether one of `needles` is in `data`."""
+
+    def split_spans(
+        self, body: bytes, envelope_of: Callable[[bytes, bytes], Envelope], /
+    ) -> tuple[dict[bytes, list[RawSpan]], int] | None:
+        """The spans of a valid ExportTraceServiceRequest by trace id, and how many there are.
+
+        None also where one has an id twice or an invalid one, or much of the request is needless.
+
+        Args:
+            body: Any bytes.
+            envelope_of: Makes the envelope of a resource and a scope.
+        """
+
+    def split_records(
+        self, body: bytes, envelope_of: Callable[[bytes, bytes], Envelope], /
+    ) -> list[RawRecord] | None:
+        """The log records of a valid ExportLogsServiceRequest, in order, likewise."""
+
+    def count_records(self, body: bytes, /) -> int | None:
+        """How many records `split_records` would return; None where that does."""
 
 
 def _load(switch: str) -> tuple[Native | None, str]:

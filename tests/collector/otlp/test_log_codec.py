@@ -13,6 +13,8 @@ from collector.otlp import count_records, join_spans, logs_json_to_request, spli
 from processors.spans import encode_field
 from tests.support.otlp_senders import logs_request
 
+pytestmark = pytest.mark.usefixtures("each_reader")
+
 _records = st.builds(
     LogRecord,
     time_unix_nano=st.integers(0, 2**64 - 1),
