@@ -334,6 +334,8 @@ def join_spans(spans: Iterable[RawSpan]) -> bytes:
     of their first span, spans in their order within a group. Resources and scopes are merged only where their
     bytes are equal.
     """
+    if NATIVE is not None:
+        return NATIVE.join_spans(spans)
     resources: dict[bytes, dict[Envelope, list[bytes]]] = {}
     last: Envelope | None = None
     payloads: list[bytes] = []

@@ -4,6 +4,7 @@
 //! Each returns `None` for what is unusual or invalid: the Python code, which it stands for, decides then.
 #![forbid(unsafe_code)]
 
+mod join;
 mod messages;
 mod split;
 mod wire;
@@ -18,6 +19,7 @@ fn tracegrade_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("INTERFACE", INTERFACE)?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(wire::contains_any, module)?)?;
+    module.add_function(wrap_pyfunction!(join::join_spans, module)?)?;
     module.add_function(wrap_pyfunction!(split::split_spans, module)?)?;
     module.add_function(wrap_pyfunction!(split::split_records, module)?)?;
     module.add_function(wrap_pyfunction!(split::count_records, module)?)?;

@@ -4,7 +4,7 @@ What it does the Python code beside each call does too, with the same results: t
 and reads whatever is unusual or invalid, for which a function of the reader returns None.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from os import environ
 from typing import Final, Protocol, cast
 
@@ -45,6 +45,9 @@ class Native(Protocol):
 
     def count_records(self, body: bytes, /) -> int | None:
         """How many records `split_records` would return; None where that does."""
+
+    def join_spans(self, spans: Iterable[RawSpan], /) -> bytes:
+        """One request with `spans`, grouped by resource, then by envelope, each in order of its first span."""
 
 
 def _load(switch: str) -> tuple[Native | None, str]:
