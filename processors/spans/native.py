@@ -47,7 +47,7 @@ class Native(Protocol):
         """How many records `split_records` would return; None where that does."""
 
     def join_spans(self, spans: Iterable[RawSpan], /) -> bytes:
-        """One request with `spans`, grouped by resource, then by envelope, each in order of its first span."""
+        """One request with `spans`, by resource, then by envelope, each in order of its first span."""
 
 
 def _load(switch: str) -> tuple[Native | None, str]:

@@ -10,6 +10,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
+from processors.spans.protobuf_wire import LENGTH_DELIMITED, encode_varint, fields
+
 Mutate: TypeAlias = Callable[[bytes, Sequence[bytes], Random], bytes]
 """From an input, the corpus and a source of chance to another input."""
 
@@ -99,7 +101,9 @@ def mutated_bytes(data: bytes, corpus: Sequence[bytes], chance: Random) -> bytes
                 out[at:at] = out[at : at + chance.randrange(1, 64)]
             case 5:
                 number = chance.choice(_NUMBERS)
-                out[at : at + 1] = _varint(number) if chance.random() < 0.5 else number.to_bytes(8, "little")
+                out[at : at + 1] = (
+                    encode_varint(number) if chance.random() < 0.5 else number.to_bytes(8, "little")
+                )
             case _:
                 other = chance.choice(corpus) if corpus else b""
                 start = chance.randrange(len(other) + 1)
@@ -143,6 +147,59 @@ def mutated_spans(data: bytes, corpus: Sequence[bytes], chance: Random) -> bytes
     for _ in range(1 << chance.randrange(4)):
         _change(chance.choice(spans), spans, corpus, chance)
     return request.SerializeToString()
+
+
+def mutated_wire(data: bytes, corpus: Sequence[bytes], chance: Random) -> bytes:
+    """A field of a message, however deep, is dropped, repeated, exchanged or varied; lengths stay right."""
+    return (
+        mutated_spans(data, corpus, chance)
+        if chance.random() < 0.1
+        else _mutated_message(data, corpus, chance)
+    )
+
+
+def _mutated_message(data: bytes, corpus: Sequence[bytes], chance: Random) -> bytes:
+    try:
+        found = list(fields(data, 0, len(data)))
+    except (IndexError, ValueError):
+        found = []
+    if not found or found[-1][-1] != len(data) or chance.random() < 0.1:
+        return mutated_bytes(data, corpus, chance)
+    tag, start, value, stop = chance.choice(found)
+    field = data[start:stop]
+    if tag & 7 == LENGTH_DELIMITED and chance.random() < 0.8:
+        inner = _mutated_message(data[value:stop], corpus, chance)
+        field = encode_varint(tag) + encode_varint(len(inner)) + inner
+    else:
+        match chance.randrange(4):
+            case 0:
+                field = b""
+            case 1:
+                field = field * chance.choice((2, 3, 2000))
+            case 2:
+                field += chance.choice(_ODD_FIELDS)
+            case _:
+                field = encode_varint(chance.randrange(1 << chance.choice((4, 7, 8, 33)))) + field[1:]
+    return data[:start] + field + data[stop:]
+
+
+_ODD_FIELDS = (
+    b"\x0b\x0c",
+    b"\x0b\x0a\x00\x0c",
+    b"\x0b" * 99 + b"\x0c" * 99,
+    b"\x0c",
+    b"\x00\x00",
+    b"\x8a\x00\x00",
+    b"\x12\x80\x00",
+    b"\x1a\x01\xff",
+    b"\x2a\x01\xff",
+    b"\x0a\x03\xed\xa0\x80",
+    b"\xfa\xff\xff\xff\x0f\x00",
+    b"\xfa\xff\xff\xff\x7f\x00",
+    b"\x78" + b"\xff" * 9 + b"\x01",
+    b"\x78" + b"\xff" * 9 + b"\x7f",
+    b"\x0f",
+)
 
 
 def _change(span: Span, spans: Sequence[Span], corpus: Sequence[bytes], chance: Random) -> None:
@@ -192,11 +249,3 @@ def _spans_of(request: ExportTraceServiceRequest) -> list[Span]:
     return [
         span for resource in request.resource_spans for scope in resource.scope_spans for span in scope.spans
     ]
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes((*out, number))

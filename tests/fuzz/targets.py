@@ -10,11 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.errors import MalformedRequest, RequestTooLarge
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import codec
+from collector.otlp.codec import count_records, join_spans, split_records, split_request
 from collector.otlp.compression import gzip_decompress, zlib_decompress
 from collector.otlp.json_codec import (
     json_to_request,
@@ -40,8 +42,9 @@ from processors.model.json_values import decode_json, encode_json
 from processors.model.values import decode_arguments, decode_result
 from processors.reconstruction.passes import reconstruct, span_reader
 from processors.reconstruction.trace_explanation import explain_trace
+from processors.spans import parse_span
 from tests.fuzz.damaged_journals import recover_damaged
-from tests.fuzz.mutations import Mutate, mutated_bytes, mutated_spans, mutated_text
+from tests.fuzz.mutations import Mutate, mutated_bytes, mutated_spans, mutated_text, mutated_wire
 
 MAX_INFLATED = 1 << 20
 
@@ -85,6 +88,41 @@ def check_codec(data: bytes) -> None:
         request_to_json(data)
     with suppress(MalformedRequest):
         logs_request_to_json(data)
+
+
+def check_native(data: bytes) -> None:
+    """The reader in Rust and the Python code split and join the same, or refuse with the same message."""
+    for read in (_split_spans, _split_records, _count_records):
+        native = read(data)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(codec, "NATIVE", None)
+            assert native == read(data)
+
+
+def _split_spans(data: bytes) -> object:
+    try:
+        split = split_request(data)
+    except MalformedRequest as error:
+        return str(error)
+    spans = [span for found in split.traces.values() for span in found]
+    for _, payload, _ in spans:
+        parse_span(payload)
+    return list(split.traces.items()), split.accepted, split.rejected, join_spans(spans)
+
+
+def _split_records(data: bytes) -> object:
+    try:
+        split = split_records(data)
+    except MalformedRequest as error:
+        return str(error)
+    return list(split.records), split.rejected, join_spans(split.records)
+
+
+def _count_records(data: bytes) -> object:
+    try:
+        return len(count_records(data).records)
+    except MalformedRequest as error:
+        return str(error)
 
 
 def check_otlp_json(data: bytes) -> None:
@@ -198,6 +236,7 @@ TARGETS = {
     target.name: target
     for target in (
         FuzzTarget("codec", check_codec, mutated_bytes),
+        FuzzTarget("native", check_native, mutated_wire, max_bytes=65_536),
         FuzzTarget("otlp_json", check_otlp_json, mutated_text),
         FuzzTarget("values", check_values, mutated_text),
         FuzzTarget("spans", check_spans, mutated_spans, max_bytes=65_536),
