@@ -68,6 +68,7 @@ from collector.workers.pool import WorkerPool
 from processors.annotation import run_from_json
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, decode_json
+from processors.spans import NATIVE, NATIVE_REASON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,6 +336,7 @@ def assemble(
     )
 
     metrics.build_info.set(1, release)
+    metrics.native_info.set(*((1, NATIVE.VERSION, "") if NATIVE else (0, "", NATIVE_REASON)))
     metrics.held_bytes.read_from(lambda: limiter.used)
     metrics.held_bytes_limit.set(limiter.limit)
     publish_accounting_errors(

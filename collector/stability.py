@@ -75,6 +75,10 @@ LEVELS: Mapping[Kind, Mapping[str, Level]] = {
         **dict.fromkeys(("tracegrade_log_records_", "tracegrade_accounting_error_log_records"), _BETA),
         "tracegrade_late_log_records": _BETA,
         "tracegrade_metrics_requests_discarded": _BETA,
+        "tracegrade_native_": Level(
+            Stability.EXPERIMENTAL,
+            "stays with `tracegrade[native]`, which stays if no result differs from Python's until 1.0",
+        ),
         "tracegrade_learned_root_grace_seconds": _BETA,
         "tracegrade_reviewed_failures": _BETA,
         "tracegrade_verdicts_contradicted": _BETA,

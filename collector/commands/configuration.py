@@ -14,6 +14,7 @@ from collector.criteria import UNCOVERED_AGENTS, CriteriaStore, run_criteria_tes
 from collector.memory_plan import plan_memory
 from collector.workers.offline import OfflineWorkers
 from processors.documents import InvalidInput, Problem
+from processors.spans import NATIVE, NATIVE_REASON
 
 _DOCUMENTS = ("config", "criteria", "objectives", "run")
 
@@ -67,7 +68,9 @@ def _in_order(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _print_config(options: Namespace, context: CommandContext) -> int:
-    print(print_configuration(context.service_file(options.config)), end="")
+    config = context.service_file(options.config)
+    reader = f"tracegrade-native {NATIVE.VERSION}, experimental" if NATIVE else f"Python, {NATIVE_REASON}"
+    print(f"# Requests and spans are read by {reader}.", print_configuration(config), sep="\n", end="")
     return EXIT_OK
 
 

@@ -542,6 +542,10 @@ class Metrics:
         )
         self.criteria_info = Gauge("tracegrade_criteria_info{criteria_hash}", "1 for the criteria in force.")
         self.build_info = Gauge("tracegrade_build_info{version}", "1, labelled with the version.")
+        self.native_info = Gauge(
+            "tracegrade_native_info{native_version,reason}",
+            "1 where the reader in Rust is in use, 0 where it is not, with the reason.",
+        )
         self.accounting_error = Gauge(
             "tracegrade_accounting_error_spans{exporter}",
             "Spans received minus spans forwarded, dropped and held: always 0.",

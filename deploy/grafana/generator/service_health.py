@@ -280,8 +280,8 @@ def _process() -> list[JsonObject]:
         ),
         table(
             "Processes",
-            "Version, criteria and start of each process. More than one value of criteria: the processes "
-            "disagree.",
+            "Version, native reader, criteria and start of each process. More than one value of criteria: "
+            "the processes disagree.",
             [
                 Query(f"max by (job, instance, version) ({select('tracegrade_build_info')})", "build"),
                 Query(
@@ -289,11 +289,15 @@ def _process() -> list[JsonObject]:
                     "criteria",
                 ),
                 Query(f"1000 * max by (job, instance) ({started}{ours})", "started"),
+                Query(
+                    f"max by (job, instance, native_version) ({select('tracegrade_native_info')})", "native"
+                ),
             ],
             [
                 Column("job", "Job"),
                 Column("instance", "Instance"),
                 Column("version", "Version"),
+                Column("native_version", "Native reader"),
                 Column("criteria_hash", "Criteria"),
                 Column("started", "Started", "dateTimeAsIso"),
             ],
