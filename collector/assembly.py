@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
-from typing import TextIO
+from typing import TextIO, get_args
 
 from collector.buffer import LearnedWaits, TraceBuffer
 from collector.clock import Clock
@@ -62,7 +62,7 @@ from collector.telemetry import (
     publish_accounting_errors,
 )
 from collector.tools.self_check import SelfCheck
-from collector.trace import FinishedTrace, GradedTrace
+from collector.trace import FinishedTrace, GradedTrace, Signal
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import WorkerPool
 from processors.annotation import run_from_json
@@ -339,11 +339,8 @@ def assemble(
     metrics.native_info.set(*((1, NATIVE.VERSION, "") if NATIVE else (0, "", NATIVE_REASON)))
     metrics.held_bytes.read_from(lambda: limiter.used)
     metrics.held_bytes_limit.set(limiter.limit)
-    publish_accounting_errors(
-        metrics,
-        [queue.name for queue in fan_out.queues],
-        [queue.name for queue in fan_out.record_queues],
-    )
+    for signal in get_args(Signal):
+        publish_accounting_errors(metrics, [queue.name for queue in fan_out.queues_of(signal)], signal)
     return Parts(
         metrics=metrics,
         readiness=readiness,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,9 +15,10 @@ from pydantic import (
     PlainSerializer,
     ValidationInfo,
     WithJsonSchema,
+    model_validator,
 )
 
-from processors.documents import DURATION_PATTERN, seconds_of
+from processors.documents import DURATION_PATTERN, StrictModel, seconds_of
 from processors.documents import Duration as Duration
 from processors.documents import PositiveDuration as PositiveDuration
 from processors.documents import format_duration as format_duration
@@ -142,6 +143,23 @@ FilePath: TypeAlias = Annotated[Path, AfterValidator(_named("expected the path o
 
 A relative one is relative to the folder that is the validation context, if there is one.
 """
+
+
+class ClientCertificateConfig(StrictModel):
+    """What a client of a TLS server trusts, and shows of itself; all PEM files."""
+
+    ca_file: FilePath | None = None
+    """Authorities to trust instead of the system's."""
+    cert_file: FilePath | None = None
+    """The client certificate; with `key_file`."""
+    key_file: FilePath | None = None
+    """Its private key, without a passphrase."""
+
+    @model_validator(mode="after")
+    def _check_pair(self) -> Self:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file belong together: give both or neither")
+        return self
 
 
 class _OrNull:

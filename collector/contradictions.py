@@ -81,29 +81,17 @@ class Contradictions:
                 break
             self._discard(key)
 
-    def note_late(self, batch: SpanBatch) -> None:
-        """Late spans arrived."""
-        kept = self._noted(batch)
-        if kept is not None:
-            kept.late += batch.spans
-
-    def note_late_records(self, batch: SpanBatch) -> None:
-        """Late log records of agents arrived."""
-        kept = self._noted(batch)
-        if kept is not None:
-            kept.late_records += batch.spans
-
-    def _noted(self, batch: SpanBatch) -> _Kept | None:
-        """The retained trace to which something late belongs, to be graded again; None if there is none."""
+    def note_late(self, batch: SpanBatch, *, are_records: bool = False) -> None:
+        """Late spans, or log records of agents, arrived: a retained trace is to be graded again with them."""
         key = batch.trace_id, batch.tenant
         kept = self._due.get(key) or self._kept.get(key)
         if kept is None or len(self._due) >= _MAX_DUE:
             self.metrics.late_traces_checked.add(1, "not_kept")
-            return None
+            return
+        (kept.late_records if are_records else kept.late).extend(batch.spans)
         kept.late_at = self.clock.monotonic()
         self._due[key] = kept
         self._due.move_to_end(key)
-        return kept
 
     def check(self) -> None:
         """Grade some of the traces again whose late spans have arrived; to be called twice a second."""

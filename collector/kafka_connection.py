@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, SecretStr, StringConstraints, model_validator
 
-from collector.config_fields import EMPTY_IS_DEFAULTS, FilePath
+from collector.config_fields import EMPTY_IS_DEFAULTS, ClientCertificateConfig
 from collector.errors import StartupError
 from processors.documents import StrictModel
 
@@ -17,21 +17,8 @@ KafkaName: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length
 """A topic, a group or a client."""
 
 
-class KafkaTlsConfig(StrictModel):
+class KafkaTlsConfig(ClientCertificateConfig):
     """TLS to the brokers; their certificates and names are checked. Files are PEM."""
-
-    ca_file: FilePath | None = None
-    """Authorities to trust for the brokers' certificates; by default the system's."""
-    cert_file: FilePath | None = None
-    """The client certificate."""
-    key_file: FilePath | None = None
-    """Its private key, without a passphrase."""
-
-    @model_validator(mode="after")
-    def _check_pair(self) -> Self:
-        if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("cert_file and key_file: expected both or neither")
-        return self
 
 
 class KafkaSaslConfig(StrictModel):

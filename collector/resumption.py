@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 from collector.buffer import TraceBuffer, settled_spans
 from collector.exporters import FanOut
@@ -22,7 +23,7 @@ from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, join_spans
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import BEFORE_FAN_OUT, Metrics
-from collector.trace import FinishedTrace, GradedTrace, held_bytes
+from collector.trace import FinishedTrace, GradedTrace, Signal, held_bytes
 from collector.trace_forms import Additions
 from processors.model import FinishReason
 from processors.spans import RawSpan
@@ -68,12 +69,11 @@ class Resumption:
         self.buffer.restore_outages(recovered.outages)
         journal.record_outages(self.buffer.outages)
         journal.start(tasks)
-        self.metrics.spans_recovered.add(0, BEFORE_FAN_OUT)
-        self.metrics.log_records_recovered.add(0, BEFORE_FAN_OUT)
-        for queue in self.fan_out.queues:
-            self.metrics.spans_sent_again.add(0, queue.name)
-        for queue in self.fan_out.record_queues:
-            self.metrics.log_records_sent_again.add(0, queue.name)
+        for signal in get_args(Signal):
+            books = self.metrics.books(signal)
+            books.recovered.add(0, BEFORE_FAN_OUT)
+            for queue in self.fan_out.queues_of(signal):
+                books.sent_again.add(0, queue.name)
         for finished in recovered.finished:
             self.buffer.remember_finished(finished.key, finished.span_ids, finished.latest_end)
         taken_out: dict[bytes, list[JournalledBatch]] = {}
@@ -117,20 +117,15 @@ class Resumption:
 
     def _forward(self, place: Place, journalled: JournalledBatch) -> None:
         """Spans or log records that left at once, and that some exporter has not received."""
-        items, fan_out = journalled.batch.spans, self.fan_out
-        are_records = journalled.kind.are_records
-        books = self.metrics.books("logs" if are_records else "traces")
-        queues = fan_out.record_queues if are_records else fan_out.queues
+        items = journalled.batch.spans
+        signal: Signal = "logs" if journalled.kind.are_records else "traces"
+        books = self.metrics.books(signal)
         books.recovered.add(len(items), BEFORE_FAN_OUT)
-        for queue in queues:
+        for queue in self.fan_out.queues_of(signal):
             books.sent_again.add(len(items), queue.name)
         held = held_bytes(items)
         self.limiter.take(held)
-        receipt = self.journal.leaving_receipt(place)
-        if are_records:
-            fan_out.forward_records(items, held, receipt)
-        else:
-            fan_out.forward(items, held, receipt)
+        self.fan_out.forward(items, held, self.journal.leaving_receipt(place), signal)
 
     async def _deliver(
         self, trace: FinishedTrace, stored: StoredVerdicts | Additions, already: frozenset[str]

@@ -7,11 +7,12 @@ is not the last span of its trace even within one request.
 from collections.abc import Collection, Mapping
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from collector.buffer.held_trace import HeldTrace
 from collector.buffer.learned_waits import DEFAULT_WAIT_SECONDS, MIN_WAIT_SECONDS, LearnedWaits
 from collector.config_fields import AUTO, EVIDENCE, Duration, DurationOrWord, PositiveDuration
+from processors.documents import StrictModel
 from processors.model import FinishReason
 
 SETTLED_SECONDS = 1.0
@@ -19,10 +20,8 @@ SETTLED_SECONDS = 1.0
 load (`tests/data/root_gaps.json`), and a retry or a second connection changes the order by less."""
 
 
-class ServiceFinishConfig(BaseModel):
+class ServiceFinishConfig(StrictModel):
     """Waiting times of one service; what is left out is as for every service."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     root_grace: Duration | None = None
     multi_service_grace: Duration | None = None
@@ -31,10 +30,8 @@ class ServiceFinishConfig(BaseModel):
     max_trace_age: PositiveDuration | None = None
 
 
-class GroupByTraceConfig(BaseModel):
+class GroupByTraceConfig(StrictModel):
     """`processors.group_by_trace`: how long spans are held, and how many."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     root_grace: DurationOrWord = EVIDENCE
     """Quiet time after which a trace with its root, and no span whose parent is missing, is finished.

@@ -65,6 +65,10 @@ class FanOut:
             if not queue.is_required:
                 limiter.add_relief(queue.shed)
 
+    def queues_of(self, signal: Signal) -> Sequence[SpanQueue]:
+        """The queues of what is received of a signal."""
+        return self.queues if signal == "traces" else self.record_queues
+
     @property
     def bytes_that_must_wait(self) -> int:
         """Encoded bytes in the fullest of the queues that may not drop any."""
@@ -108,17 +112,18 @@ class FanOut:
         """Send log records of failures of runs that go on; once, or never where there is no room."""
         self._send_results("log", records, None)
 
-    def forward(self, spans: Sequence[RawSpan], held: int, receipt: Receipt | None = None) -> None:
-        """Hand spans to every queue; `held` bytes are given back when the last is done with them."""
-        self._deliver(spans, held, receipt, self.queues)
-        if receipt is not None:
-            receipt.seal()
-
-    def forward_records(
-        self, records: Sequence[RawRecord], held: int, receipt: Receipt | None = None
+    def forward(
+        self,
+        items: Sequence[RawSpan] | Sequence[RawRecord],
+        held: int,
+        receipt: Receipt | None = None,
+        signal: Signal = "traces",
     ) -> None:
-        """Hand received log records to every queue of these, as `forward` does with spans."""
-        self._deliver(records, held, receipt, self.record_queues, RECORDS)
+        """Hand spans, or received log records, to every queue of these.
+
+        `held` bytes are given back when the last is done with them.
+        """
+        self._deliver(items, held, receipt, self.queues_of(signal), RECORDS if signal == "logs" else "")
         if receipt is not None:
             receipt.seal()
 

@@ -3,17 +3,16 @@
 import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, TypeAlias
 
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from pydantic import AfterValidator, SecretStr, model_validator
+from pydantic import AfterValidator, SecretStr
 
-from collector.config_fields import FilePath
+from collector.config_fields import ClientCertificateConfig
 from collector.errors import StartupError
 from collector.exporters.exporter import ACCEPTED, ExportResponse
-from processors.documents import StrictModel
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.!#$%&'*+^`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
@@ -42,25 +41,13 @@ def header_values(headers: Headers) -> dict[str, str]:
     return {name: value.get_secret_value() for name, value in headers.items()}
 
 
-class ClientTlsConfig(StrictModel):
-    """`tls` of an exporter. Without keys: TLS, checked against the system's authorities."""
+class ClientTlsConfig(ClientCertificateConfig):
+    """`tls` of an exporter. Without keys: TLS, checked against the system's authorities. Files are PEM."""
 
     insecure: bool = False
     """No TLS. A scheme in the endpoint (`http://`, `https://`) decides instead where there is one."""
-    ca_file: FilePath | None = None
-    """Authorities to trust instead of the system's, PEM."""
-    cert_file: FilePath | None = None
-    """Client certificate, PEM; with `key_file`."""
-    key_file: FilePath | None = None
-    """Its private key, PEM."""
     server_name_override: str | None = None
     """The name that the backend's certificate must carry, where it is not the endpoint's host."""
-
-    @model_validator(mode="after")
-    def _check_pair(self) -> Self:
-        if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("cert_file and key_file belong together: give both or neither")
-        return self
 
 
 def read_tls_file(path: Path | None, exporter: str, key: str) -> bytes | None:

@@ -107,7 +107,7 @@ class Delivery:
         """
         if self.contradictions is not None:
             for batch in admitted.late:
-                self.contradictions.note_late_records(batch)
+                self.contradictions.note_late(batch, are_records=True)
         own = [batch for batch in admitted.kept if self.service_traces.is_own(batch.trace_id)]
         if own:
             dropped = [record for batch in own for record in batch.spans]
@@ -118,7 +118,7 @@ class Delivery:
             admitted, body = replace(admitted, held_bytes=held_bytes(records), kept=kept), None
         if self.journal is not None:
             receipt = self.journal.add_records(records, body, admitted.kept)
-        self.fan_out.forward_records(records, admitted.held_bytes, receipt)
+        self.fan_out.forward(records, admitted.held_bytes, receipt, "logs")
 
     def deliver(self, trace: FinishedTrace, graded: GradedTrace) -> None:
         """Send a graded trace to the exporters: now, or when its verdicts are on disk."""

@@ -58,16 +58,11 @@ def accounting_error(metrics: Metrics, exporter: str, signal: Signal = "traces")
     return books.received.value() + recovered - left - held
 
 
-def publish_accounting_errors(
-    metrics: Metrics, span_exporters: Iterable[str], record_exporters: Iterable[str] = ()
-) -> None:
-    """Let every scrape show the accounting error of each exporter of spans, and of log records."""
-    for exporter in span_exporters:
-        metrics.accounting_error.read_from(partial(accounting_error, metrics, exporter), exporter)
-    for exporter in record_exporters:
-        metrics.log_records_accounting_error.read_from(
-            partial(accounting_error, metrics, exporter, "logs"), exporter
-        )
+def publish_accounting_errors(metrics: Metrics, exporters: Iterable[str], signal: Signal = "traces") -> None:
+    """Let every scrape show the accounting error of each exporter of spans, or of log records."""
+    gauge = metrics.accounting_error if signal == "traces" else metrics.log_records_accounting_error
+    for exporter in exporters:
+        gauge.read_from(partial(accounting_error, metrics, exporter, signal), exporter)
 
 
 async def measure_loop_lag(metrics: Metrics, clock: Clock) -> NoReturn:

@@ -151,7 +151,7 @@ def test_late_log_records_are_looked_at_as_late_spans_are() -> None:
     )
     checked.contradictions.keep(trace, checked.stage.grade_now(trace))
 
-    checked.contradictions.note_late_records(SpanBatch(trace_id, of.records))
+    checked.contradictions.note_late(SpanBatch(trace_id, of.records), are_records=True)
     checked.clock.advance(SETTLE_SECONDS)
     checked.contradictions.check()
 

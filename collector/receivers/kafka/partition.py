@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -42,36 +42,30 @@ class ReadPartition:
     number: int
     progress: Progress
     """How far the member before had come; delivery continues at its offset."""
-    consumer: InitVar[RecordConsumer]
-    partition_count: InitVar[int]
+    consumer: RecordConsumer
+    partition_count: int
     keys: TrustedKeys
     """Which traces lie in one partition."""
     max_record_bytes: int
     """Larger records are left out."""
     metrics: Metrics
     clock: Clock
-    end: InitVar[int] = 0
+    end: int = 0
     """The offset behind the last record that was there when the partition was taken over."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held by the one trace that is in work, of all partitions that a dead member had."""
     on_announcement: Callable[[], None] = lambda: None
     """Called when `commit` has to be sent at once."""
-    signal: InitVar[Signal] = "traces"
+    signal: Signal = "traces"
     """What is in the records."""
-    joined: "InitVar[ReadPartition | None]" = None
+    joined: "ReadPartition | None" = None
     """For log records: the partition that has the spans of the same traces."""
 
     in_flight: int = field(default=0, init=False)
     """Finished traces and late spans that exporters are not done with."""
 
-    def __post_init__(
-        self,
-        consumer: RecordConsumer,
-        partition_count: int,
-        end: int,
-        signal: Signal,
-        joined: "ReadPartition | None",
-    ) -> None:
+    def __post_init__(self) -> None:
+        consumer, joined, are_spans = self.consumer, self.joined, self.signal == "traces"
         self.settled = asyncio.Event()
         """Set when something in flight has arrived."""
         self.waiting: deque[Record | None] = deque()
@@ -79,11 +73,11 @@ class ReadPartition:
         self.committed: Commit | None = None
         self._tracker = OffsetTracker(self.progress.offset)
         self._log = RateLimitedLogger(_logger, self.clock)
-        self._doubtful_until = end if self.progress.is_open else 0
+        self._doubtful_until = self.end if self.progress.is_open else 0
         self._awaiting_turn = 0
         self._in_work: bytes | None = None
         self._announced: asyncio.Future[None] | None = None
-        self.needs_horizon = signal == "traces" or self.progress.unix_milli is None
+        self.needs_horizon = are_spans or self.progress.unix_milli is None
         """Whether records before the next one were not read, or are not there any more. Of log records all
         were read that a trace needs which is not delivered: they are held until it is."""
         self._entered: int | None = None  # the number of the first record that waits
@@ -93,8 +87,8 @@ class ReadPartition:
         if joined is not None:
             joined._is_joined = True
         self.intake: PartitionIntake = (
-            consumer.open_partition(self, partition_count)
-            if signal == "traces"
+            consumer.open_partition(self, self.partition_count)
+            if are_spans
             else consumer.open_records_partition(self, None if joined is None else joined.intake)
         )
 
