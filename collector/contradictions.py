@@ -60,10 +60,8 @@ class Contradictions:
         self._kept: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
         self._due: OrderedDict[tuple[bytes, str], _Kept] = OrderedDict()
         self.kept_bytes = 0
-        for outcome in (Outcome.PASS, Outcome.FAIL):
-            self.metrics.verdicts_contradicted.add(0, outcome.value)
-        for result in ("same", "contradicted", "not_kept", "not_graded"):
-            self.metrics.late_traces_checked.add(0, result)
+        self.metrics.verdicts_contradicted.start(Outcome.PASS.value, Outcome.FAIL.value)
+        self.metrics.late_traces_checked.start("same", "contradicted", "not_kept", "not_graded")
 
     def keep(self, trace: FinishedTrace, graded: GradedTrace) -> None:
         """Retain a graded trace for a while, if it has any verdict."""

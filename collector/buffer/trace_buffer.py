@@ -190,12 +190,9 @@ class TraceBuffer:
         self.log_records_held = 0
         self.on_unmatched: Callable[[bytes], None] = lambda key: None
         """Called with the key of a trace that never came, whose records wait no longer."""
-        for reason in ("max_age", "no_room"):
-            metrics.log_records_unmatched.add(0, reason)
-        for reason in ("duplicate", "conflict"):
-            metrics.spans_dropped.add(0, reason, "")
-        for interruption in get_args(Interruption):
-            metrics.traces_interrupted.add(0, interruption)
+        metrics.log_records_unmatched.start("max_age", "no_room")
+        metrics.spans_dropped.start("duplicate", "conflict", others=("",))
+        metrics.traces_interrupted.start(*get_args(Interruption))
         if group is None:
             group = BufferGroup(limiter.limit)
             group.publish(metrics, clock)

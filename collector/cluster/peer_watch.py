@@ -117,10 +117,8 @@ class PeerWatch:
         self._log = RateLimitedLogger(_logger, self.clock)
         self._lookup = lookup or (None if self.config.peers_dns is None else NameLookup())
         self.metrics.cluster_peers.set(len(self.config.peers or ()))
-        for kind in get_args(Change):
-            self.metrics.cluster_changes.add(0, kind)
-        for reason in (*get_args(LookupProblem), "long_ttl"):
-            self.metrics.cluster_resolve_problems.add(0, reason)
+        self.metrics.cluster_changes.start(*get_args(Change))
+        self.metrics.cluster_resolve_problems.start(*get_args(LookupProblem), "long_ttl")
 
     def start(self, tasks: TaskOwner) -> None:
         """Begin to watch; called when spans are taken."""

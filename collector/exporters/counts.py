@@ -28,8 +28,7 @@ class QueueCounts:
         """Encoded size of the deliveries that these belong to."""
         self._exporter = exporter
         self._dropped = dropped
-        for reason in reasons:
-            dropped.add(0, reason, exporter)
+        dropped.start(*reasons, others=(exporter,))
 
     @property
     def key(self) -> str:

@@ -175,8 +175,7 @@ class Journal:
         self._writer: asyncio.Task[None] | None = None
         metrics.journal_bytes.read_from(lambda: self.bytes_held)
         metrics.journal_limit_bytes.set(config.max_bytes)
-        for reason in ("full", "failed"):
-            metrics.journal_failures.add(0, reason)
+        metrics.journal_failures.start("full", "failed")
 
     def open(self, envelopes: EnvelopeRegistry) -> Recovered:
         """Open the directory and read what the previous process left. Blocks.

@@ -1,7 +1,6 @@
 """The last good version of each criteria file, stored over restarts.
 
-A record stands under the SHA-256 of the file's path, since LMDB's keys are short. It is JSON with the path,
-the pattern that named it and the time, then a line feed and the file's bytes.
+A record is a `KeptFile`, under the SHA-256 of the file's path, since LMDB's keys are short.
 """
 
 from collections.abc import Sequence
@@ -10,12 +9,12 @@ from hashlib import sha256
 from pathlib import Path
 
 import lmdb
-import orjson
 
 from collector.journal.recovery import inspect_in_child_process
-from collector.journal_file.records import DamagedRecord
+from collector.journal_file.records import DamagedRecord, decode_record
 from collector.journal_file.store import Change, JournalStore, ReadOnlyJournal, Table, has_file
 from collector.text_file import KeptFile
+from processors.model import encode_value
 
 MAX_KEPT_BYTES = 8 * 1024 * 1024
 """Of all files together: they share the journal's room with spans."""
@@ -27,14 +26,14 @@ def stored_criteria_files(directory: Path) -> list[KeptFile]:
         return []  # opening the journal reports what is wrong with it
     try:
         with closing(ReadOnlyJournal(directory)) as journal:
-            return [_decode(content) for _, content in journal.records(Table.CRITERIA)]
+            return [decode_record(content, KeptFile) for _, content in journal.records(Table.CRITERIA)]
     except (lmdb.Error, DamagedRecord):
         return []
 
 
 def digests_of_kept(store: JournalStore) -> dict[bytes, bytes]:
     """The digests of what an open journal holds, by the keys of the records."""
-    return {key: _digest(_decode(content)) for key, content in store.records(Table.CRITERIA)}
+    return {key: _digest(decode_record(content, KeptFile)) for key, content in store.records(Table.CRITERIA)}
 
 
 def keep(files: Sequence[KeptFile], digests: dict[bytes, bytes]) -> list[Change]:
@@ -48,7 +47,7 @@ def keep(files: Sequence[KeptFile], digests: dict[bytes, bytes]) -> list[Change]
     changes = [Change(Table.CRITERIA, key, None) for key in digests if key not in current]
     for key, file in current.items():
         if digests.get(key) != _digest(file):
-            changes.append(Change(Table.CRITERIA, key, [_encode(file)]))
+            changes.append(Change(Table.CRITERIA, key, [encode_value(file)]))
     digests.clear()
     digests.update((key, _digest(file)) for key, file in current.items())
     return changes
@@ -56,16 +55,3 @@ def keep(files: Sequence[KeptFile], digests: dict[bytes, bytes]) -> list[Change]
 
 def _digest(file: KeptFile) -> bytes:
     return sha256(file.pattern.encode() + b"\0" + file.content).digest()
-
-
-def _encode(file: KeptFile) -> bytes:
-    about = {"path": file.path, "pattern": file.pattern, "kept_unix_nano": file.kept_unix_nano}
-    return orjson.dumps(about) + b"\n" + file.content
-
-
-def _decode(record: bytes) -> KeptFile:
-    about, _, content = record.partition(b"\n")
-    try:
-        return KeptFile(**orjson.loads(about), content=content)
-    except (ValueError, TypeError) as error:
-        raise DamagedRecord(f"a record of a criteria file cannot be read: {error}") from error

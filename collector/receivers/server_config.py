@@ -65,7 +65,7 @@ def ssl_context(
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     for path in (tls.cert_file, tls.key_file, tls.client_ca_file):
         if path is not None:
-            _read(path)
+            read_file(path)
     try:
         # The callback keeps OpenSSL from asking the terminal for a passphrase.
         context.load_cert_chain(tls.cert_file, tls.key_file, password=lambda: "")
@@ -102,13 +102,14 @@ def grpc_credentials(tls: ServerTlsConfig) -> grpc.ServerCredentials:
     """The credentials of a TLS listener for gRPC; raises `StartupError` as `ssl_context` does."""
     ssl_context(tls)  # gRPC itself would notice a bad file only at the first handshake
     return grpc.ssl_server_credentials(
-        [(_read(tls.key_file), _read(tls.cert_file))],
-        root_certificates=_read(tls.client_ca_file) if tls.client_ca_file else None,
+        [(read_file(tls.key_file), read_file(tls.cert_file))],
+        root_certificates=read_file(tls.client_ca_file) if tls.client_ca_file else None,
         require_client_auth=tls.client_ca_file is not None,
     )
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """The content of a file that the configuration names; raises `StartupError`."""
     try:
         return path.read_bytes()
     except OSError as error:

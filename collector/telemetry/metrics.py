@@ -85,6 +85,11 @@ class Counter(Instrument):
         """Add `amount`, not negative; 0 makes the series appear."""
         self.values[labels] = self.values.get(labels, 0) + amount
 
+    def start(self, *values: str, others: Labels = ()) -> None:
+        """Show a series at 0 for each of these values of the first label; `others` are the other labels."""
+        for value in values:
+            self.add(0, value, *others)
+
     def value(self, *labels: str) -> float:
         """The sum so far, 0 for a series never touched."""
         return self.values.get(labels, 0)
@@ -629,16 +634,11 @@ class Metrics:
             "tracegrade_series_expired",
             "Series removed because they were idle for long. A histogram counts as one.",
         )
-        for reason in FinishReason:
-            self.traces_finished.add(0, reason.value)
-        for not_evaluated in NotEvaluatedReason:
-            self.not_evaluated.add(0, not_evaluated.value)
-        for skipped in SkipReason:
-            self.evaluations_skipped.add(0, skipped.value)
-        for outcome in Outcome:
-            self.backfill_results.add(0, outcome.value)
-        for reload in ("success", "failure"):
-            self.criteria_reloads.add(0, reload)
+        self.traces_finished.start(*map(str, FinishReason))
+        self.not_evaluated.start(*map(str, NotEvaluatedReason))
+        self.evaluations_skipped.start(*map(str, SkipReason))
+        self.backfill_results.start(*map(str, Outcome))
+        self.criteria_reloads.start("success", "failure")
 
     def books(self, signal: Signal) -> "Books":
         """What accounts for the spans, or for the log records, that are received."""

@@ -3,9 +3,10 @@
 import base64
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode
 
 import orjson
+from yarl import URL
 
 from collector.errors import TracegradeError
 from collector.tools.http_client import NoAnswerError, send_request
@@ -34,20 +35,18 @@ class PrometheusApi:
             PrometheusError: `url` is no http or https URL.
         """
         try:
-            parts = urlsplit(url)
-            port = f":{parts.port}" if parts.port else ""
+            parts = URL(url)
         except ValueError as error:
             raise PrometheusError(f"no URL of a Prometheus server: {error}") from error
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.host:
             raise PrometheusError(
                 "no URL of a Prometheus server: expected http://host:port or https://host:port"
             )
-        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-        self.shown_url = urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+        self.shown_url = str(parts.with_user(None).with_query(None).with_fragment(None)).rstrip("/")
         """The URL without credentials."""
         self._headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-        if parts.username is not None:
-            credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        if parts.user is not None:
+            credentials = f"{parts.user}:{parts.password or ''}"
             self._headers["Authorization"] = "Basic " + base64.b64encode(credentials.encode()).decode()
 
     def by_evaluation(self, expression: str, unix_seconds: float) -> dict[tuple[str, str], float]:

@@ -142,8 +142,7 @@ class WorkerLanes:
         self._lanes: list[asyncio.Task[None]] = []
         self._unsettled: set[asyncio.Future[Any]] = set()
         self._is_closed = False
-        for reason in ("start", *self.failures):
-            metrics.worker_failures.add(0, reason)
+        metrics.worker_failures.start("start", *self.failures)
 
     def start(self, tasks: TaskOwner) -> None:
         """Start the workers; work waits until they are ready."""

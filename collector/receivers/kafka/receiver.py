@@ -115,14 +115,10 @@ class KafkaReceiver:
         self._next_look = 0.0
         self._room = threading.Semaphore(_BATCHES_AHEAD)
         self._commands: SimpleQueue[Callable[[Consumer], None]] = SimpleQueue()
-        for counter, values in (
-            (self.metrics.kafka_records, ("admitted", "delivered_before", "malformed", "oversized")),
-            (self.metrics.kafka_untrusted_keys, ("missing", "foreign")),
-            (self.metrics.kafka_rebalances, ("assigned", "revoked", "lost")),
-            (self.metrics.kafka_commits, ("success", "failure")),
-        ):
-            for value in values:
-                counter.add(0, value)
+        self.metrics.kafka_records.start("admitted", "delivered_before", "malformed", "oversized")
+        self.metrics.kafka_untrusted_keys.start("missing", "foreign")
+        self.metrics.kafka_rebalances.start("assigned", "revoked", "lost")
+        self.metrics.kafka_commits.start("success", "failure")
         for topic in self.config.topics.values():
             labels = self._labels_of(topic)
             partitions = partial(self._partitions_of, topic)

@@ -8,12 +8,9 @@ import secrets
 from collections.abc import Awaitable, Iterator
 from typing import Any
 
-from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeLogs
-from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from pydantic import BaseModel
 
 from collector.clock import Clock
@@ -28,7 +25,7 @@ from collector.kafka_connection import KafkaConnectionConfig
 from collector.tools.doctor.hop import Hop
 from collector.tools.doctor.places import file_hop
 from collector.tools.doctor.sending import open_exporter, sent
-from processors.criteria import SELF_CHECK_AGENT
+from collector.tools.self_check import records_request, spans_request
 
 SPAN_NAME = "tracegrade doctor"
 _KAFKA_SECONDS = 5.0
@@ -68,31 +65,28 @@ def _trials(
         yield exporter.endpoints["logs"], "scores", exporter.check()
     contents = contents_of(settings, config.results)
     if "traces" in contents or "span" in contents:
-        yield exporter.endpoints["traces"], "spans", exporter.export(_span_request(clock.unix_nano()), 1)
+        yield (
+            exporter.endpoints["traces"],
+            "spans",
+            exporter.export(spans_request([_span(clock.unix_nano())]), 1),
+        )
     if "log" in config.results.emit and "log" in contents:
-        sending = exporter.export(_log_request(clock.unix_nano()), 1, "logs")
+        sending = exporter.export(records_request([_record(clock.unix_nano())]), 1, "logs")
         yield exporter.endpoints["logs"], "log records", sending
 
 
-_RESOURCE = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))])
-
-
-def _span_request(unix_nano: int) -> bytes:
-    span = Span(
+def _span(unix_nano: int) -> Span:
+    return Span(
         trace_id=secrets.token_bytes(16),
         span_id=secrets.token_bytes(8),
         name=SPAN_NAME,
         start_time_unix_nano=unix_nano,
         end_time_unix_nano=unix_nano,
     )
-    spans = ResourceSpans(resource=_RESOURCE, scope_spans=[ScopeSpans(spans=[span])])
-    return ExportTraceServiceRequest(resource_spans=[spans]).SerializeToString()
 
 
-def _log_request(unix_nano: int) -> bytes:
-    record = LogRecord(time_unix_nano=unix_nano, body=AnyValue(string_value=SPAN_NAME))
-    logs = ResourceLogs(resource=_RESOURCE, scope_logs=[ScopeLogs(log_records=[record])])
-    return ExportLogsServiceRequest(resource_logs=[logs]).SerializeToString()
+def _record(unix_nano: int) -> LogRecord:
+    return LogRecord(time_unix_nano=unix_nano, body=AnyValue(string_value=SPAN_NAME))
 
 
 def kafka_hop(where: str, config: KafkaConnectionConfig) -> Hop:

@@ -82,8 +82,7 @@ class SelfCheck:
         self._task: asyncio.Task[None] | None = None
         self._log = RateLimitedLogger(_logger, self.clock)
         if self.config.enabled:
-            for outcome in ("success", "failure"):
-                self.metrics.self_checks.add(0, outcome)
+            self.metrics.self_checks.start("success", "failure")
             self.metrics.self_check_last_success.set(0)
             self.metrics.spans_dropped.add(0, DROP_REASON, BEFORE_FAN_OUT)
             self.metrics.log_records_dropped.add(0, DROP_REASON, BEFORE_FAN_OUT)

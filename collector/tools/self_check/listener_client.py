@@ -28,6 +28,7 @@ from collector.receivers import (
     GrpcServerConfig,
     ServerConfig,
     ServerTlsConfig,
+    read_file,
 )
 from collector.telemetry import SelfCheckConfig, SelfCheckTlsConfig
 from collector.trace import Signal
@@ -134,7 +135,7 @@ class ListenerTls:
     def __init__(self, listener: ServerTlsConfig, client: SelfCheckTlsConfig | None) -> None:
         self._server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _load(self._server, listener.cert_file, listener.key_file)
-        self.authorities = _read(listener.cert_file)
+        self.authorities = read_file(listener.cert_file)
         self.certificate: bytes | None = None
         self.key: bytes | None = None
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -144,7 +145,7 @@ class ListenerTls:
         if listener.client_ca_file is not None:
             own = client or SelfCheckTlsConfig(cert_file=listener.cert_file, key_file=listener.key_file)
             _load(self.context, own.cert_file, own.key_file)
-            self.certificate, self.key = _read(own.cert_file), _read(own.key_file)
+            self.certificate, self.key = read_file(own.cert_file), read_file(own.key_file)
 
     def certificate_name(self) -> str:
         """A name that the listener's certificate is made out to, for clients that insist on one.
@@ -192,10 +193,3 @@ def _load(context: ssl.SSLContext, certificate: Path, key: Path) -> None:
         raise StartupError(
             f"{certificate}, {key}: no certificate with its unencrypted key in PEM form: {error}"
         ) from error
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise StartupError(f"{path}: cannot be read: {error.strerror or error}") from error

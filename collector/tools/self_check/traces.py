@@ -37,6 +37,7 @@ _CALLS: Mapping[Outcome, Sequence[tuple[str, Mapping[str, str]]]] = {
     Outcome.FAIL: (("report", {"to": "nobody"}), _LOOK),
 }
 
+_RESOURCE = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value=SELF_CHECK_AGENT))])
 _MILLISECOND = 1_000_000
 _TURN = 2
 """The number of the span of the model turn, which the log record of its trace names."""
@@ -53,15 +54,21 @@ def self_check_requests(expected: Mapping[bytes, Outcome], unix_nano: int) -> Ma
     All of them began at `unix_nano`. A trace is not graded as expected without its log record, which is to be
     sent first: no time is then too short for it.
     """
-    resource = Resource(attributes=[_attribute("service.name", SELF_CHECK_AGENT)])
     spans = [span for trace, outcome in expected.items() for span in _spans(trace, outcome, unix_nano)]
     records = [_record(trace, outcome, unix_nano) for trace, outcome in expected.items()]
-    of_logs = ResourceLogs(resource=resource, scope_logs=[ScopeLogs(log_records=records)])
-    of_spans = ResourceSpans(resource=resource, scope_spans=[ScopeSpans(spans=spans)])
-    return {
-        "logs": ExportLogsServiceRequest(resource_logs=[of_logs]).SerializeToString(),
-        "traces": ExportTraceServiceRequest(resource_spans=[of_spans]).SerializeToString(),
-    }
+    return {"logs": records_request(records), "traces": spans_request(spans)}
+
+
+def spans_request(spans: Sequence[Span]) -> bytes:
+    """A serialised export request with spans of the reserved agent's service."""
+    of_resource = ResourceSpans(resource=_RESOURCE, scope_spans=[ScopeSpans(spans=spans)])
+    return ExportTraceServiceRequest(resource_spans=[of_resource]).SerializeToString()
+
+
+def records_request(records: Sequence[LogRecord]) -> bytes:
+    """A serialised export request with log records of that service."""
+    of_resource = ResourceLogs(resource=_RESOURCE, scope_logs=[ScopeLogs(log_records=records)])
+    return ExportLogsServiceRequest(resource_logs=[of_resource]).SerializeToString()
 
 
 def misgrading(trace: FinishedTrace, graded: GradedTrace, expected: Outcome) -> str | None:
