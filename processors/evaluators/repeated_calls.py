@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from pydantic import Field
 
@@ -48,6 +48,7 @@ _LONGEST_CYCLE = 10
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
 _PUNCTUATION = " .,;:!?\"'`"
 _MASK = "[REDACTED]"
+_IDEMPOTENCY = ("idempotency_key", "idempotencyKey")
 
 
 class ToolRepetitionConfig(ToolSelectionConfig):
@@ -323,12 +324,6 @@ class DuplicateSideEffectConfig(EvaluatorModel):
 
     ignore_args: tuple[str, ...] = Field(default=(), examples=[["request_id", "idempotency_key"]])
     """Names of arguments, as globs, that do not make a call another one."""
-    after_unclear_failure: Literal["advisory", "fail", "ignore"] = "advisory"
-    """What a repetition is after a time-out or a status of 5xx, which may have taken effect: advisory, shown
-    in details and explanation; fail, as after a success; ignore, a retry."""
-    idempotency_keys: tuple[str, ...] = ("idempotency_key", "idempotencyKey")
-    """Names of arguments, as globs, by which the tool takes a repetition for the same call: where their
-    values are equal, a repetition after an unclear failure is a retry."""
 
 
 class DuplicateSideEffectCriteria(EvaluatorModel):
@@ -347,8 +342,7 @@ class DuplicateSideEffect(Evaluator):
     requested and never executed do not count.
 
     A call that ended in a time-out or a status of 5xx may have taken effect nevertheless: its repetition does
-    not change the score and is shown as advisory, unless `after_unclear_failure` is set or both calls have
-    the same idempotency key.
+    not change the score and is shown as advisory, unless both calls have the same `idempotency_key`.
 
     A run without calls scores 1.
     """
@@ -361,31 +355,27 @@ class DuplicateSideEffect(Evaluator):
     def __init__(self, config: DuplicateSideEffectConfig, criteria: DuplicateSideEffectCriteria) -> None:
         self._tools = ToolPatterns(criteria.tools)
         self._identifying = _without(config.ignore_args)
-        self._idempotency = argument_names(config.idempotency_keys)
-        self._unclear = config.after_unclear_failure
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; `content_not_captured` where arguments that are not known decide."""
         repeated, unclear, undecided = self._repeated(run)
-        fails = repeated or (unclear and self._unclear == "fail")
-        if not fails and undecided is not None:
+        if not repeated and undecided is not None:
             return unknown_arguments(undecided)
         details: JsonObject = {
             "repeated": len(repeated),
             "tools": [*dict.fromkeys(call.name for call in repeated)],
             "repeated_after_unclear_failure": len(unclear),
         }
-        mark = " (advisory)" if self._unclear == "advisory" else ""
         lines = [
             *_lines(repeated, "further with the same arguments after a success"),
-            *_lines(unclear, f"further after a time-out or 5xx that may have taken effect{mark}"),
+            *_lines(unclear, "further after a time-out or 5xx that may have taken effect (advisory)"),
         ]
-        return Score(0.0 if fails else 1.0, details, tuple(lines) or ("no side effect was repeated",))
+        return Score(0.0 if repeated else 1.0, details, tuple(lines) or ("no side effect was repeated",))
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """A repetition stays one, and a further call can always be one."""
-        repeated, unclear, _ = self._repeated(run)
-        return 0.0, 0.0 if repeated or (unclear and self._unclear == "fail") else 1.0
+        repeated, _, _ = self._repeated(run)
+        return 0.0, 0.0 if repeated else 1.0
 
     def _repeated(self, run: AgentRun) -> tuple[list[ToolCall], list[ToolCall], ToolCall | None]:
         """The calls that repeat a success, and those that repeat what may have been one.
@@ -399,36 +389,12 @@ class DuplicateSideEffect(Evaluator):
             groups, unread, masked = _by_arguments(calls, self._identifying)
             for group in groups.values():
                 repeated += _after_success(group)
-                if len(group) > 1 and self._unclear != "ignore":
-                    unclear += self._after_unclear_failure(group)
+                unclear += _after_unclear_failure(group)
             doubts = [*_alike(calls, masked, self._identifying)] if masked else []
             for call, alike in [*doubts, *((call, calls) for call in unread[:1])]:
-                fails = self._unclear == "fail" and self._after_unclear_failure(alike)
-                if fails or _after_success(alike):
+                if _after_success(alike):
                     undecided = undecided or call
         return repeated, unclear, undecided
-
-    def _after_unclear_failure(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """The calls up to the first success that follow one that may have taken effect."""
-        first = next((position for position, call in enumerate(calls) if may_have_taken_effect(call)), None)
-        if first is None:
-            return []
-        done = next((position for position, call in enumerate(calls) if took_effect(call)), len(calls))
-        failed = calls[first]
-        key, group = self._idempotency_key(failed), failed.parallel_group
-        return [
-            call
-            for call in calls[first + 1 : done + 1]
-            if (group is None or call.parallel_group != group)
-            and (key is None or key != self._idempotency_key(call))
-        ]
-
-    def _idempotency_key(self, call: ToolCall) -> Hashable | None:
-        names, arguments = self._idempotency, comparable_arguments(call)
-        if names is None or not arguments:
-            return None
-        keys = {name: value for name, value in arguments.items() if names.match(name)}
-        return equality_key(keys) if keys else None
 
 
 def _without(ignored_names: Sequence[str], *, normalize: bool = False) -> Callable[[JsonObject], JsonObject]:
@@ -536,6 +502,29 @@ def _after_success(calls: Sequence[ToolCall]) -> list[ToolCall]:
         for call in calls[first + 1 :]
         if group is None or call.parallel_group != group or took_effect(call)
     ]
+
+
+def _after_unclear_failure(calls: Sequence[ToolCall]) -> list[ToolCall]:
+    """The calls up to the first success that follow one that may have taken effect.
+
+    With the same idempotency key the tool takes a repetition for the same call.
+    """
+    first = next((position for position, call in enumerate(calls) if may_have_taken_effect(call)), None)
+    if first is None:
+        return []
+    done = next((position for position, call in enumerate(calls) if took_effect(call)), len(calls))
+    failed = calls[first]
+    key, group = _idempotency_key(failed), failed.parallel_group
+    return [
+        call
+        for call in calls[first + 1 : done + 1]
+        if (group is None or call.parallel_group != group) and (key is None or key != _idempotency_key(call))
+    ]
+
+
+def _idempotency_key(call: ToolCall) -> Hashable | None:
+    arguments = comparable_arguments(call) or {}
+    return next((equality_key(arguments[name]) for name in _IDEMPOTENCY if name in arguments), None)
 
 
 def _lines(calls: Sequence[ToolCall], what: str) -> list[str]:

@@ -66,9 +66,6 @@ _PathsByTool = list[tuple[ToolPatterns, list[JsonPath]]]
 class ToolArgsSchemaConfig(ToolSelectionConfig):
     """Settings of `tool-args-schema`."""
 
-    telemetry_schemas: bool = False
-    """With schemas in the criteria: whether calls of other tools are checked by the schemas that telemetry
-    lists. Without any in the criteria they always are."""
     include_failed: IncludeFailed = True
 
 
@@ -79,7 +76,7 @@ class ToolArgsSchemaCriteria(EvaluatorModel):
         default_factory=dict, examples=[{"get_weather": {"type": "object", "required": ["city"]}}]
     )
     """For each tool the JSON Schema of its arguments, which overrides the one in the trace. Calls of other
-    tools are then not checked, unless `telemetry_schemas` is set."""
+    tools are then not checked."""
 
 
 class ToolArgsSchema(Evaluator):
@@ -87,9 +84,8 @@ class ToolArgsSchema(Evaluator):
 
     score = calls with valid arguments / calls of tools that have a schema. With schemas in the criteria these
     are the tools named there; without any, those whose schema telemetry lists for the run
-    (`gen_ai.tool.definitions` and its kin); with `telemetry_schemas` both
-    (`processors.comparison.json_schema_check`). Arguments that begin like a JSON object and are none are not
-    valid.
+    (`gen_ai.tool.definitions` and its kin; `processors.comparison.json_schema_check`). Arguments that begin
+    like a JSON object and are none are not valid.
 
     A run without calls scores 1, and so does one without calls of the tools that the criteria name. Calls of
     which telemetry lists no schema make an evaluation without criteria not applicable. Where arguments are
@@ -107,7 +103,6 @@ class ToolArgsSchema(Evaluator):
             check_schema(schema, name)
             self._schemas[canonical_tool_name(name)] = schema
         self._include_failed = config.include_failed
-        self._uses_telemetry = config.telemetry_schemas or not self._schemas
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where arguments are not known, and beyond caps."""
@@ -151,14 +146,11 @@ class ToolArgsSchema(Evaluator):
 
     def _known_schemas(self, run: AgentRun) -> dict[str, JsonValue]:
         """The schemas by canonical name of the tool; without a schema a tool is left out."""
-        if not self._uses_telemetry:
-            return self._schemas
-        listed = {
+        return self._schemas or {
             canonical_tool_name(name): schema
             for name, schema in (run.available_tools or {}).items()
             if isinstance(schema, dict)
         }
-        return listed | self._schemas
 
 
 def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
-from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
     Expected,
@@ -30,7 +29,6 @@ from processors.comparison import (
     fits,
     fits_members,
     keys_of,
-    known_equality,
     lasting_alignment,
     mask_of,
     matching_cost,
@@ -55,7 +53,6 @@ from processors.model import (
     Score,
     ToolCall,
     ToolKeys,
-    canonical_tool_name,
     has_mask,
     has_masked_key,
 )
@@ -86,19 +83,7 @@ class TrajectoryConfig(ToolSelectionConfig):
     all."""
     ignore_args: tuple[str, ...] = Field(default=(), examples=[["request_id", "*_at"]])
     """Names of arguments, as globs, that are left out on both sides."""
-    default_args: dict[str, dict[str, AnyJson]] = Field(
-        default_factory=dict, examples=[{"get_weather": {"unit": "celsius"}}]
-    )
-    """For each tool arguments that a call may spell out or leave out alike."""
     include_failed: IncludeFailed = True
-
-
-class OrderedTrajectoryConfig(TrajectoryConfig):
-    """Settings of the `trajectory-*` evaluators that look at the order of calls."""
-
-    parallel: Literal["any_order", "as_recorded"] = "any_order"
-    """The order of calls that ran side by side: any_order, the one that fits best; as_recorded, the one that
-    the trace shows."""
 
 
 class ExpectedCall(EvaluatorModel):
@@ -185,14 +170,8 @@ class _Trajectory(Evaluator):
         self._categories = config.categories()
         self._include_failed = config.include_failed
         self._keys = ToolKeys(text for call in expected for text in (call.name, call.id) if text is not None)
-        defaults = {canonical_tool_name(name): values for name, values in config.default_args.items()}
         self._matches = [
-            _ArgumentMatch(
-                call.args,
-                call.args_match or config.args_match,
-                config.ignore_args,
-                defaults.get(canonical_tool_name(call.name)),
-            )
+            _ArgumentMatch(call.args, call.args_match or config.args_match, config.ignore_args)
             for call in expected
         ]
         self._demanding = mask_of(
@@ -218,7 +197,6 @@ class _Trajectory(Evaluator):
             for label, call in zip(self._labels, expected, strict=True)
         ]
         self._line = f"expected: {_listed(shown)}"
-        self._any_order = isinstance(config, OrderedTrajectoryConfig) and config.parallel == "any_order"
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated where unknown arguments decide, and beyond caps."""
@@ -298,7 +276,7 @@ class _Trajectory(Evaluator):
 
     def _aligned(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> list[int] | None:
         """For each expected call the position of its call in order, or -1; None: the search was given up."""
-        fitting = ordered_keys(calls, rows, self._width, self._is_reorderable)
+        fitting = ordered_keys(calls, rows, self._width, _has_parallel_calls)
         if fitting is None:
             return None
         keys, order = fitting
@@ -310,9 +288,6 @@ class _Trajectory(Evaluator):
                     assigned[key] = position
                     break
         return assigned
-
-    def _is_reorderable(self, calls: Sequence[ToolCall], _: Sequence[int]) -> bool:
-        return self._any_order and any(call.parallel_group is not None for call in calls)
 
     def _rows(self, run: AgentRun, *, by_occurrence: bool = True) -> _CallRows | NotEvaluated:
         """Which calls can stand for which expected ones; `by_occurrence`: as the run stands."""
@@ -428,7 +403,6 @@ class TrajectoryExact(_Trajectory):
     """
 
     id = "trajectory-exact"
-    Config = OrderedTrajectoryConfig
     in_order = True
 
     def _bounds(
@@ -454,7 +428,7 @@ class TrajectoryExact(_Trajectory):
         """Whether every call, or every group of parallel calls, fits those of `keys` at its own places."""
         if all(row >> key & 1 for key, row in zip(keys, rows, strict=True)):
             return True
-        return self._is_reorderable(calls, rows) and all(
+        return _has_parallel_calls(calls) and all(
             matching_size([rows[at] & mask_of(keys[own.start : own.stop]) for at in own], self._width)
             == len(own)
             for own in parallel_segments(calls)
@@ -468,7 +442,6 @@ class TrajectoryInOrder(_Trajectory):
     """
 
     id = "trajectory-in-order"
-    Config = OrderedTrajectoryConfig
     in_order = True
 
 
@@ -523,7 +496,6 @@ class TrajectoryOrderF1(_Trajectory):
     """
 
     id = "trajectory-order-f1"
-    Config = OrderedTrajectoryConfig
     in_order = True
     further_calls_cost = True
     share = "f1"
@@ -532,18 +504,16 @@ class TrajectoryOrderF1(_Trajectory):
 class _ArgumentMatch:
     """The arguments of one expected call, ready to be compared; values may contain matchers.
 
-    Arguments that one of the globs in `ignored` matches are removed from both sides, and those that equal
-    their value in `defaults` from the call where they are not expected.
+    Arguments that one of the globs in `ignored` matches are removed from both sides.
     """
 
-    __slots__ = ("_defaults", "_expected", "_ignored", "_mode", "accepts_anything", "cost")
+    __slots__ = ("_expected", "_ignored", "_mode", "accepts_anything", "cost")
 
     def __init__(
         self,
         expected: JsonObject | None,
         mode: ArgumentMode,
         ignored: tuple[str, ...] = (),
-        defaults: JsonObject | None = None,
     ) -> None:
         self._ignored = argument_names(ignored)
         compiled: dict[str, Expected] = {
@@ -553,7 +523,6 @@ class _ArgumentMatch:
         }
         self._expected = compiled
         self._mode = mode
-        self._defaults = defaults or {}
         self.accepts_anything = (
             expected is None or mode == "ignore" or (mode in ("partial", "partial_deep") and not compiled)
         )
@@ -576,20 +545,7 @@ class _ArgumentMatch:
                 fits(expected[name], value) if name in expected else None if has_mask(name) else False
                 for name, value in actual.items()
             )
-        verdict = fits_members(expected, actual, subset=False)
-        if verdict is False:
-            # An argument that is masked may have its default, and then counts as left out.
-            further = {
-                name: value for name, value in actual.items() if self._equals_default(name, value) is not None
-            }
-            if len(further) < len(actual) and fits_members(expected, further, subset=False) is not False:
-                return None
-        return verdict
-
-    def _equals_default(self, name: str, value: JsonValue) -> bool | None:
-        if name not in self._defaults or name in self._expected:
-            return False
-        return known_equality(self._defaults[name], value)
+        return fits_members(expected, actual, subset=False)
 
     def refusal(self, arguments: JsonObject) -> str:
         """The rule that `arguments` break, with the names of those that do; empty: none is known."""
@@ -620,15 +576,11 @@ class _ArgumentMatch:
             yield from (f"unexpected {name}" for name in actual if name not in expected)
 
     def _counted(self, arguments: JsonObject) -> JsonObject:
-        """The arguments without those that are ignored or have their default."""
-        if self._ignored is None and not self._defaults:
+        """The arguments without those that are ignored."""
+        ignored = self._ignored
+        if ignored is None:
             return arguments
-        return {
-            name: value
-            for name, value in arguments.items()
-            if (self._ignored is None or self._ignored.match(name) is None)
-            and not self._equals_default(name, value)
-        }
+        return {name: value for name, value in arguments.items() if ignored.match(name) is None}
 
 
 def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
@@ -647,6 +599,10 @@ def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all_fit(map(_fits_deep, expected, actual))
     return fits(expected, actual)
+
+
+def _has_parallel_calls(calls: Sequence[ToolCall], _: Sequence[int] = ()) -> bool:
+    return any(call.parallel_group is not None for call in calls)
 
 
 def _select_occurrence(bit: int, occurrence: str | int, positions: Sequence[int], rows: list[int]) -> None:

@@ -315,36 +315,28 @@ _CLEAR: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("fields", _UNCLEAR)
-def test_a_repetition_after_a_failure_that_may_have_taken_effect_is_told_and_fails_where_asked(
-    fields: dict[str, Any],
-) -> None:
+def test_a_repetition_after_a_failure_that_may_have_taken_effect_is_advisory(fields: dict[str, Any]) -> None:
     run = run_with([_transfer(5, **fields), _transfer(5)])
-    criteria = {"tools": ["transfer"]}
 
-    told = _score(_evaluator("duplicate-side-effect", criteria), run)
-    fails = _score(_evaluator("duplicate-side-effect", criteria, after_unclear_failure="fail"), run)
-    ignores = _score(_evaluator("duplicate-side-effect", criteria, after_unclear_failure="ignore"), run)
+    answer = _score(_evaluator("duplicate-side-effect", {"tools": ["transfer"]}), run)
 
-    assert (1.0, 1) == (told.value, told.details["repeated_after_unclear_failure"])
+    assert (1.0, 1) == (answer.value, answer.details["repeated_after_unclear_failure"])
     assert (
         "transfer: 1 further after a time-out or 5xx that may have taken effect (advisory)",
-    ) == told.lines
-    assert ("transfer: 1 further after a time-out or 5xx that may have taken effect",) == fails.lines
-    assert (0.0, 1.0) == (fails.value, ignores.value)
-    assert ("no side effect was repeated",) == ignores.lines
+    ) == answer.lines
 
 
 @pytest.mark.parametrize("fields", _CLEAR)
 def test_a_repetition_after_a_failure_that_took_no_effect_is_a_retry(fields: dict[str, Any]) -> None:
     run = run_with([_transfer(5, **fields), _transfer(5)])
-    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]}, after_unclear_failure="fail")
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]})
 
     assert ("no side effect was repeated",) == _score(evaluator, run).lines
 
 
-@pytest.mark.parametrize(("second", "score"), [("k1", 1.0), ("k2", 0.0)])
+@pytest.mark.parametrize(("second", "unclear"), [("k1", 0), ("k2", 1)])
 def test_equal_idempotency_keys_make_a_repetition_after_an_unclear_failure_a_retry(
-    second: str, score: float
+    second: str, unclear: int
 ) -> None:
     calls = [
         ToolCall(
@@ -355,14 +347,9 @@ def test_equal_idempotency_keys_make_a_repetition_after_an_unclear_failure_a_ret
         )
         for key, error in (("k1", _FAILED), (second, None))
     ]
-    evaluator = _evaluator(
-        "duplicate-side-effect",
-        {"tools": ["transfer"]},
-        after_unclear_failure="fail",
-        ignore_args=["idempotency_*"],
-    )
+    evaluator = _evaluator("duplicate-side-effect", {"tools": ["transfer"]}, ignore_args=["idempotency_*"])
 
-    assert score == _score(evaluator, run_with(calls)).value
+    assert unclear == _score(evaluator, run_with(calls)).details["repeated_after_unclear_failure"]
 
 
 def test_other_tools_may_repeat_themselves() -> None:
