@@ -218,9 +218,6 @@ class Run(_Part, kw_only=True):
     incomplete_reason: Annotated[IncompleteReason | None, doc("Why the run is not complete.")] = None
     tenant: Annotated[str | None, doc("Whose run it is; left out: no one's in particular.")] = None
     available_tools: Annotated[Tools | None, doc("The tools that the run could call.")] = None
-    requested_tools: Annotated[
-        Words | None, doc("Names of such tools, as lines had them before `requested_calls`.")
-    ] = None
     requested_calls: Annotated[list[RequestedCall] | None, doc("Requested, but never executed.")] = None
     duration_seconds: Annotated[Amount | None, doc("How long it took; ignored with `end_time`.")] = None
     time_to_first_output_seconds: Annotated[Amount | None, doc("Until a model's first output.")] = None

@@ -147,15 +147,9 @@ def _run(line: Run, where: str) -> AgentRun:
         end_unix_nano=end,
         tenant=line.tenant or "",
         available_tools=line.available_tools,
-        requested_calls=(
-            *(
-                (
-                    _after(call),
-                    structs.replace(_call(call, where, f"requested_calls[{place}]"), executed=False),
-                )
-                for place, call in enumerate(requested)
-            ),
-            *((sys.maxsize, ToolCall(name=name, executed=False)) for name in line.requested_tools or ()),
+        requested_calls=tuple(
+            (_after(call), structs.replace(_call(call, where, f"requested_calls[{place}]"), executed=False))
+            for place, call in enumerate(requested)
         ),
         call_turns=() if all(turn is None for turn in turns) else turns,
         model_calls=model_calls,

@@ -62,15 +62,9 @@ Counted: TypeAlias = str | CountedEntry
 TwoKinds: TypeAlias = tuple[OneTarget, OneTarget]
 
 _TEMPLATES = (*COUNTS, *ENDS, *CHOICES, *RELATIONS, *VALUES, COUNT)
-_REMOVED = {
-    "end": "last",
-    "not_responded_existence": "not_co_existence",
-    "not_precedence": "not_response",
-    "not_succession": "not_response",
-    "not_chain_precedence": "not_chain_response",
-    "not_chain_succession": "not_chain_response",
-}
-"""Templates of earlier versions, and the one that states the same."""
+
+
+_TAKEN_BY = {"of": VALUES, "per": (*VALUES, COUNT), "min": ("sum", COUNT), "max": ("sum", COUNT)}
 
 
 def _one_template(schema: dict[str, Any]) -> None:
@@ -179,14 +173,6 @@ class ToolConstraint(EvaluatorModel):
     runs: Literal["all", "with_calls"] = "all"
     """Which runs it applies to: all, or those in which some tool was called."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _is_known_template(cls, written: Any) -> Any:
-        for name, other in _REMOVED.items() if isinstance(written, dict) else ():
-            if name in written or to_camel(name) in written:
-                raise ValueError(f"{name} was removed: write {other}, which states the same")
-        return written
-
     @model_validator(mode="after")
     def _is_one_template(self) -> "ToolConstraint":
         given = [name for name in _TEMPLATES if getattr(self, name) is not None]
@@ -196,12 +182,7 @@ class ToolConstraint(EvaluatorModel):
         template = given[0]
         if self.same is not None and template not in RELATIONS:
             raise ValueError(f"same: {template} relates no call to another one")
-        for key, templates in (
-            ("of", VALUES),
-            ("per", (*VALUES, COUNT)),
-            ("min", ("sum", COUNT)),
-            ("max", ("sum", COUNT)),
-        ):
+        for key, templates in _TAKEN_BY.items():
             if getattr(self, key) is not None and template not in templates:
                 raise ValueError(f"{key}: {template} does not take it; expected {' or '.join(templates)}")
         if template in ("sum", COUNT):
@@ -209,8 +190,6 @@ class ToolConstraint(EvaluatorModel):
                 raise ValueError(f"{template}: expected min or max with it")
             if self.min is not None and self.max is not None and self.min > self.max:
                 raise ValueError(f"expected min to be at most max, found {self.min:g} and {self.max:g}")
-        if self.where is not None and template not in RELATIONS:
-            raise ValueError(f"where: {template} relates no event to another one")
         if template in RELATIONS and not template.startswith("not_"):
             first, second = getattr(self, template)
             if _tool_alone(first) is not None and _tool_alone(first) == _tool_alone(second):

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from processors.model import ABSENT, CallCategory, DecodedValue, json_value, text_value
+from processors.model import ABSENT, CallCategory, DecodedValue, text_value
 from processors.shapes.attribute_reading import after_prefix, first_arguments, first_result, first_text
 from processors.shapes.chat_envelope import first_input, first_output
-from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
-from processors.shapes.dialect_functions import roles
+from processors.shapes.dialect import AgentReading, AwaitedCall, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect_functions import model_messages, roles
 from processors.shapes.members import failure, object_at, value_at
-from processors.shapes.messages import CallRequest, read_messages, read_model_response
+from processors.shapes.messages import CallRequest
 from processors.spans import Span
 
 _TYPE = "mastra.span.type"
@@ -78,22 +78,6 @@ def _agent(span: Span) -> AgentReading:
     )
 
 
-def _conversation(span: Span) -> Conversation:
-    attributes = span.attributes
-    if _role(span) is not SpanRole.MODEL:
-        return Conversation()
-    kind = attributes.text(_TYPE) or ""
-    if _answer_key(kind) in attributes:
-        return Conversation(
-            lambda: read_messages(json_value(attributes.get(f"mastra.{kind}.input")), "user"),
-            lambda: read_model_response(json_value(attributes.get(_answer_key(kind)))),
-        )
-    return Conversation(
-        lambda: read_messages(json_value(attributes.get("gen_ai.prompt")), "user"),
-        lambda: read_model_response(json_value(attributes.get("gen_ai.completion"))),
-    )
-
-
 def _answer_key(kind: str) -> str:
     """Where a span of this type has the model's answer, with the calls in it."""
     return f"mastra.{kind}.output"
@@ -109,4 +93,10 @@ def _awaited(output: DecodedValue) -> Mapping[str, AwaitedCall]:
     return {call_id: AwaitedCall(request, reason if isinstance(reason, str) else "suspended")}
 
 
-DIALECT = Dialect("mastra", (_TYPE,), _role, _tool, _agent, _conversation, rank=20)
+_messages = model_messages(
+    ("mastra.model_step.input", "mastra.model_generation.input", "gen_ai.prompt"),
+    ("mastra.model_step.output", "mastra.model_generation.output", "gen_ai.completion"),
+    role=_role,
+)
+
+DIALECT = Dialect("mastra", (_TYPE,), _role, _tool, _agent, _messages, rank=20)

@@ -704,24 +704,6 @@ def test_constraints_that_make_no_sense_are_refused(constraint: dict[str, Any], 
         _evaluator(constraint)
 
 
-@pytest.mark.parametrize(
-    ("removed", "replacement"),
-    [
-        ("end", "last"),
-        ("not_responded_existence", "not_co_existence"),
-        ("notPrecedence", "not_response"),
-        ("not_succession", "not_response"),
-        ("notChainPrecedence", "not_chain_response"),
-        ("not_chain_succession", "not_chain_response"),
-    ],
-)
-def test_a_template_that_was_removed_names_the_one_that_states_the_same(
-    removed: str, replacement: str
-) -> None:
-    with pytest.raises(ValueError, match=f"removed: write {replacement},"):
-        _evaluator({removed: ["a", "b"]})
-
-
 def test_either_spelling_of_a_template_is_read() -> None:
     assert 0.0 == _score(_evaluator({"notCoExistence": ["a", "b"]}), _run("ab")).value
 
