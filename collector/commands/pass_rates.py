@@ -7,7 +7,7 @@ before and now, one-sided, with the p-values adjusted for the number of evaluati
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from collector.commands.output import printable, shortened
 from processors.model import AgentRun, EvaluationResult, GradedRun, Outcome, encode_json
@@ -47,10 +47,25 @@ class Tally:
         else:
             self.failed += 1
 
+    def add_all(self, other: "Tally") -> None:
+        """Count the results that `other` counted."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.not_evaluated += other.not_evaluated
+
     def __str__(self) -> str:
         """As in `97.5 % of 80`."""
         shown = f"{percent(self.rate)} of {self.decided}" if self.decided else "no verdict"
         return f"{shown}, {self.not_evaluated} not evaluated" if self.not_evaluated else shown
+
+
+class Failure(NamedTuple):
+    """A result that failed."""
+
+    agent: str
+    name: str
+    trace_id: bytes
+    explanation: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +117,21 @@ class PassRates:
         if self.k is not None:
             cases = self._cases.setdefault(graded.run.agent.name, {})
             cases.setdefault(encode_json(graded.run.input), Tally()).add(graded.verdict)
+
+    def anew(self) -> "PassRates":
+        """One that has counted nothing, and would judge in the same way."""
+        return PassRates(self.minimum, self.k)
+
+    def add_all(self, further: "PassRates") -> None:
+        """Count all that `further` counted after this."""
+        self.runs += further.runs
+        self._exemptions |= further._exemptions
+        for key, (_, now) in further._tallies.items():
+            self._tallies.setdefault(key, (Tally(), Tally()))[1].add_all(now)
+        for agent, cases in further._cases.items():
+            known = self._cases.setdefault(agent, {})
+            for case, tally in cases.items():
+                known.setdefault(case, Tally()).add_all(tally)
 
     def _add(self, run: AgentRun, result: EvaluationResult) -> tuple[Tally, Tally]:
         key = run.agent.name, result.name
@@ -214,7 +244,7 @@ def rate_table(
 
 def markdown_summary(
     rates: Sequence[JudgedRate],
-    failures: Sequence[tuple[AgentRun, EvaluationResult]],
+    failures: Sequence[Failure],
     *,
     runs: int,
     failed: int,
@@ -230,9 +260,9 @@ def markdown_summary(
         yield f"| {' | '.join([_code(agent), _code(name), *others])} |"
     if failures:
         yield from ("", f"<details><summary>{failed} results failed</summary>", "")
-        for run, result in failures:
-            named = " ".join(map(_code, (run.agent.name, result.name, run.trace_id.hex())))
-            yield f"- {named} {_code(shortened(result.explanation, _MAX_EXPLANATION))}"
+        for failure in failures:
+            named = " ".join(map(_code, (failure.agent, failure.name, failure.trace_id.hex())))
+            yield f"- {named} {_code(shortened(failure.explanation, _MAX_EXPLANATION))}"
         if failed > len(failures):
             yield f"- and {failed - len(failures)} more"
         yield from ("", "</details>")

@@ -1,12 +1,10 @@
 """The command `tracegrade regrade`: stored runs by other criteria, and which verdicts that would change."""
 
-import multiprocessing
 import sqlite3
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +17,7 @@ from collector.commands.arguments import add_argument, add_config, path_argument
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
 from collector.commands.compare import Change, changes, print_by_cause, print_changes, print_json
 from collector.commands.offline import OfflineCriteria
+from collector.commands.processes import MAX_PROCESSES, in_processes
 from collector.commands.run_source import add_filters, filters_of, run_filter_of, store_path
 from collector.container import usable_cores
 from collector.conversations import Conversations
@@ -45,8 +44,6 @@ _INSTANCE = "regrade"
 """Whose verdicts they are, as `tracegrade.instance` of each."""
 _NOT_WRITTEN = "verdicts over conversations are only printed, since the store may lack runs of one"
 _SCORES_PER_REQUEST, _PATIENCE_SECONDS = 200, 60.0
-_PAGES_AHEAD = 2
-"""Pages of runs in work or waiting, for each process."""
 
 
 class _Regraded(NamedTuple):
@@ -150,35 +147,8 @@ def _plain(results: Sequence[EvaluationResult]) -> list[EvaluationResult]:
     return [structs.replace(result, details={}) for result in results]
 
 
-_regrading: _Regrading | None = None
-"""What a process of the pool grades with."""
-
-
-def _start_process(make: "partial[_Regrading]") -> None:
-    global _regrading
-    _regrading = make()
-
-
-def _grade_in_process(runs: Sequence[int]) -> _Regraded:
-    assert _regrading is not None
-    return _regrading.grade(runs)
-
-
-def _in_processes(
-    make: "partial[_Regrading]", pages: Iterable[Sequence[int]], processes: int
-) -> Iterator[_Regraded]:
-    """Each page graded in one of the processes, in the order of the pages."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(
-        processes, mp_context=context, initializer=_start_process, initargs=(make,)
-    ) as pool:
-        waiting: deque[Future[_Regraded]] = deque()
-        for page in pages:
-            waiting.append(pool.submit(_grade_in_process, page))
-            if len(waiting) >= _PAGES_AHEAD * processes:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+def _grading(make: "partial[_Regrading]") -> Callable[[Sequence[int]], _Regraded]:
+    return make().grade
 
 
 def _add_arguments(parser: ArgumentParser) -> None:
@@ -188,7 +158,7 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_config(parser, "the service file: its store, criteria, custom evaluators and model prices are used")
     add_argument(parser, "--store", path_argument, "FILE", "the file of a run store")
     add_filters(parser)
-    add_argument(parser, "--processes", whole_number(1, 64), "N", processes)
+    add_argument(parser, "--processes", whole_number(1, MAX_PROCESSES), "N", processes)
     write = "also write the new verdicts to this exporter of scores of the service file; may be repeated"
     add_argument(parser, "--write", str, "EXPORTER", write, action="append")
     parser.add_argument("--format", choices=("table", "json"), default="table")
@@ -218,7 +188,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
             runs = ([run.id for run in page] for page in pages)
             processes = options.processes or usable_cores()
             if processes > 1 and not regrading.depends_on_order:
-                graded = _in_processes(make, runs, processes)
+                graded = in_processes(partial(_grading, make), runs, processes, "spawn")
             else:
                 graded = (regrading.grade(page, workers) for page in runs)
             scores = _Scores(options.write or (), options.config, context, workers)

@@ -6,10 +6,10 @@ All files of one call are one stream (`collector.recordings.recorded_stream`).
 import re
 import sys
 from argparse import ArgumentParser, Namespace
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TextIO, TypeAlias
+from typing import Protocol, TextIO, TypeAlias
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -38,12 +38,14 @@ from collector.commands.output import (
 )
 from collector.commands.pass_rates import (
     SIGNIFICANCE,
+    Failure,
     JudgedRate,
     PassRates,
     markdown_summary,
     rate_table,
     summary_line,
 )
+from collector.commands.processes import MAX_PROCESSES, in_processes
 from collector.framework_pages import content_settings
 from collector.printing import RunPrintout, count_outcomes, counts_text
 from collector.recordings import Progress, RecordedStream, no_progress
@@ -51,10 +53,12 @@ from collector.trace import FinishedTrace
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import format_run
 from processors.criteria import CriteriaSet
-from processors.model import AgentRun, EvaluationResult, GradedRun, NotEvaluatedReason, Outcome, Stage
+from processors.model import EvaluationResult, GradedRun, NotEvaluatedReason, Outcome, Stage
 from processors.reconstruction import SpanExplanation, explain_trace, span_reader
 from processors.records import trace_with_records
 
+_TRACES_AT_A_TIME = 50
+"""Traces that a process grades before it returns their text."""
 _MAX_SHOWN, _MAX_FAILURES, _MAX_RUNS_OF_CASE = 200, 20, 1_000
 _XML_COUNTS = {"tests": "testcase", "failures": "failure", "errors": "error", "skipped": "skipped"}
 _JunitNote: TypeAlias = tuple[str, Mapping[str, str], str]
@@ -66,18 +70,65 @@ _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass(slots=True)
 class ReplaySummary:
-    """How a replay ended.
+    """What a replay came to, or a part of it that a process graded.
 
     `failed` counts evaluations that failed or errored, without those in shadow, muted or advisory; `graded`
     those with a verdict, without those in shadow.
     """
 
+    rates: PassRates | None = None
+    """Pass rates, where they are counted."""
+    runs: int = 0
     graded: int = 0
     failed: int = 0
     uncaptured: set[str] = field(default_factory=set)
     """Dialects of runs with an evaluation that needs content which was not captured."""
-    failures: list[tuple[AgentRun, EvaluationResult]] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
     """The first of `failed`."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """Outcomes, where these are printed."""
+    cases: list[_JunitCase] = field(default_factory=list)
+    """Test cases, where these are printed."""
+
+    def count(self, run: GradedRun) -> None:
+        """Count a run."""
+        self.runs += 1
+        if self.rates is not None:
+            self.rates.add(run)
+        for result in run.results:
+            if result.is_verdict and result.stage is Stage.LIVE:
+                self.graded += 1
+            if result.is_failure and result.counts:
+                self.failed += 1
+                if len(self.failures) < _MAX_FAILURES:
+                    agent, trace_id = run.run.agent.name, run.run.trace_id
+                    self.failures.append(Failure(agent, result.name, trace_id, result.explanation))
+            if result.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED:
+                self.uncaptured.add(run.run.dialect)
+
+    def add(self, part: "ReplaySummary") -> None:
+        """Count what `part` counted, which comes after all that was counted before."""
+        self.runs += part.runs
+        self.graded += part.graded
+        self.failed += part.failed
+        self.uncaptured |= part.uncaptured
+        self.failures += part.failures[: _MAX_FAILURES - len(self.failures)]
+        self.counts.update(part.counts)
+        self.cases += part.cases
+        if self.rates is not None and part.rates is not None:
+            self.rates.add_all(part.rates)
+
+
+class _Printer(Protocol):
+    """How runs are printed: a text for each, which may be empty, and what stands below them."""
+
+    def text(self, run: GradedRun, summary: ReplaySummary) -> str:
+        """The text of a run; what is to be printed below all of them is noted in `summary`."""
+        ...
+
+    def ending(self, summary: ReplaySummary) -> str:
+        """What follows the last run."""
+        ...
 
 
 def replay(
@@ -89,71 +140,113 @@ def replay(
     progress: Progress = no_progress,
     before_trace: Callable[[FinishedTrace], None] | None = None,
     rates: PassRates | None = None,
+    jobs: int = 1,
 ) -> ReplaySummary:
     """Grade the traffic in `stream` and print every agent run to `output`, traces in order of first arrival.
 
-    `before_trace` is called with each trace before its runs are printed. With `rates`, pass rates are
-    counted; as `junit` and `markdown` these are printed in place of the runs.
+    `before_trace` is called with each trace before its runs are printed; then `jobs` must be 1. With `rates`,
+    pass rates are counted; as `junit` and `markdown` these are printed in place of the runs. `jobs` processes
+    grade and print, unless that depends on the order of traces or on workers.
     """
-    summary = ReplaySummary()
-    graded = _counted(stream.grade(criteria, progress, before_trace), summary, rates)
-    print_runs = _PRINTERS[output_format] if rates is None or output_format != "junit" else _count_only
-    print_while_read(graded, lambda runs: print_runs(runs, output))
+    summary = ReplaySummary(rates)
+    printer = _Quiet() if rates is not None and output_format == "junit" else _PRINTERS[output_format](output)
+    if jobs > 1 and not criteria.looks_at_conversations and stream.is_apart:
+        texts = _texts_of_processes(stream, criteria, printer, summary, progress, jobs)
+    else:
+        texts = _texts(stream.grade(criteria, progress, before_trace), printer, summary)
+
+    def write(texts: Iterable[str]) -> None:
+        for text in texts:
+            output.write(text)
+        output.write(printer.ending(summary))
+
+    print_while_read(texts, write)
     return summary
 
 
-def _counted(
-    graded: Iterable[GradedRun], summary: ReplaySummary, rates: PassRates | None
-) -> Iterator[GradedRun]:
+def _texts(graded: Iterable[GradedRun], printer: _Printer, summary: ReplaySummary) -> Iterator[str]:
     for run in graded:
-        if rates is not None:
-            rates.add(run)
-        for result in run.results:
-            if result.is_verdict and result.stage is Stage.LIVE:
-                summary.graded += 1
-            if result.is_failure and result.counts:
-                summary.failed += 1
-                if len(summary.failures) < _MAX_FAILURES:
-                    summary.failures.append((run.run, result))
-            if result.reason is NotEvaluatedReason.CONTENT_NOT_CAPTURED:
-                summary.uncaptured.add(run.run.dialect)
-        yield run
+        summary.count(run)
+        yield printer.text(run, summary)
 
 
-def _print_json(graded: Iterable[GradedRun], output: TextIO) -> None:
-    for run in graded:
-        output.write(format_run(run).decode() + "\n")
+def _texts_of_processes(
+    stream: RecordedStream,
+    criteria: CriteriaSet,
+    printer: _Printer,
+    summary: ReplaySummary,
+    progress: Progress,
+    jobs: int,
+) -> Iterator[str]:
+    """The texts of a few traces each, in order, as processes with a copy of all that was read make them."""
+
+    def print_part(trace_ids: Sequence[bytes]) -> tuple[str, ReplaySummary, int]:
+        part, runs = ReplaySummary(summary.rates and summary.rates.anew()), stream.runs
+        texts = _texts(stream.grade(criteria, among=trace_ids), printer, part)
+        return "".join(texts), part, stream.runs - runs
+
+    stream.settle()
+    ids = stream.trace_ids
+    parts = [ids[start : start + _TRACES_AT_A_TIME] for start in range(0, len(ids), _TRACES_AT_A_TIME)]
+    for text, part, runs in in_processes(lambda: print_part, progress(parts, "Grading"), jobs, "fork"):
+        summary.add(part)
+        stream.runs += runs
+        yield text
 
 
-def _print_table(graded: Iterable[GradedRun], output: TextIO) -> None:
-    console = OutputConsole(file=output)
-    printout = RunPrintout.for_console(console)
-    runs, counts = 0, Counter[str]()
-    for run in graded:
-        if console.is_terminal:
-            console.print(printout.block(run))
-        else:
-            output.write(printout.plain_block(run))
-        runs += 1
-        counts.update(count_outcomes(run))
-    if runs:
-        sums = f"{runs} agent runs, evaluations: {counts_text(counts) or 'none'}"
-        console.print(sums, style="bold", highlight=False)
-    else:
-        console.print("No agent run in this traffic.", highlight=False)
+class _Quiet:
+    """Prints nothing of single runs."""
+
+    def __init__(self, output: TextIO | None = None) -> None:
+        pass
+
+    def text(self, run: GradedRun, summary: ReplaySummary) -> str:
+        """See `_Printer`."""
+        return ""
+
+    def ending(self, summary: ReplaySummary) -> str:
+        """See `_Printer`."""
+        return ""
 
 
-def _count_only(graded: Iterable[GradedRun], output: TextIO) -> None:
-    deque(graded, maxlen=0)
+class _JsonLines(_Quiet):
+    def text(self, run: GradedRun, summary: ReplaySummary) -> str:
+        return format_run(run).decode() + "\n"
 
 
-def _print_junit(graded: Iterable[GradedRun], output: TextIO) -> None:
-    cases = (
-        (run.run.agent.name, f"{result.name} [{run.run.trace_id.hex()}]", _junit_note(result))
-        for run in graded
-        for result in run.results
-    )
-    _write_junit(cases, output)
+class _Table(_Quiet):
+    def __init__(self, output: TextIO) -> None:
+        self._console = OutputConsole(file=output)
+        self._printout = RunPrintout.for_console(self._console)
+
+    def text(self, run: GradedRun, summary: ReplaySummary) -> str:
+        summary.counts.update(count_outcomes(run))
+        if self._console.is_terminal:
+            return self._printed(self._printout.block(run))
+        return self._printout.plain_block(run)
+
+    def ending(self, summary: ReplaySummary) -> str:
+        if not summary.runs:
+            return self._printed(Text("No agent run in this traffic."))
+        counts = counts_text(summary.counts) or "none"
+        return self._printed(Text(f"{summary.runs} agent runs, evaluations: {counts}", style="bold"))
+
+    def _printed(self, text: Text) -> str:
+        with self._console.capture() as capture:
+            self._console.print(text)
+        return capture.get()
+
+
+class _Junit(_Quiet):
+    def text(self, run: GradedRun, summary: ReplaySummary) -> str:
+        agent, trace_id = run.run.agent.name, run.run.trace_id.hex()
+        summary.cases += [
+            (agent, f"{result.name} [{trace_id}]", _junit_note(result)) for result in run.results
+        ]
+        return ""
+
+    def ending(self, summary: ReplaySummary) -> str:
+        return _junit_document(summary.cases)
 
 
 def _junit_note(result: EvaluationResult) -> _JunitNote | None:
@@ -184,7 +277,7 @@ def _print_rates(rates: PassRates, summary: ReplaySummary, output_format: str) -
             sep="\n",
         )
     elif output_format == "junit":
-        _write_junit(map(_rate_case, judged), sys.stdout)
+        sys.stdout.write(_junit_document(map(_rate_case, judged)))
     else:
         file = sys.stdout if output_format == "table" else sys.stderr
         print_table(*rate_table(judged, has_baseline=has_baseline), file=file)
@@ -205,8 +298,8 @@ def _rate_case(rate: JudgedRate) -> _JunitCase:
     return rate.agent, rate.name, ("system-out", {}, text)
 
 
-def _write_junit(cases: Iterable[_JunitCase], output: TextIO) -> None:
-    """Write test cases, each of an agent, with a name and a child element, as JUnit has it."""
+def _junit_document(cases: Iterable[_JunitCase]) -> str:
+    """Test cases, each of an agent, with a name and a child element, as JUnit has it."""
     suites: dict[str, ElementTree.Element] = {}
     root = ElementTree.Element("testsuites", name="tracegrade")
     for agent, name, note in cases:
@@ -223,16 +316,15 @@ def _write_junit(cases: Iterable[_JunitCase], output: TextIO) -> None:
         for attribute, tag in _XML_COUNTS.items():
             element.set(attribute, str(len(element.findall(f".//{tag}"))))
     ElementTree.indent(root)
-    output.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-    output.write(ElementTree.tostring(root, encoding="unicode"))
-    output.write("\n")
+    document = ElementTree.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{document}\n'
 
 
-_PRINTERS: Mapping[str, Callable[[Iterable[GradedRun], TextIO], None]] = {
-    "json": _print_json,
-    "table": _print_table,
-    "junit": _print_junit,
-    "markdown": _count_only,
+_PRINTERS: Mapping[str, Callable[[TextIO], _Printer]] = {
+    "json": _JsonLines,
+    "table": _Table,
+    "junit": _Junit,
+    "markdown": _Quiet,
 }
 """By the word of `--format`."""
 
@@ -289,6 +381,11 @@ def _add_arguments(parser: ArgumentParser) -> None:
         "captured is sent (on standard error unless the format is table)",
     )
     add_flag(parser, "--require-evaluated", "exit with 1 when nothing was graded")
+    jobs = (
+        "number of processes that grade and print, with the same output (default: 1; it stays 1 for criteria "
+        "over conversations and with custom evaluators)"
+    )
+    add_argument(parser, "--jobs", whole_number(1, MAX_PROCESSES), "N", jobs, default=1)
     rates = parser.add_argument_group("pass rates, which decide in place of single failures")
     least = "the least share of passes of each evaluation of each agent, such as 95%%"
     baseline = (
@@ -308,6 +405,8 @@ def _run(options: Namespace, context: CommandContext) -> int:
                 raise unusable(f"--compare cannot be used with --{name.replace('_', '-')}")
         if options.format not in ("json", "table"):
             raise unusable(f"--compare prints json or table, not {options.format}")
+    if options.jobs > 1 and (options.compare or options.explain):
+        raise unusable(f"--jobs cannot be used with --{'compare' if options.compare else 'explain'}")
     offline = OfflineCriteria.from_file(options.config, context)
     sets = [offline.load([path]) for path in options.compare or ()] or [
         offline.load([options.criteria] if options.criteria else None)
@@ -351,6 +450,7 @@ def _run(options: Namespace, context: CommandContext) -> int:
                 progress=progress,
                 before_trace=explain if options.explain else None,
                 rates=rates,
+                jobs=options.jobs,
             )
             has_problem = rates is not None and _print_rates(rates, summary, options.format)
             if options.explain:

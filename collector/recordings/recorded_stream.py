@@ -78,6 +78,7 @@ class RecordedStream:
         self._runs: dict[bytes, list[AgentRun]] = {}
         self._records: dict[bytes, list[RawRecord]] = {}
         self._order: dict[bytes, None] = {}
+        self._finished: dict[bytes, FinishedTrace] = {}
 
     def read(self, paths: Sequence[Path], progress: Progress = no_progress) -> list[Problem]:
         """Read everything in `paths`; what could not be read."""
@@ -120,17 +121,32 @@ class RecordedStream:
             cost = self.prices.cost(run.model_calls, run.usage, run.models)
         return run if cost is None else replace(run, cost=cost)
 
+    @property
+    def trace_ids(self) -> Sequence[bytes]:
+        """The traces that were read, in order of first arrival."""
+        return list(self._order)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether grading takes no other process than this one."""
+        return self.workers is None or self.workers.pool is None
+
+    def settle(self) -> None:
+        """Take all that was read as finished."""
+        self._finished.update((trace.trace_id, trace) for trace in self._buffer.settle())
+
     def grade(
         self,
         criteria: CriteriaSet,
         progress: Progress = no_progress,
         before_trace: Callable[[FinishedTrace], None] | None = None,
+        among: Sequence[bytes] | None = None,
     ) -> Iterator[GradedRun]:
-        """The graded runs, traces in order of first arrival; to be called once.
+        """The graded runs, traces in order of first arrival; those of a trace once.
 
-        `before_trace` is called with every trace before its runs.
+        `before_trace` is called with every trace before its runs. `among` are the traces to grade; None: all.
         """
-        finished: dict[bytes, FinishedTrace] = {trace.trace_id: trace for trace in self._buffer.settle()}
+        self.settle()
         pool = None if self.workers is None else self.workers.pool
         stage = GradingStage(
             grader=Grader(
@@ -147,8 +163,8 @@ class RecordedStream:
             workers=pool,
             conversations=self.conversations,
         )
-        for trace_id in progress(list(self._order), "Grading"):
-            trace = finished.pop(trace_id, None)
+        for trace_id in progress(self.trace_ids if among is None else among, "Grading"):
+            trace = self._finished.pop(trace_id, None)
             records = self._records.get(trace_id, ())
             if trace is None and records:
                 trace = FinishedTrace(trace_id=trace_id, spans=(), reason=FinishReason.IDLE)
