@@ -3,7 +3,7 @@
 What its instrumentors have in common; where they differ, the shape of the values shows it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -68,6 +68,8 @@ _COMPONENT_ROLES = {"Agent.run": SpanRole.AGENT, "ToolInvoker.run": SpanRole.MOD
 _OPTIONS_OF_CALLS = frozenset({"args", "kwargs", "sanitize_inputs_outputs", "tool_name"})
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
+_CALL_ITEM = '_call"'
+"""How the types of calls end in OpenAI's Responses API."""
 _TRAJECTORY = "trajectory"
 _REPORT_KEYS = {"description", "expected_output", "raw"}
 
@@ -176,11 +178,9 @@ def _conversation(span: Span) -> Conversation:
             read_tools=lambda: read_tool_definitions(_named_tools(attributes)),
         )
     return Conversation(
-        lambda: read_messages(flattened_list(attributes, "llm.input_messages."), "user"),
+        lambda: _given(attributes),
         lambda: () if _answers_with_error(span) else _answered(attributes),
-        lambda: read_tool_definitions(
-            [value_at(entry, "tool", "json_schema") for entry in flattened_list(attributes, "llm.tools.")]
-        ),
+        lambda: _offered(attributes),
     )
 
 
@@ -217,6 +217,29 @@ def _printed_in(attributes: Attributes, key: str, member: str = "") -> list[Chat
     return haystack.printed_chat(value.get(member) if member and isinstance(value, dict) else value)
 
 
+def _given(attributes: Attributes) -> Sequence[ChatMessage]:
+    """What a model was given: its messages, else the items of the request that hold what they leave out."""
+    messages = read_messages(flattened_list(attributes, "llm.input_messages."), "user")
+    if not _has_items_of_tools(attributes.text(_INPUT) or ""):
+        return messages
+    request = first_value(attributes, (_INPUT,))
+    items = read_messages(request if isinstance(request, list) else value_at(request, "input"))
+    return [*(message for message in messages if message.role == "system"), *items] if items else messages
+
+
+def _offered(attributes: Attributes) -> Mapping[str, JsonValue]:
+    """The tools that a model was offered; those of the provider stand in its response alone."""
+    tools = [value_at(entry, "tool", "json_schema") for entry in flattened_list(attributes, "llm.tools.")]
+    if tools and _has_items_of_tools(attributes.text(_OUTPUT) or ""):
+        tools += list_at(first_value(attributes, (_OUTPUT,)), "tools")
+    return read_tool_definitions(tools)
+
+
+def _has_items_of_tools(data: str) -> bool:
+    """Whether data of OpenAI's Responses API hold calls other than of functions, which messages leave out."""
+    return data.count(_CALL_ITEM) > data.count("function" + _CALL_ITEM) and '"type"' in data
+
+
 def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
     """What a model answered: its messages, else the provider's response that stands for them.
 
@@ -225,9 +248,12 @@ def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
     messages = read_messages(flattened_list(attributes, "llm.output_messages."), "assistant")
     if _CALLS_OF_CLIENT + "0.tool_call.function.name" in attributes:
         return [*_calls_of_client(attributes), *messages]
-    if _OUTPUT not in attributes or any(message.requests for message in messages):
+    raw = attributes.text(_OUTPUT) or ""
+    if not raw:
         return messages
-    if messages and '"tool_calls"' not in (attributes.text(_OUTPUT) or ""):
+    if not ('"object"' in raw and '"response"' in raw and _has_items_of_tools(raw)) and (
+        any(message.requests for message in messages) or (messages and '"tool_calls"' not in raw)
+    ):
         return messages
     response = decode_result(attributes.get(_OUTPUT))
     if response.state is not ValueState.PRESENT:

@@ -25,6 +25,7 @@ from processors.comparison import (
 from processors.documents import AnyKeyCriteria, EvaluatorModel
 from processors.model import (
     AgentRun,
+    CallCategory,
     Evaluator,
     JsonValue,
     NotEvaluated,
@@ -108,12 +109,13 @@ class ToolKnown(Evaluator):
     score = calls of available tools / calls. The available tools are those that telemetry lists for the run
     (`gen_ai.tool.definitions` and its kin), and those in `also_known`. Where it lists none, the evaluation is
     not applicable. Calls that were only requested count: most frameworks do not even try to run a tool that
-    does not exist.
+    does not exist. What the model's provider ran was available there, whatever telemetry lists.
 
     There is nothing to expect. A run without calls scores 1.
     """
 
     id = "tool-known"
+    version = "2"
     quotes_content = False
 
     def __init__(self, config: ToolKnownConfig, criteria: None = None) -> None:
@@ -130,7 +132,9 @@ class ToolKnown(Evaluator):
         names = [
             call.name
             for call in calls
-            if canonical_tool_name(call.name) not in known and call.name not in self._also_known
+            if call.category is not CallCategory.SERVER
+            and canonical_tool_name(call.name) not in known
+            and call.name not in self._also_known
         ]
         details: dict[str, JsonValue] = {"available": [*tools], "calls": len(calls), "unknown": [*names]}
         if not names:

@@ -64,11 +64,14 @@ class RequestedCalls:
             place = after = 0
             answered: Set[str] | None = None
             output = conversation.output
-            if _may_leave_calls_out(output, model, requests_calls):
+            requests = requests_calls(model)
+            if requests is False and not output and self._goes_on(number):
+                requests = None  # Traceloop reports `stop` for items of an answer that it leaves out, too
+            if _may_leave_calls_out(output, requests):
                 later = self._repeated_later(number)
                 if later:
                     output = later
-                elif later is None and not shows_calls(output, requests_calls(model)):
+                elif later is None and not shows_calls(output, requests):
                     self.hidden.append(model)
             results = result_ids(output)
             for message in output:
@@ -90,6 +93,15 @@ class RequestedCalls:
                     self._by_name.setdefault(request.name, []).append(requested)
                     if is_call_id(request.call_id):
                         self._by_id.setdefault(request.call_id, requested)
+
+    def _goes_on(self, number: int) -> bool:
+        """Whether the next turn was given the same messages, and some later turn shows its answer."""
+        turns = [reported for _, reported in self._conversations[number:]]
+        return (
+            len(turns) > 1
+            and 0 < len(turns[0].input) == len(turns[1].input)
+            and any(turn.output for turn in turns[1:])
+        )
 
     def _repeated_later(self, number: int) -> Sequence[ChatMessage] | None:
         """The calls that an answer leaves out, as the next turn's history repeats it; None: it does not."""
@@ -183,12 +195,10 @@ def shows_calls(output: Sequence[ChatMessage], requests_calls: bool | None) -> b
     return any(message.text or message.requests or message.responses for message in output)
 
 
-def _may_leave_calls_out(
-    output: Sequence[ChatMessage], model: int, requests_calls: Callable[[int], bool | None]
-) -> bool:
+def _may_leave_calls_out(output: Sequence[ChatMessage], requests_calls: bool | None) -> bool:
     if not output:
-        return requests_calls(model) is not False
-    return leaves_calls_out(output) or (not _requests(output) and requests_calls(model) is True)
+        return requests_calls is not False
+    return leaves_calls_out(output) or (not _requests(output) and requests_calls is True)
 
 
 def _requests(output: Sequence[ChatMessage]) -> bool:

@@ -24,6 +24,11 @@ _LIST_KEYS = (
     "builtin_tools",
 )  # fmt: skip
 _WRAPPERS = ("function", "toolSpec", "tool_spec", "tool")
+_PROVIDERS_TOOLS = (
+    "apply_patch", "code_interpreter", "computer", "file_search", "image_generation", "local_shell", "shell",
+    "web_search",
+)  # fmt: skip
+"""Types of tools that OpenAI knows and that bear no name; some have a version after it."""
 _SCHEMA_WORDS = frozenset({"type", "properties", "$ref", "anyOf", "allOf", "oneOf", "required", "$schema"})
 _GEMINI_TYPES = {name.upper(): name for name in ("object", "array", "string", "number", "integer", "boolean")}
 _ZOD_WRAPPERS = frozenset({"optional", "default", "prefault", "readonly", "nullable"})
@@ -97,7 +102,10 @@ def _read_object(value: JsonObject, collected: dict[str, JsonValue], depth: int)
         if isinstance(inner, dict):
             _read_object(inner, collected, depth + 1)
             return
-    name = next(filter(None, (text_at(value, key) for key in _NAME_KEYS)), "")
+    kind = text_at(value, "type")
+    name = next(filter(None, (text_at(value, key) for key in _NAME_KEYS)), "") or next(
+        (tool for tool in _PROVIDERS_TOOLS if kind == tool or kind.startswith(f"{tool}_")), ""
+    )
     if name:
         merge_tools(collected, {name: _schema(value)})
         return

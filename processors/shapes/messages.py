@@ -46,11 +46,12 @@ _CLASS_ROLES: dict[str, Role] = {
 }  # fmt: skip
 _SERVER_CALLS = frozenset({"server_tool_call", "server_tool_use", "mcp_tool_use", "mcp_call"})
 """Types of calls at a model's provider that bear a name."""
-_RESPONSE_TYPES = frozenset(
-    {"tool_call_response", "server_tool_call_response", "tool-result", "tool_result", "function_call_output"}
-)
-_RESPONSE_ENDING = "_tool_result"
-"""How the types of results end that name the provider's tool: `web_search_tool_result`."""
+_RESPONSE_TYPES = frozenset({"tool_call_response", "server_tool_call_response", "tool-result", "tool_result"})
+_RESPONSE_ENDINGS = ("_tool_result", "_call_output")
+"""How the types of results end that name the tool: `web_search_tool_result`, `shell_call_output`."""
+_ID_KEYS = ("call_id", "id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
+"""Where a call and its result hold its id; OpenAI's items have an `id` of their own besides."""
+_FAILED = ("error", "failed")
 _RESULT_KEYS = ("response", "result", "output", "content")
 _SERVER_RESPONSE = "server_tool_call_response"
 _SUCCESS = "OUTCOME_OK"
@@ -78,7 +79,16 @@ _PROVIDER_CALLS = {
 }  # fmt: skip
 """Types of calls at a model's provider that bear no name; some senders put the type in its place."""
 _PROVIDER_TYPES = _SERVER_CALLS.union(_PROVIDER_CALLS)
-_REQUEST_TYPES = _PROVIDER_TYPES | {"tool_call", "tool-call", "tool_use", "function_call", "function"}
+_CLIENT_CALLS = {
+    "apply_patch_call": "apply_patch", "computer_call": "computer", "local_shell_call": "local_shell",
+    "shell_call": "shell",
+}  # fmt: skip
+"""Types of calls that bear no name either, of tools that the provider knows and the caller executes."""
+_REQUEST_TYPES = _PROVIDER_TYPES.union(
+    ("tool_call", "tool-call", "tool_use", "function_call", "function"),
+    ("custom_tool_call", "mcp_approval_request"),
+    _CLIENT_CALLS,
+)
 _PROVIDER_IDS = ("srvtoolu_", "mcptoolu_")
 """How Anthropic's ids of such calls begin: senders that write all calls in one form keep them."""
 _CODE_TOOL = "code_execution"
@@ -114,6 +124,8 @@ class CallRequest(Struct, frozen=True):
     has_arguments: bool = False
     runs_at_provider: bool = False
     """True for tools that the model's provider runs itself."""
+    awaits_approval: bool = False
+    """True where the provider runs the tool once the caller has approved it."""
     gives_answer: bool = False
     """True for tools through which the model gives its answer, where the span lists these."""
 
@@ -328,7 +340,7 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
         add_request(message, old_call)
     content = item.get("parts", item.get("content"))
     if content is None:
-        content = item.get("contents")
+        content = item.get("contents", item.get("refusal"))
     if role == "tool" and not _has_response(content):
         message.responses.append(
             CallResponse(
@@ -401,7 +413,9 @@ def result_ids(messages: Iterable[ChatMessage]) -> Set[str]:
 
 def waits_for(request: CallRequest, message: ChatMessage, results: Set[str]) -> bool:
     """Whether the model waits for a call in `message`, where the output has results for these ids."""
-    if request.runs_at_provider or message.ends_turn:
+    if request.runs_at_provider:
+        return request.awaits_approval and request.call_id not in results
+    if message.ends_turn:
         return False
     return request.call_id not in results if is_call_id(request.call_id) else not message.responses
 
@@ -415,36 +429,39 @@ def add_request(message: ChatMessage, call: JsonObject) -> None:
     """Add the tool call in `call`, in any provider's shape, to a message; one without a name is left out."""
     inner = call.get("tool_call")
     call = inner if isinstance(inner, dict) else call
-    function = call.get("function")
+    function = call.get("function", call.get("custom"))
     named = function if isinstance(function, dict) else call
     kind = call.get("type")
     at_provider = (
         kind in _PROVIDER_TYPES or call.get("builtin") is True or call.get("providerExecuted") is True
     )
     name = _first_string(named, "name", "toolName", "tool_name")
-    of_kind = _PROVIDER_CALLS.get(name or text_at(call, "type"), "")
-    if of_kind:
-        name, at_provider = of_kind, True
+    name_or_kind = name or text_at(call, "type")
+    if name_or_kind in _PROVIDER_CALLS:
+        name, at_provider = _PROVIDER_CALLS[name_or_kind], True
+    name = _CLIENT_CALLS.get(name_or_kind, name)
     if not name:
         return
     key = next((key for key in ("arguments", "args", "input", "parameters") if key in named), "")
     arguments, has_arguments = named.get(key), bool(key)
-    call_id = _first_string(call, "id", "call_id", "toolCallId", "toolUseId", "tool_call_id", "tool_use_id")
-    if kind == "function_call":
-        call_id = _first_string(call, "call_id") or call_id
+    # A call that waited for an approval goes by the id of the request for it.
+    call_id = _first_string(call, "approval_request_id", *_ID_KEYS)
     at_provider = at_provider or call_id.startswith(_PROVIDER_IDS)
-    if kind in _PROVIDER_TYPES:
+    if kind in _PROVIDER_TYPES or kind in _CLIENT_CALLS:
         nested = call.get("server_tool_call", call)
         if isinstance(nested, dict):
             if not has_arguments:
                 arguments, has_arguments = _arguments_at_provider(nested), True
             _add_result_at_provider(message, nested, call_id)
-    message.requests.append(CallRequest(name, call_id, arguments, has_arguments, at_provider))
+    awaits_approval = kind == "mcp_approval_request"
+    message.requests.append(
+        CallRequest(name, call_id, arguments, has_arguments, at_provider or awaits_approval, awaits_approval)
+    )
 
 
 def _arguments_at_provider(call: JsonObject) -> JsonValue:
     """The arguments of a call at the provider: under a key of theirs, else what it holds in addition."""
-    for key in ("input", "arguments", "action"):
+    for key in ("input", "arguments", "action", "operation"):
         if call.get(key) is not None:
             return call[key]
     return {key: value for key, value in call.items() if key not in _NO_ARGUMENTS}
@@ -480,14 +497,14 @@ def _is_request(kind: JsonValue) -> bool:
 
 
 def _is_response(kind: JsonValue) -> bool:
-    return isinstance(kind, str) and (kind in _RESPONSE_TYPES or kind.endswith(_RESPONSE_ENDING))
+    return isinstance(kind, str) and (kind in _RESPONSE_TYPES or kind.endswith(_RESPONSE_ENDINGS))
 
 
 def _is_content_block(item: JsonValue) -> bool:
     if not isinstance(item, dict) or "role" in item:
         return False
     kind = item.get("type")
-    if isinstance(kind, str) and (kind in _BLOCKS or kind.endswith(_RESPONSE_ENDING)):
+    if isinstance(kind, str) and (kind in _BLOCKS or kind.endswith("_tool_result")):
         return True
     return item.keys() <= {"text", "json", "toolUse", "toolResult", "reasoningContent"}
 
@@ -543,8 +560,8 @@ def _read_part(message: ChatMessage, part: JsonObject, *, skip_requests: bool) -
             add_request(message, part)
     elif _is_response(kind):
         return _add_response(message, part)
-    elif kind in (None, "text", "input_text", "output_text"):
-        text = part.get("content", part.get("text"))
+    elif kind in (None, "text", "input_text", "output_text", "refusal"):
+        text = part.get("content", part.get("text", part.get("refusal")))
         if isinstance(text, str):
             return text
     return ""
@@ -554,7 +571,7 @@ def _add_response(message: ChatMessage, part: JsonObject) -> str:
     """Add the result in `part` to the message; the text that it gives a message of a tool."""
     key = next((key for key in (*_RESULT_KEYS, _SERVER_RESPONSE) if key in part), "")
     content, has_content = part.get(key), bool(key)
-    failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") == "error"
+    failed = part.get("is_error") is True or part.get("isError") is True or part.get("status") in _FAILED
     failed = failed or part.get("outcome", _SUCCESS) != _SUCCESS
     if key == _SERVER_RESPONSE and isinstance(content, dict):
         failed = failed or content.get("outcome", _SUCCESS) != _SUCCESS
@@ -564,7 +581,7 @@ def _add_response(message: ChatMessage, part: JsonObject) -> str:
     if isinstance(content, dict) and content.get("type") in ("error-text", "error-json", "text", "json"):
         failed = failed or str(content["type"]).startswith("error")
         content = content.get("value", content.get("text"))
-    call_id = _first_string(part, "id", "call_id", "toolCallId", "toolUseId", "tool_use_id", "tool_call_id")
+    call_id = _first_string(part, *_ID_KEYS)
     name = _first_string(part, "name", "toolName", "tool_name")
     message.responses.append(CallResponse(call_id, name, _response_content(content), failed, has_content))
     if message.role != "tool" or not has_content:

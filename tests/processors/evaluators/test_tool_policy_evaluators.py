@@ -177,6 +177,13 @@ def test_calls_of_tools_that_were_not_offered_lower_the_score() -> None:
     assert ("unknown tools: pay", "available: search, get_weather") == answer.lines
 
 
+def test_what_the_models_provider_ran_was_available_there() -> None:
+    at_provider = ToolCall(name="web_search", category=CallCategory.SERVER)
+    run = run_with([at_provider], available_tools={"weather": None})
+
+    assert 1.0 == _score(_evaluator("tool-known", None), run).value
+
+
 @pytest.mark.parametrize("tools", [None, {}])
 def test_it_does_not_apply_where_nobody_told_which_tools_there_are(tools: JsonObject | None) -> None:
     answer = _evaluator("tool-known", None).evaluate(_run("search", available_tools=tools), RunFacts())

@@ -39,6 +39,12 @@ def test_names_alone_are_tools_without_a_schema() -> None:
     assert {"a": None} == read_tool_definitions(without_schema)
 
 
+def test_tools_that_a_provider_knows_are_called_by_their_type() -> None:
+    listed: list[Any] = [{"type": "web_search_preview"}, {"type": "shell"}, {"type": "function"}]
+
+    assert {"web_search": None, "shell": None} == read_tool_definitions(listed)
+
+
 @pytest.mark.parametrize("value", [None, 5, "", "{", "[1, 2]", {"a": 1}, [[[[[[["a"]]]]]]]])
 def test_what_is_no_definition_is_left_out(value: Any) -> None:
     assert {} == read_tool_definitions(value)

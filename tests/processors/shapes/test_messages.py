@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from processors.model import JsonValue
-from processors.shapes.messages import read_messages
+from processors.model import JsonObject, JsonValue
+from processors.shapes.messages import read_messages, waits_for
 
 ARGUMENTS: JsonValue = {"city": "Oslo"}
 TEXT = json.dumps(ARGUMENTS)
@@ -28,6 +28,26 @@ REQUESTS: list[JsonValue] = [
         "content": [{"type": "tool-call", "toolCallId": "c1", "toolName": "get", "input": ARGUMENTS}],
     },
     {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "get", "arguments": TEXT},
+    {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c1", "name": "get", "input": TEXT},
+    {
+        "role": "assistant",
+        "tool_calls": [{"id": "c1", "type": "custom", "custom": {"name": "get", "input": TEXT}}],
+    },
+    {"type": "mcp_approval_request", "id": "c1", "name": "get", "server_label": "s", "arguments": TEXT},
+    {
+        "type": "mcp_call",
+        "id": "mcp_1",
+        "approval_request_id": "c1",
+        "name": "get",
+        "arguments": TEXT,
+        "output": "sunny",
+    },
+    json.dumps(
+        {
+            "role": "assistant",
+            "parts": [{"type": "tool_call", "id": "c1", "name": "get", "arguments": ARGUMENTS}],
+        }
+    ),
     {
         "message": {
             "role": "assistant",
@@ -62,6 +82,9 @@ RESPONSES: list[JsonValue] = [
         ],
     },
     {"type": "function_call_output", "call_id": "c1", "output": "sunny"},
+    {"type": "function_call_output", "id": "fco_1", "call_id": "c1", "output": "sunny"},
+    {"type": "local_shell_call_output", "id": "c1", "output": "sunny"},
+    json.dumps({"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "sunny"}]}),
     {"type": "tool", "data": {"content": "sunny", "tool_call_id": "c1", "type": "tool"}},
 ]
 
@@ -72,6 +95,39 @@ def test_a_request_is_read_once_with_id_name_and_arguments(message: JsonValue) -
 
     assert [("c1", "get")] == [(request.call_id, request.name) for request in requests]
     assert requests[0].arguments in (ARGUMENTS, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        ({"type": "computer_call", "action": ARGUMENTS}, "computer"),
+        ({"type": "shell_call", "action": ARGUMENTS}, "shell"),
+        ({"type": "local_shell_call", "action": ARGUMENTS}, "local_shell"),
+        ({"type": "apply_patch_call", "operation": ARGUMENTS}, "apply_patch"),
+    ],
+)
+def test_a_tool_that_the_provider_knows_and_the_caller_executes_is_requested(
+    item: JsonObject, name: str
+) -> None:
+    (message,) = read_messages([{"id": "i1", "call_id": "c1", **item}], "assistant")
+
+    (request,) = message.requests
+    assert (name, "c1", ARGUMENTS, False) == (
+        request.name,
+        request.call_id,
+        request.arguments,
+        request.runs_at_provider,
+    )
+
+
+def test_a_call_at_the_provider_waits_for_its_approval() -> None:
+    item: JsonObject = {"type": "mcp_approval_request", "id": "c1", "name": "get", "arguments": TEXT}
+    (message,) = read_messages([item], "assistant")
+
+    (request,) = message.requests
+    assert request.runs_at_provider
+    assert waits_for(request, message, frozenset())
+    assert not waits_for(request, message, {"c1"})
 
 
 @pytest.mark.parametrize("message", RESPONSES)
@@ -95,6 +151,7 @@ def test_a_result_is_read_with_its_id(message: JsonValue) -> None:
             "content": [{"toolResult": {"toolUseId": "c1", "content": "no", "status": "error"}}],
         },
         {"role": "tool", "tool_call_id": "c1", "content": "no", "status": "error"},
+        {"type": "apply_patch_call_output", "call_id": "c1", "output": "no", "status": "failed"},
     ],
 )
 def test_failed_results_say_so(message: JsonValue) -> None:
@@ -105,6 +162,14 @@ def test_failed_results_say_so(message: JsonValue) -> None:
     ("value", "role", "text"),
     [
         ("plain", "user", "plain"),
+        (['{"role": "user", "content": "hi"}'], "user", "hi"),
+        (['{"city": "Oslo"}'], "user", '{"city": "Oslo"}'),
+        (
+            [{"role": "assistant", "content": [{"type": "refusal", "refusal": "I will not."}]}],
+            "assistant",
+            "I will not.",
+        ),
+        ([{"role": "assistant", "content": None, "refusal": "I will not."}], "assistant", "I will not."),
         ([{"role": "human", "content": "hi"}], "user", "hi"),
         (
             [{"role": "user", "parts": [{"type": "text", "content": "a"}, {"type": "text", "content": "b"}]}],
