@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install screenshots demo run test test-slow test-backends scale lint format lock native-install native-check checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install emitters-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
+.PHONY: install screenshots demo run test test-without-native test-slow test-backends scale lint format lock native-install native-check checks-install dashboards-install accessibility-install exporters-install collector-install broker-install backends-install emitters-install chaos faults overload soak fuzz fuzz-install bench bench-install bench-report reference prometheus-rule dist clean
 .DEFAULT_GOAL := install
 
 install: $(STAMP)
@@ -27,6 +27,11 @@ run: install
 WORKERS = $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN))
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow and not backends and not scale"
+
+# What reads requests and spans, by the Python code alone.
+test-without-native: install
+	TRACEGRADE_NATIVE=off TRACEGRADE_REQUIRE_ALL= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" \
+	  tests/collector/otlp tests/collector/buffer tests/processors/spans tests/processors/records tests/processors/reconstruction
 
 # What measures time, breaks things for a while, or holds each of what `make test` samples.
 test-slow: install
@@ -229,7 +234,8 @@ $(FUZZ)/.installed: requirements-dev.lock requirements-fuzz.lock
 
 # Every target of tests/fuzz/ for FUZZ_SECONDS: ten million inputs in an hour or two. A short form is among the tests.
 FUZZ_SECONDS ?= 900
-fuzz: fuzz-install
+fuzz: fuzz-install $(if $(shell command -v cargo),native-install)
+	$(if $(shell command -v cargo),$(FUZZ)/bin/python $(PIP) install --no-deps --no-index --force-reinstall $(NATIVE_WHEELS)/*.whl)
 	PYTHONPATH=$(CURDIR) $(FUZZ)/bin/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 # What the benchmarks compare with: packages in an environment of their own, and the Collector out of its Go modules.
@@ -260,12 +266,16 @@ bench-report: install bench-install
 	  $(BIN)/python -m benchmarks scaling $$subject --plots docs --into docs/performance.md || exit 1; done
 	$(BIN)/python -m benchmarks micro --into docs/performance.md
 
-# What a release consists of (docs/releasing.md): wheel and source distribution, each built twice to the same bytes;
+# What a release consists of (docs/releasing.md): wheel and source distribution, and the wheel of the reader in Rust
+# for this platform where there is cargo, each built twice to the same bytes;
 # the bill of materials of an environment that holds the locked dependencies and the wheel, in which the
 # demonstration ran; the schema of criteria; the sums of all of them.
 RELEASE := .venv-release
 DIST ?= dist
 PIP := -m pip --quiet --disable-pip-version-check
+CARGO_FOLDER = $(or $(CARGO_HOME),$(HOME)/.cargo)
+NATIVE_DIST = RUSTFLAGS="--remap-path-prefix=$(CARGO_FOLDER)=cargo" CARGO_TARGET_DIR=$(abspath $(DIST))/target \
+  $(NATIVE)/bin/maturin build --quiet --release --manifest-path native/Cargo.toml --out $$folder && rm -r $(DIST)/target
 
 $(RELEASE)/.installed: requirements-release.lock
 	$(PYTHON) -m venv --clear $(RELEASE)
@@ -273,19 +283,23 @@ $(RELEASE)/.installed: requirements-release.lock
 	@touch $@
 
 dist: export SOURCE_DATE_EPOCH := $(or $(shell git log -1 --format=%ct 2>/dev/null),1580601600)
-dist: $(RELEASE)/.installed
+dist: $(RELEASE)/.installed $(if $(shell command -v cargo),$(NATIVE)/.installed)
 	rm -rf $(DIST)
 	$(RELEASE)/bin/python -m build --no-isolation --outdir $(DIST) > /dev/null
 	umask 077 && $(RELEASE)/bin/python -m build --no-isolation --outdir $(DIST)/again > /dev/null
+	$(if $(shell command -v cargo),for folder in $(DIST) $(DIST)/again; do $(NATIVE_DIST) || exit 1; done)
 	for file in $(DIST)/again/*; do cmp $$file $(DIST)/$${file##*/} || exit 1; done
 	$(PYTHON) -m venv $(DIST)/environment
 	$(DIST)/environment/bin/python $(PIP) install --require-hashes -r requirements.lock
-	$(DIST)/environment/bin/python $(PIP) install --no-deps --no-index $(DIST)/*.whl
+	$(DIST)/environment/bin/python $(PIP) install --no-deps --no-index $(DIST)/tracegrade-*.whl
 	cd $(DIST)/again && ../environment/bin/tracegrade demo
 	$(DIST)/environment/bin/tracegrade schema criteria > $(DIST)/criteria.schema.json
 	$(DIST)/environment/bin/python $(PIP) uninstall --yes pip setuptools 2> /dev/null
 	$(RELEASE)/bin/cyclonedx-py environment --pyproject pyproject.toml --mc-type application --output-reproducible \
 	  --output-file $(DIST)/tracegrade.cdx.json $(DIST)/environment
+	for wheel in $(DIST)/tracegrade_native-*.whl; do [ ! -e $$wheel ] \
+	  || $(RELEASE)/bin/python -m pip --python $(DIST)/environment/bin/python install --quiet --no-deps --no-index $$wheel; done
+	cd $(DIST)/again && ../environment/bin/tracegrade print-config | head -1
 	rm -r $(DIST)/again $(DIST)/environment
 	cd $(DIST) && sha256sum * > SHA256SUMS
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -38,6 +39,10 @@ def test_a_release_is_complete_and_its_wheel_works_alone(tmp_path: Path) -> None
     # The demonstration ran in the environment of the wheel, with the criteria in it.
     assert "9 runs, evaluations:" in printed
     assert "stopped with exit code 0" in printed
+    assert (
+        f"read by {'tracegrade-native' if shutil.which('cargo') else 'Python, tracegrade-native is not'}"
+        in printed
+    )
     assert f"{folder / 'environment'}" in printed
     _check_sums(folder)
     _check_materials(folder)
@@ -48,7 +53,10 @@ def _check_sums(folder: Path) -> None:
     version = re.findall(r'(?m)^version = "(.*)"', (PROJECT / "pyproject.toml").read_text())[0]
     sums = dict(line.split()[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
 
-    assert {
+    native = {file.name for file in folder.glob("tracegrade_native-*.whl")}
+    assert len(native) == (shutil.which("cargo") is not None)
+    assert all(re.fullmatch(rf"tracegrade_native-{version}-cp311-abi3-\w+\.whl", name) for name in native)
+    assert native | {
         f"tracegrade-{version}-py3-none-any.whl",
         f"tracegrade-{version}.tar.gz",
         "tracegrade.cdx.json",
@@ -81,7 +89,7 @@ def _check_materials(folder: Path) -> None:
 
 def _check_defaults(folder: Path, tmp_path: Path) -> None:
     """The wheel brings its defaults and what the schemas are made of."""
-    (wheel,) = folder.glob("*.whl")
+    (wheel,) = folder.glob("tracegrade-*.whl")
     unpacked, empty = tmp_path / "unpacked", tmp_path / "empty"
     zipfile.ZipFile(wheel).extractall(unpacked)
     empty.mkdir()
