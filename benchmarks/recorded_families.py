@@ -112,7 +112,7 @@ def family_lines() -> Iterator[str]:
 
 
 def _family(spans: Sequence[RawSpan]) -> str:
-    readings = span_reader().read_all(Span(raw, envelope) for _, raw, envelope in spans)
+    readings = span_reader().read_all([Span(raw, envelope) for _, raw, envelope in spans])
     dialects = (dialect for reading in readings if reading for dialect in reading.shape.dialects)
     first = min(dialects, key=lambda dialect: (dialect.rank, dialect.name), default=None)
     return "" if first is None else first.name

@@ -7,12 +7,15 @@
 mod join;
 mod messages;
 mod split;
+mod tree;
+mod values;
+mod view;
 mod wire;
 
 use pyo3::prelude::*;
 
 /// The number of the interface, which grows with each change that Python code must know.
-const INTERFACE: u32 = 1;
+const INTERFACE: u32 = 2;
 
 #[pymodule]
 fn tracegrade_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -23,5 +26,7 @@ fn tracegrade_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(split::split_spans, module)?)?;
     module.add_function(wrap_pyfunction!(split::split_records, module)?)?;
     module.add_function(wrap_pyfunction!(split::count_records, module)?)?;
+    module.add_function(wrap_pyfunction!(tree::link_spans, module)?)?;
+    module.add_function(wrap_pyfunction!(tree::known_readings, module)?)?;
     Ok(())
 }

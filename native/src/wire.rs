@@ -10,7 +10,6 @@ use pyo3::types::{PyBytes, PyTuple};
 
 /// What a field holds, by its wire type.
 #[derive(Clone, Copy)]
-#[allow(dead_code)] // numbers are for views of spans
 pub enum Value<'a> {
     Varint(u64),
     Fixed64(u64),

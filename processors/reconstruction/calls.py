@@ -1004,8 +1004,8 @@ def error_of(span: Span, fields: ToolReading) -> ToolError | None:
     make an error; the texts come from wherever there are any. What stops to wait for an answer has not
     failed.
     """
-    status, has_type = span.message.status.code, "error.type" in span.by_key
-    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.message.events):
+    status, has_type = span.status_code, "error.type" in span.by_key
+    if not (has_type or fields.error is not None or status == STATUS_ERROR or span.has_events):
         return None
     error_type = (span.attributes.text("error.type") or "") if has_type else ""
     has_exception = False

@@ -7,7 +7,7 @@ the known attribute keys are there, then the values and the span's name, as far 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from processors.shapes import (
     CONVERSATION_KEYS,
@@ -18,7 +18,7 @@ from processors.shapes import (
     SpanRole,
     usage_plan,
 )
-from processors.spans import Attributes, Envelope, Span
+from processors.spans import NATIVE, Attributes, Envelope, Span
 
 _MAX_NODES = 4096
 """Nodes of the tree; a tree that is full is begun anew."""
@@ -42,10 +42,27 @@ class _Question:
 _Answer: TypeAlias = bytes | str | bool | None
 _Node: TypeAlias = "_Question | Shape | None"
 """A further question, or the shape; None: no dialect recognises such spans."""
-_UNKNOWN, _UNLIKE = Shape(SpanRole.OTHER, ()), Shape(SpanRole.OTHER, ())
+
+
+class _NoShape(Shape):
+    __slots__ = ()
+
+
+_UNKNOWN, _UNLIKE = _NoShape(SpanRole.OTHER, ()), _NoShape(SpanRole.OTHER, ())
 """In place of the shape: nothing is remembered; what decides is something else than is remembered."""
 
 _NEVER_SEEN: Final = (-1, frozenset[str](), _UNKNOWN)
+
+
+class _Known(NamedTuple):
+    """What the reader in Rust reads spans by that are like ones seen before."""
+
+    seen: "dict[str, tuple[int, frozenset[str], _Node]]"
+    question: type[_Question] = _Question
+    shape: type[Shape] = Shape
+    reading: type[SpanReading] = SpanReading
+    about_name: str = _NAME
+    about_attributes: str = _EMPTY
 
 
 class SpanReader:
@@ -64,6 +81,7 @@ class SpanReader:
         self._seen: dict[str, tuple[int, frozenset[str], _Node]] = {}
         """For the scope's name and all keys of a span, joined by zeros: how many keys, the known, and where
         the questions begin."""
+        self._known = _Known(self._seen)
         self._candidates: dict[frozenset[str], Sequence[Dialect]] = {}
         self._nodes = 0
         self._of_scope = {scope: dialect for dialect in reversed(dialects) for scope in dialect.scopes}
@@ -72,8 +90,17 @@ class SpanReader:
         """The span as its dialects read it, or None if none recognises it."""
         return self.read_all((span,))[0]
 
-    def read_all(self, spans: Iterable[Span]) -> list[SpanReading | None]:
+    def read_all(self, spans: Sequence[Span]) -> list[SpanReading | None]:
         """The spans as their dialects read them, None for each that none recognises."""
+        known = None if NATIVE is None else NATIVE.known_readings(spans, self._known)
+        if known is None:
+            return self._read_each(spans)
+        readings, unknown = known
+        for position in unknown:
+            (readings[position],) = self._read_each((spans[position],))
+        return readings
+
+    def _read_each(self, spans: Iterable[Span]) -> list[SpanReading | None]:
         seen = self._seen.get
         readings: list[SpanReading | None] = []
         for span in spans:

@@ -147,7 +147,7 @@ def omit_servers_views(trace: Trace, outline: Outline) -> None:
 def _may_have_servers(trace: Trace, outline: Outline) -> bool:
     views = trace.tree.views
     for position in outline.calls:
-        if views[position].message.kind in (KIND_SERVER, KIND_CLIENT):
+        if views[position].kind in (KIND_SERVER, KIND_CLIENT):
             return True
     return trace.is_read_by("traceloop")  # whose views are of no kind
 

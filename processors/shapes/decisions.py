@@ -91,8 +91,7 @@ def interruption_of(span: Span) -> str:
 
     The status is not looked at: some senders set it to OK, others to an error.
     """
-    message = span.message
-    if not (message.events or message.status.code == _STATUS_ERROR or _DEFERRAL in span.by_key):
+    if not (span.event_count or span.status_code == _STATUS_ERROR or _DEFERRAL in span.by_key):
         return ""
     texts = [span.attributes.text(_DEFERRAL) or "", span.attributes.text("error.type") or ""]
     if span.has_events:

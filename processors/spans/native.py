@@ -4,18 +4,25 @@ What it does the Python code beside each call does too, with the same results: t
 and reads whatever is unusual or invalid, for which a function of the reader returns None.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from os import environ
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from processors.spans.envelope import Envelope
-from processors.spans.span import RawRecord, RawSpan
+from processors.spans.span import RawRecord, RawSpan, Span
 
 SWITCH: Final = "TRACEGRADE_NATIVE"
 """The environment variable that switches the reader off, by `off`; the only one that `processors` reads."""
 
-INTERFACE: Final = 1
+INTERFACE: Final = 2
 """Both sides have this number; it grows with each change of `Native`."""
+
+
+LinkedSpans: TypeAlias = tuple[
+    list[int], list[int], list[bytes], list[Span], list[bytes], list[int], list[bool], bool, int
+]
+"""Starts, ends, span ids, views, ids of parents, parents, whether one is missing, all as in `SpanTree`;
+whether every parent stands before its children; and the number of events."""
 
 
 class Native(Protocol):
@@ -48,6 +55,19 @@ class Native(Protocol):
 
     def join_spans(self, spans: Iterable[RawSpan], /) -> bytes:
         """One request with `spans`, by resource, then by envelope, each in order of its first span."""
+
+    def link_spans(self, spans: Sequence[RawSpan], /) -> LinkedSpans | None:
+        """The spans of one trace as `SpanTree` has them; None for any but a list, and where ids repeat."""
+
+    def known_readings(self, spans: Sequence[Span], known: object, /) -> tuple[list[Any], list[int]] | None:
+        """The readings of the views in a list, and at which positions one is open, as None.
+
+        None where `spans` are no views by `link_spans`.
+
+        Args:
+            spans: The views.
+            known: What `SpanReader` knows of spans that are alike.
+        """
 
 
 def _load(switch: str) -> tuple[Native | None, str]:

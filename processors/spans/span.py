@@ -47,8 +47,8 @@ class Span:
 
     Attribute values and events are decoded when they are read. `parent_span_id` is empty for a span
     without a parent, an id of zeros included. Missing texts are empty, missing numbers 0, as in protobuf.
-    `message` is what the protobuf runtime read and `by_key` the AnyValue messages of its attributes, for
-    loops over many spans.
+    `message` is what the protobuf runtime read, for this package alone, and `by_key` the AnyValue messages
+    of its attributes, for loops over many spans. Views by the reader in Rust have all of these but `message`.
     """
 
     __slots__ = ("_attributes", "_events", "by_key", "envelope", "message", "raw")
@@ -137,7 +137,7 @@ class Span:
     def events(self) -> list[SpanEvent]:
         """The events in the order they were recorded."""
         if self._events is None:
-            self._events = [_event(encoded) for encoded in self.message.events]
+            self._events = [decode_event(encoded) for encoded in self.message.events]
         return self._events
 
     @property
@@ -165,7 +165,8 @@ class Span:
         return bool(flags & _HAS_IS_REMOTE and flags & _IS_REMOTE)
 
 
-def _event(encoded: bytes) -> SpanEvent:
+def decode_event(encoded: bytes) -> SpanEvent:
+    """The event in a serialised Event message."""
     name = ""
     time_unix_nano = 0
     for tag, _, start, stop in fields(encoded, 0, len(encoded)):

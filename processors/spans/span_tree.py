@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from operator import neg
 from typing import TypeAlias
 
+from processors.spans.native import NATIVE
 from processors.spans.span import NO_PARENT, RawSpan, Span
 
 MAX_EVENTS = 100_000
@@ -43,6 +44,37 @@ class SpanTree:
         Raises:
             google.protobuf.message.DecodeError: A span holds no Span message.
         """
+        self.starts: Sequence[int]
+        self.ends: Sequence[int]
+        self.span_ids: Sequence[bytes]
+        self.views: list[Span]
+        self.parent_ids: Sequence[bytes]
+        self.parents: list[int]
+        self.misses_parent: list[bool]
+        """True where a span names a parent that is not here, and does not say that it is remote."""
+        linked = None if NATIVE is None else NATIVE.link_spans(spans)
+        if linked is not None:
+            (
+                self.starts, self.ends, self.span_ids, self.views, self.parent_ids, self.parents,
+                self.misses_parent, is_in_order, event_count,
+            ) = linked  # fmt: skip
+        else:
+            is_in_order, event_count = self._link(spans)
+        self.lacks_events = event_count > MAX_EVENTS
+        if self.lacks_events:
+            for view in self.views:
+                view.leave_out_events()
+        # Parents mostly start before their children.
+        self.top_down = list(range(len(self.span_ids))) if is_in_order else self._order()
+
+    def __len__(self) -> int:
+        return len(self.span_ids)
+
+    def _link(self, spans: Sequence[RawSpan]) -> tuple[bool, int]:
+        """Set all but `top_down`; whether parents stand before their children, and the number of events.
+
+        That is 0 for so few bytes that events cannot be too many.
+        """
         rows: dict[bytes, _Row] = {}
         size = 0
         for span_id, raw, envelope in spans:
@@ -55,25 +87,14 @@ class SpanTree:
                 row = max(rows[span_id], row, key=_precedence)
             rows[span_id] = row
         ordered = sorted(rows.values())  # span ids differ, so nothing behind them is compared
-        self.starts: Sequence[int]
-        self.span_ids: Sequence[bytes]
-        self.parent_ids: Sequence[bytes]
         self.starts, ends, self.span_ids, views, self.parent_ids = (
             zip(*ordered, strict=True) if ordered else ((),) * 5
         )
-        self.views: list[Span] = list(views)
-        self.ends: Sequence[int] = list(map(neg, ends))
+        self.views = list(views)
+        self.ends = list(map(neg, ends))
         if NO_PARENT in self.parent_ids:
             self.parent_ids = [view.parent_span_id for view in self.views]
-        self.misses_parent: list[bool] = [False] * len(ordered)
-        """True where a span names a parent that is not here, and does not say that it is remote."""
-        # An event takes two bytes at least, so few spans need counting.
-        self.lacks_events = (
-            size > 2 * MAX_EVENTS and sum(view.event_count for view in self.views) > MAX_EVENTS
-        )
-        if self.lacks_events:
-            for view in self.views:
-                view.leave_out_events()
+        self.misses_parent = [False] * len(ordered)
         position_of = dict(zip(self.span_ids, range(len(ordered)), strict=True))
         self.parents = parents = [position_of.get(parent, -1) if parent else -1 for parent in self.parent_ids]
         is_in_order = True
@@ -85,11 +106,9 @@ class SpanTree:
                 parents[position] = -1
             elif parent > position:
                 is_in_order = False
-        # Parents mostly start before their children.
-        self.top_down = list(range(len(ordered))) if is_in_order else self._order()
-
-    def __len__(self) -> int:
-        return len(self.span_ids)
+        # An event takes two bytes at least, so few spans need counting.
+        event_count = sum(view.event_count for view in self.views) if size > 2 * MAX_EVENTS else 0
+        return is_in_order, event_count
 
     def _order(self) -> list[int]:
         """Every parent before its children; in what remains, rings are cut at their first span."""

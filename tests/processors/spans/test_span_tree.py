@@ -1,7 +1,11 @@
 """Parents before children, whatever the links are."""
 
+import pytest
+
 from processors.spans.span_tree import SpanTree
 from tests.support.agent_spans import REMOTE_PARENT, span, span_id
+
+pytestmark = pytest.mark.usefixtures("each_reader")
 
 
 def test_parents_come_before_children_also_where_clocks_say_otherwise() -> None:

@@ -1,0 +1,84 @@
+"""What is recorded reads the same with the reader in Rust as with the Python code, however it arrives."""
+
+import random
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
+
+from collector.otlp import SplitRequest
+from collector.recordings.recorded_traffic import RecordedTraffic
+from processors.annotation import format_run
+from processors.model import FinishReason, GradedRun
+from processors.reconstruction import reconstruct, span_reader
+from processors.reconstruction.reading import SpanReader
+from processors.spans import RawSpan, SpanTree
+from tests.support.readers import READERS, reader
+
+DATA = Path(__file__).parents[2] / "data"
+FOLDERS = sorted(
+    folder
+    for holder in ("both_signals", "corpus", "recordings")
+    for folder in (DATA / holder).iterdir()
+    if folder.is_dir()
+)
+UNKNOWN_GROUP = b"\xa3\x06\xa4\x06"
+"""A field that the protobuf runtime skips, and that the reader in Rust leaves to it."""
+
+
+@cache
+def _traces(folder: Path) -> list[tuple[bytes, list[RawSpan]]]:
+    traffic = RecordedTraffic()
+    traces: dict[bytes, list[RawSpan]] = {}
+    for file in traffic.find([folder]):
+        for item in traffic.read(file):
+            for trace_id, spans in item.traces.items() if isinstance(item, SplitRequest) else ():
+                traces.setdefault(trace_id, []).extend(spans)
+    return list(traces.items())
+
+
+def _variants(spans: list[RawSpan], number: int) -> Iterator[list[RawSpan]]:
+    """The spans as recorded; in another order; without some; one of them twice; and with texts that are cut off."""
+    order = random.Random(number)
+    yield spans
+    yield order.sample(spans, len(spans))
+    yield order.sample(spans, (len(spans) + 1) // 2)
+    yield [*spans, order.choice(spans)]
+    yield [(span_id, _cut(raw, order), envelope) for span_id, raw, envelope in spans]
+
+
+def _cut(raw: bytes, order: random.Random) -> bytes:
+    """A span with one of its texts cut off, and sometimes a field more that nobody knows."""
+    message = SpanMessage.FromString(raw)
+    if message.attributes:
+        value = order.choice(message.attributes).value
+        if value.HasField("string_value"):
+            value.string_value = value.string_value[: len(value.string_value) // 2]
+    return message.SerializeToString() + order.choice((b"", b"", UNKNOWN_GROUP))
+
+
+def _lines(trace_id: bytes, spans: Sequence[RawSpan], with_reader: SpanReader) -> list[bytes]:
+    runs = reconstruct(spans, trace_id=trace_id, reason=FinishReason.ROOT, reader=with_reader)
+    return [format_run(GradedRun(run=run, results=())) for run in runs]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def test_recordings_give_the_same_runs(folder: Path) -> None:
+    readers = {name: span_reader(shared=False) for name in READERS}  # each learns by itself
+    for trace_id, recorded in _traces(folder):
+        for spans in _variants(recorded, len(recorded)):
+            lines = {}
+            for name in READERS:
+                with reader(name):
+                    lines[name] = _lines(trace_id, spans, readers[name])
+            assert lines["python"] == lines["native"]
+
+
+def test_recorded_spans_are_read_in_rust() -> None:
+    with reader("native"):
+        for folder in FOLDERS:
+            for _, spans in _traces(folder):
+                for view in SpanTree(list({span[0]: span for span in spans}.values())).views:
+                    assert "tracegrade_native" == type(view).__module__
