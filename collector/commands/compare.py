@@ -5,8 +5,7 @@ have done to yesterday's traces.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TextIO
 
@@ -15,65 +14,12 @@ from rich.text import Text
 
 from collector.commands.output import OutputConsole, print_table, print_while_read, shortened
 from collector.recordings import Progress, RecordedStream, no_progress, whole_trace
+from collector.regrading import Change, changes
 from processors.criteria import CriteriaSet
-from processors.model import AgentRun, EvaluationResult, JsonObject, Outcome, encode_json
+from processors.model import AgentRun, EvaluationResult, encode_json
 
 _MAX_GROUPS, _MAX_ROWS, _MAX_CAUSE = 10_000, 50, 80
-_SCORE_TOLERANCE = 1e-9
 _STYLES = {"pass": "green", "fail": "bold red", "error": "bold magenta", "not_evaluated": "yellow"}
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """The results of one evaluation of a run; `old` or `new` is None where only one set gave one."""
-
-    trace_id: str
-    span_id: str | None
-    agent: str
-    old: EvaluationResult | None
-    new: EvaluationResult | None
-
-    @property
-    def kind(self) -> str:
-        """What differs: the outcome, only the score, or whether there is a result; empty: nothing."""
-        old, new = self.old, self.new
-        if old is None or new is None:
-            return "added" if old is None else "removed"
-        if old.outcome is not new.outcome:
-            return "flip"
-        difference = abs((old.score or 0.0) - (new.score or 0.0))
-        return "score" if difference > _SCORE_TOLERANCE else ""
-
-    @property
-    def any_result(self) -> EvaluationResult:
-        """One of the results, for what both have in common."""
-        result = self.old or self.new
-        assert result is not None
-        return result
-
-    def to_json(self) -> JsonObject:
-        """As `--format json` prints it."""
-        return {
-            "change": self.kind,
-            "trace_id": self.trace_id,
-            "span_id": self.span_id,
-            "agent": self.agent,
-            "evaluation": self.any_result.name,
-            "old": _result_to_json(self.old),
-            "new": _result_to_json(self.new),
-        }
-
-    @property
-    def cause(self) -> str:
-        """The cause of the result that is no pass, as the store groups failures."""
-        shown = self.old if self.new is None or self.new.outcome is Outcome.PASS else self.new
-        return "" if shown is None else shown.cause
-
-    @property
-    def is_decisive(self) -> bool:
-        """Whether it is a flip of an evaluation whose failures may gate something."""
-        sides = (self.old, self.new)
-        return self.kind == "flip" and any(side is not None and side.counts for side in sides)
 
 
 def compare(
@@ -136,31 +82,6 @@ def print_changes(
 
     print_while_read(differences(), write)
     return counts["decisive"]
-
-
-def changes(
-    run: AgentRun, old: Sequence[EvaluationResult], new: Sequence[EvaluationResult]
-) -> Iterator[Change]:
-    """The results of a run in pairs, those that are the same included."""
-    before, after = (
-        {(result.name, result.tool_span_id, result.tool_call_id): result for result in results}
-        for results in (old, new)
-    )
-    span_id = None if run.span_id is None else run.span_id.hex()
-    for key in {**before, **after}:
-        yield Change(run.trace_id.hex(), span_id, run.agent.name, before.get(key), after.get(key))
-
-
-def _result_to_json(result: EvaluationResult | None) -> JsonObject | None:
-    if result is None:
-        return None
-    return {
-        "evaluator": result.evaluator,
-        "outcome": result.outcome,
-        "score": result.score,
-        "explanation": result.explanation,
-        "reason": result.reason,
-    }
 
 
 def print_json(differing: Iterator[Change], console: Console) -> None:

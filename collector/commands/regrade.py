@@ -5,33 +5,40 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from msgspec import structs
 from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
 
 from collector.commands.arguments import add_argument, add_config, path_argument, path_text, whole_number
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
-from collector.commands.compare import Change, changes, print_by_cause, print_changes, print_json
+from collector.commands.compare import print_by_cause, print_changes, print_json
 from collector.commands.offline import OfflineCriteria
 from collector.commands.processes import MAX_PROCESSES, in_processes
 from collector.commands.run_source import add_filters, filters_of, run_filter_of, store_path
 from collector.container import usable_cores
-from collector.conversations import Conversations
 from collector.criteria import EvaluationConfig
 from collector.errors import ExportError
 from collector.exporters import ExporterContext, SpanExporter, exporter_types, send_patiently
 from collector.otlp import join_spans
-from collector.recordings import RecordedStream, whole_trace
-from collector.store import RunQueries, StoreUnusable, open_store_file
+from collector.regrading import HIDDEN, Change, Regrader
+from collector.store import (
+    RegradeRefused,
+    Regrades,
+    RunDatabase,
+    RunQueries,
+    StoreConfig,
+    StoreUnusable,
+    open_store_file,
+)
 from collector.telemetry import Metrics
 from collector.workers.offline import OfflineWorkers
-from processors.annotation import graded_run_from_json, result_records
-from processors.criteria import CriteriaSet, applied_criteria
-from processors.model import AgentRun, EvaluationResult, GradedRun
+from processors.annotation import result_records
+from processors.criteria import CriteriaSet
+from processors.model import AgentRun, EvaluationResult
 from processors.spans import Envelope, RawSpan
 
 _DESCRIPTION = """
@@ -39,20 +46,20 @@ Grade the runs in a store by other criteria, as they would have been graded then
 would change: by agent, evaluation and cause. Exit code 0: no outcome differs; 1: one does, of an evaluation
 that is not advisory, muted or in shadow in both; 2: unusable input or criteria, or no run matches.
 """
-_HIDDEN = "only some runs of the store are graded"
 _INSTANCE = "regrade"
 """Whose verdicts they are, as `tracegrade.instance` of each."""
+_STORE = "store"
 _NOT_WRITTEN = "verdicts over conversations are only printed, since the store may lack runs of one"
 _SCORES_PER_REQUEST, _PATIENCE_SECONDS = 200, 60.0
 
 
 class _Regraded(NamedTuple):
-    """Some runs: their number, that of results that stay the same, and what differs.
+    """Some runs: their ids, the number of results that stay the same, and what differs.
 
     `verdicts` are log records of the new verdicts, where they are to be written.
     """
 
-    runs: int
+    runs: list[int]
     same: int
     differing: list[Change]
     verdicts: list[RawSpan]
@@ -76,7 +83,7 @@ class _Regrading:
         self.offline = OfflineCriteria(self.evaluation, self.environment)
         self.criteria: CriteriaSet = self.offline.load(self.patterns)
         self.queries = RunQueries(open_store_file(self.store))
-        self._stream: RecordedStream | None = None
+        self._regrader: Regrader | None = None
 
     @property
     def depends_on_order(self) -> bool:
@@ -85,48 +92,24 @@ class _Regrading:
 
     def grade(self, runs: Sequence[int], workers: OfflineWorkers | None = None) -> _Regraded:
         """The old and the new results of the runs with these ids, in order."""
+        self._regrader = self._regrader or Regrader(
+            self.criteria, self.evaluation, self.unix_nano, self.hidden, workers
+        )
+        graded: list[int] = []
         differing: list[Change] = []
         verdicts: list[RawSpan] = []
-        count = same = 0
-        for number, line in self.queries.lines(runs).items():
-            if line is None:  # removed meanwhile
-                continue
-            graded = graded_run_from_json(line, f"{self.store}:{number}")
-            stream = self._stream or self._started(graded.graded_unix_nano, workers)
-            new = self._results(stream, graded, number)
-            for change in changes(graded.run, _plain(graded.results), _plain(new)):
+        same = 0
+        for stored in self.queries.packed(runs, with_traces=self.criteria.looks_at_traces):
+            run, new, pairs = self._regrader.grade(stored)
+            for change in pairs:
                 if change.kind:
                     differing.append(change)
                 else:
                     same += 1
             if self.writes:
-                verdicts += _records(graded.run, new, self.unix_nano)
-            count += 1
-        return _Regraded(count, same, differing, verdicts)
-
-    def _results(self, stream: RecordedStream, graded: GradedRun, number: int) -> Sequence[EvaluationResult]:
-        """The new results of a stored run; where criteria look at traces, among all stored runs of it."""
-        runs, place = [graded.run], 0
-        if self.criteria.looks_at_traces:
-            stored = self.queries.runs_of_trace(graded.run.trace_id.hex())
-            place = [summary.id for summary, _ in stored].index(number)
-            runs = [graded_run_from_json(line, f"{self.store}:{summary.id}").run for summary, line in stored]
-        runs = list(map(stream.priced, runs))
-        run, evaluations = applied_criteria(runs, self.criteria)[place]
-        return stream.evaluate(run, evaluations, self.criteria, whole_trace(runs), graded.graded_unix_nano)
-
-    def _started(self, first_unix_nano: int, workers: OfflineWorkers | None) -> RecordedStream:
-        """What runs are graded with: of conversations it knows what is graded from the first one on."""
-        conversations = Conversations(self.evaluation.conversations, hidden=self.hidden)
-        conversations.follow(self.criteria.looks_at_conversations, first_unix_nano)
-        conversations.open(first_unix_nano)
-        self._stream = RecordedStream(
-            unix_nano=self.unix_nano,
-            prices=self.evaluation.price_table(),
-            workers=workers,
-            conversations=conversations,
-        )
-        return self._stream
+                verdicts += _records(run, new, self.unix_nano)
+            graded.append(stored.id)
+        return _Regraded(graded, same, differing, verdicts)
 
 
 def _records(run: AgentRun, results: Sequence[EvaluationResult], unix_nano: int) -> list[RawSpan]:
@@ -142,11 +125,6 @@ def _records(run: AgentRun, results: Sequence[EvaluationResult], unix_nano: int)
     return result_records(spans, [(run, decided)], time_unix_nano=unix_nano, instance=_INSTANCE)
 
 
-def _plain(results: Sequence[EvaluationResult]) -> list[EvaluationResult]:
-    """`results` without their details, which are of no use here and made when somebody looks at them."""
-    return [structs.replace(result, details={}) for result in results]
-
-
 def _grading(make: "partial[_Regrading]") -> Callable[[Sequence[int]], _Regraded]:
     return make().grade
 
@@ -159,8 +137,12 @@ def _add_arguments(parser: ArgumentParser) -> None:
     add_argument(parser, "--store", path_argument, "FILE", "the file of a run store")
     add_filters(parser)
     add_argument(parser, "--processes", whole_number(1, MAX_PROCESSES), "N", processes)
-    write = "also write the new verdicts to this exporter of scores of the service file; may be repeated"
-    add_argument(parser, "--write", str, "EXPORTER", write, action="append")
+    write = "also write the results: to the store, apart from live ones, or to an exporter of scores of the "
+    add_argument(
+        parser, "--write", str, "store|EXPORTER", f"{write}service file; may be repeated", action="append"
+    )
+    add_argument(parser, "--name", str, "TEXT", "with --write store: what these results are called")
+    add_argument(parser, "--by", str, "NAME", "with --write store: who made them (default: $USER)")
     parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
@@ -169,32 +151,89 @@ def _run(options: Namespace, context: CommandContext) -> int:
         raise unusable("expected --criteria, or --config with criteria")
     evaluation = OfflineCriteria.from_file(options.config, context).evaluation
     filters = filters_of(options)
+    exporters = [name for name in options.write or () if name != _STORE]
+    patterns = options.criteria or evaluation.criteria
+    path = store_path(options, context)
     make = partial(
         _Regrading,
-        store_path(options, context),
+        path,
         evaluation,
-        options.criteria or evaluation.criteria,
+        patterns,
         dict(context.environment),
         context.clock.unix_nano(),
-        bool(options.write),
-        _HIDDEN if filters.keys() - {"since", "until"} else "",
+        bool(exporters),
+        HIDDEN if filters.keys() - {"since", "until"} else "",
     )
     try:
         regrading = make()
-        if regrading.writes and regrading.criteria.looks_at_conversations:
+        if exporters and regrading.criteria.looks_at_conversations:
             raise unusable(f"--write: {_NOT_WRITTEN}")
-        with OfflineWorkers(regrading.offline.evaluators) as workers:
+        is_stored = _STORE in (options.write or ())
+        stored = (
+            _StoredResults(path, options, context, regrading.criteria.hash, patterns) if is_stored else None
+        )
+        with OfflineWorkers(regrading.offline.evaluators) as workers, stored or nullcontext():
             pages = regrading.queries.pages(run_filter_of(filters, context.clock))
-            runs = ([run.id for run in page] for page in pages)
             processes = options.processes or usable_cores()
             if processes > 1 and not regrading.depends_on_order:
-                graded = in_processes(partial(_grading, make), runs, processes, "spawn")
+                graded = in_processes(partial(_grading, make), pages, processes, "spawn")
             else:
-                graded = (regrading.grade(page, workers) for page in runs)
-            scores = _Scores(options.write or (), options.config, context, workers)
-            return _print(graded, scores, options.format)
+                graded = (regrading.grade(page, workers) for page in pages)
+            scores = _Scores(exporters, options.config, context, workers)
+            return _print(graded, scores, stored, options.format)
     except (sqlite3.Error, StoreUnusable) as error:
         raise unusable(f"the store cannot be read: {error}") from None
+    except RegradeRefused as error:
+        raise unusable(f"--write store: {error}") from None
+
+
+class _StoredResults:
+    """A regrade in the store, as a context manager: without `write` within it, nothing is retained."""
+
+    def __init__(
+        self, path: Path, options: Namespace, context: CommandContext, digest: str, patterns: Sequence[str]
+    ) -> None:
+        config = StoreConfig() if options.config is None else context.service_file(options.config).store
+        self._database = RunDatabase(path, config.model_copy(update={"path": path}).limit_bytes)
+        self._database.open()
+        self._regrades = Regrades(RunQueries(self._database))
+        criteria = ", ".join(map(str, patterns))
+        environment = context.environment
+        self._author = options.by or environment.get("USER") or environment.get("LOGNAME") or ""
+        self._name = options.name or criteria
+        self._regrade = self._regrades.begin(
+            context.clock.unix_nano() // 1_000_000,
+            name=self._name,
+            criteria=criteria,
+            digest=digest,
+            author=self._author,
+            credential="store file",
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with closing(self._database):
+            current = self._regrades.get(self._regrade.id)
+            if current is not None and not current.is_written:
+                self._regrades.remove(current.id)
+
+    def add(self, graded: _Regraded) -> None:
+        """Add some results."""
+        changed = [change.to_store() for change in graded.differing if change.new is not None]
+        removed = len(graded.differing) - len(changed)
+        self._regrades.add(self._regrade.id, graded.runs, changed, graded.same, removed)
+
+    def write(self) -> None:
+        """Retain what was added, and print what it is."""
+        regrade = self._regrades.write(self._regrade.id, self._name, self._author)
+        results = f"{sum(change.count for change in self._regrades.changes(regrade.id))} results that differ"
+        print(
+            f"regrade {regrade.id} written to the store: {regrade.runs} runs, {results}; apart from live "
+            f"results, found by regrade:{regrade.id} and shown with each run",
+            file=sys.stderr,
+        )
 
 
 class _Scores:
@@ -254,14 +293,18 @@ class _Scores:
             print(f"{self._written[name]} verdicts written to {name}{note}", file=sys.stderr)
 
 
-def _print(graded: Iterator[_Regraded], scores: _Scores, output_format: str) -> int:
+def _print(
+    graded: Iterator[_Regraded], scores: _Scores, stored: _StoredResults | None, output_format: str
+) -> int:
     """Print what differs, and write the verdicts; the exit code."""
     counts: Counter[str] = Counter()
 
     def pairs() -> Iterator[Change]:
         for some in graded:
-            counts["runs"] += some.runs
+            counts["runs"] += len(some.runs)
             counts[""] += some.same
+            if stored is not None:
+                stored.add(some)
             scores.write(some.verdicts)
             yield from some.differing
 
@@ -274,6 +317,8 @@ def _print(graded: Iterator[_Regraded], scores: _Scores, output_format: str) -> 
     scores.report()
     if not counts["runs"]:
         raise unusable("no stored run matches")
+    if stored is not None:
+        stored.write()
     return EXIT_FAILED if decisive else EXIT_OK
 
 

@@ -1,5 +1,13 @@
 """Stored graded runs and queries over them: SQLite, written outside the loop, bounded in age and size."""
 
+from collector.store.regrades import (
+    ChangedResult,
+    Regrade,
+    RegradeChange,
+    RegradedResult,
+    RegradeRefused,
+    Regrades,
+)
 from collector.store.reviews import (
     Answer,
     InvalidReview,
@@ -26,9 +34,11 @@ from collector.store.run_queries import (
     MAX_MATCHES,
     AgentSummary,
     Counts,
+    PackedRun,
     RunQueries,
     RunSummary,
     ToolSummary,
+    unpacked,
 )
 from collector.store.run_rows import HOUR_MILLISECONDS
 from collector.store.run_store import RunStore
@@ -37,8 +47,9 @@ from collector.store.stored_conversations import StoredConversations
 
 __all__ = [
     "FILTER_FIELDS", "HOUR_MILLISECONDS", "MAX_COUNT", "MAX_MATCHES", "MOMENTS", "SEARCH_FIELDS",
-    "AgentSummary", "Answer", "Counts", "InvalidReview", "InvalidSearch", "NewReview", "Precision", "Review",
-    "Reviewed", "Reviews", "RunDatabase", "RunFilter", "RunQueries", "RunStore", "RunSummary", "StoreConfig",
-    "StoreSection", "StoreUnusable", "StoredConversations", "ToolSummary", "VerdictKey", "open_store_file",
-    "read_filter", "unknown_name", "verdict_key",
+    "AgentSummary", "Answer", "ChangedResult", "Counts", "InvalidReview", "InvalidSearch", "NewReview",
+    "PackedRun", "Precision", "Regrade", "RegradeChange", "RegradeRefused", "RegradedResult", "Regrades",
+    "Review", "Reviewed", "Reviews", "RunDatabase", "RunFilter", "RunQueries", "RunStore", "RunSummary",
+    "StoreConfig", "StoreSection", "StoreUnusable", "StoredConversations", "ToolSummary", "VerdictKey",
+    "open_store_file", "read_filter", "unknown_name", "unpacked", "verdict_key",
 ]  # fmt: skip

@@ -95,6 +95,29 @@ CREATE TABLE IF NOT EXISTS reviews (
     "CREATE INDEX IF NOT EXISTS reviews_by_trace ON reviews (trace)",
     "CREATE INDEX IF NOT EXISTS reviews_by_time ON reviews (time)",
 )
+_REGRADES = (
+    """
+CREATE TABLE IF NOT EXISTS regrades (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL,
+  criteria TEXT NOT NULL, digest TEXT NOT NULL, author TEXT NOT NULL, credential TEXT NOT NULL,
+  is_written INTEGER NOT NULL, runs INTEGER NOT NULL, same INTEGER NOT NULL, removed INTEGER NOT NULL,
+  bytes INTEGER NOT NULL
+)""",
+    """
+CREATE TABLE IF NOT EXISTS regrade_changes (
+  regrade INTEGER NOT NULL, number INTEGER NOT NULL, agent TEXT NOT NULL, evaluation TEXT NOT NULL,
+  old TEXT NOT NULL, new TEXT NOT NULL, cause TEXT NOT NULL, count INTEGER NOT NULL,
+  PRIMARY KEY (regrade, number)
+) WITHOUT ROWID""",
+    """
+CREATE TABLE IF NOT EXISTS regraded (
+  regrade INTEGER NOT NULL, number INTEGER NOT NULL, run INTEGER NOT NULL, call TEXT NOT NULL, score REAL,
+  explanation TEXT NOT NULL
+)""",
+    "CREATE INDEX IF NOT EXISTS regraded_by_change ON regraded (regrade, number, run)",
+    "CREATE INDEX IF NOT EXISTS regraded_by_run ON regraded (run)",
+)
+"""Each run of a regrade has a row with the number 0, and one for each result that a change contains."""
 _BYTES_FOR_A_REVIEW = 32_768
 """Of the limit, so that even the longest reviews take no more than about a third of it."""
 
@@ -151,7 +174,7 @@ class RunDatabase:
             os.chmod(self.path, 0o600)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-        for statement in (_MARKS, *_REVIEWS):
+        for statement in (_MARKS, *_REVIEWS, *_REGRADES):
             connection.execute(statement)
         if before == _VERSION:
             return 0
@@ -210,6 +233,7 @@ class RunDatabase:
                 _add_to_hours(connection, {key: (count, 0.0) for key, count in not_stored.items()})
                 removed = _remove_oldest(connection, keep_from_milliseconds)
                 self.remove_reviews(connection, keep_from_milliseconds)
+                self._remove_regrades(connection, keep_from_milliseconds)
             is_full = _used_bytes(connection) > _FULL * self.limit_bytes
             while is_full and _used_bytes(connection) > _ROOMY * self.limit_bytes:
                 with _transaction(connection):
@@ -234,6 +258,12 @@ class RunDatabase:
         connection.execute("DELETE FROM reviews WHERE time < ?", (before_milliseconds,))
         if most := self.limit_bytes // _BYTES_FOR_A_REVIEW:
             connection.execute("DELETE FROM reviews WHERE id <= (SELECT max(id) FROM reviews) - ?", (most,))
+
+    @staticmethod
+    def _remove_regrades(connection: sqlite3.Connection, before_milliseconds: int) -> None:
+        """Remove the regrades made before a time; all runs of theirs are removed by then."""
+        if connection.execute("DELETE FROM regrades WHERE time < ?", (before_milliseconds,)).rowcount:
+            connection.execute("DELETE FROM regrade_changes WHERE regrade NOT IN (SELECT id FROM regrades)")
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -413,7 +443,7 @@ def _remove_oldest(connection: sqlite3.Connection, before_milliseconds: int | No
         (before,),
     ).fetchone()[0]
     removed = connection.execute("DELETE FROM runs WHERE id <= ?", (last,)).rowcount
-    for table, column in (("lines", "id"), ("results", "run"), ("tools", "run")):
+    for table, column in (("lines", "id"), ("results", "run"), ("tools", "run"), ("regraded", "run")):
         connection.execute(f"DELETE FROM {table} WHERE {column} <= ?", (last,))
     for first, following in pairwise(_generations(connection)):
         if following <= last + 1:

@@ -14,13 +14,14 @@ from processors.model import NotEvaluatedReason, Outcome
 _MAX_CHARACTERS = 300
 _TERM = re.compile(r'(?:([a-z_]+):(?!/))?(?:"([^"]*)("?)|(\S*))\s*')
 _HAS_WORD = re.compile(r"[^\W_]").search
+_REGRADE = re.compile(r"([0-9]{1,17})(?:\.([0-9]{1,17}))?")
 _TEXT_FIELDS = tuple(column for column in TEXT_COLUMNS if column != "other")
 _AFTER_HEX = "g"
 """Sorts after every digit of a trace id."""
 
 FILTER_FIELDS = (
     "agent", "evaluation", "outcome", "cause", "tool", "text", "conversation", "tenant", "version", "dialect",
-    "trace", "not_evaluated",
+    "trace", "not_evaluated", "regrade",
 )  # fmt: skip
 """Fields of a `RunFilter` that are texts."""
 MOMENTS = ("since", "until")
@@ -43,7 +44,9 @@ class RunFilter:
     `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
     that of the run; with both, `cause` is one that `RunQueries.causes` gives. `trace` is a trace id or its
     beginning. `not_evaluated` is why an evaluation, or that one, gave no verdict: runs that an older version
-    stored have it if any gave none. `before` and `after` are ids of runs: only older or newer ones.
+    stored have it if any gave none. `regrade` is the id of a regrade: runs that it graded again; with a dot
+    and the number of a change, those that it changes so. `before` and `after` are ids of runs: only older or
+    newer ones.
 
     `text` finds runs that have all its terms: a word, or the beginning of one; a "phrase" in quotes; or a
     field, a colon and a word or phrase. `answer:`, `reason:` (why evaluations did not pass), `input:` and
@@ -62,6 +65,7 @@ class RunFilter:
     dialect: str = ""
     trace: str = ""
     not_evaluated: str = ""
+    regrade: str = ""
     since: int = 0
     until: int = 0
     before: int = 0
@@ -107,6 +111,10 @@ def resolved(run_filter: RunFilter) -> tuple[RunFilter, str]:
     if run_filter.not_evaluated and run_filter.not_evaluated not in list(NotEvaluatedReason):
         expected, got = ", ".join(NotEvaluatedReason), run_filter.not_evaluated[:100]
         raise InvalidSearch(f"not_evaluated: expected one of {expected}, got {got!r}")
+    if run_filter.regrade and not _REGRADE.fullmatch(run_filter.regrade):
+        raise InvalidSearch(
+            f"regrade: expected the id of a regrade, such as 3 or 3.1, got {run_filter.regrade[:100]!r}"
+        )
     return run_filter, " AND ".join(matches)
 
 
@@ -186,6 +194,9 @@ def _selections(run_filter: RunFilter) -> dict[str, Condition]:
         selections["results"] = condition, *filter(None, chosen.values())
     if run_filter.tool:
         selections["tools"] = "tool = ?", run_filter.tool
+    if run_filter.regrade:
+        regrade, _, number = run_filter.regrade.partition(".")
+        selections["regraded"] = "regrade = ? AND number = ?", int(regrade), int(number or 0)
     return selections
 
 

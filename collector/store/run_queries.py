@@ -5,7 +5,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from collector.store.run_database import RunDatabase, word_indices
 from collector.store.run_filter import Condition, RunFilter, conditions_of, resolved, source_of
@@ -66,6 +66,14 @@ class RunSummary:
     """How many evaluations applied."""
     causes: Mapping[str, str] = field(default_factory=dict)
     """The cause of each of `failed`."""
+
+
+class PackedRun(NamedTuple):
+    """A run and, if requested, all of its trace, each as its line is stored; `place` is that of the run."""
+
+    id: int
+    place: int
+    lines: Sequence[bytes]
 
 
 @dataclass(slots=True)
@@ -270,7 +278,7 @@ class RunQueries:
         complete_from = 0 if first is None or first[0] == 1 else int(first[1])
         if len(rows) == most:
             complete_from = max(complete_from, int(rows[-1][0]))
-        return [(time, decode_json(zlib.decompress(line))) for time, line in rows[::-1]], complete_from
+        return [(time, unpacked(line)) for time, line in rows[::-1]], complete_from
 
     def agents(self, hours: range = EVERY_HOUR) -> list[AgentSummary]:
         """All agents with runs, the most recent first; counts from these hours."""
@@ -476,11 +484,38 @@ class RunQueries:
             yield from [(run, lines.get(run.id)) for run in page]
             run_filter = replace(run_filter, before=page[-1].id)
 
-    def pages(self, run_filter: RunFilter) -> Iterator[list[RunSummary]]:
-        """All runs that match, oldest first, some at a time."""
-        while page := self.find(run_filter, _RUNS_AT_A_TIME, oldest_first=True):
-            yield page
-            run_filter = replace(run_filter, after=page[-1].id)
+    def pages(self, run_filter: RunFilter) -> Iterator[list[int]]:
+        """The ids of all runs that match, oldest first, some at a time."""
+        page = [run_filter.after]
+        while page:
+            with self.database.reading() as connection:
+                page = self._ids(connection, run_filter, _RUNS_AT_A_TIME, oldest_first=True)
+            if page:
+                yield page
+                run_filter = replace(run_filter, after=page[-1])
+
+    def packed(self, runs: Sequence[int], *, with_traces: bool = False) -> list[PackedRun]:
+        """Those of some runs that are still there, in order; with all runs of their traces if requested."""
+        collected = []
+        columns, source = "id, line", "runs JOIN lines USING (id)"
+        with self.database.reading() as connection:
+            for run in runs:
+                conditions = (
+                    "trace = (SELECT trace FROM runs WHERE id = ?)" if with_traces else "id = ?",
+                    run,
+                )
+                tail = f"ORDER BY id LIMIT {MAX_MATCHES}"
+                rows = self._select(connection, columns, source, conditions, tail=tail).fetchall()
+                place = next((place for place, row in enumerate(rows) if row[0] == run), None)
+                if place is not None:
+                    collected.append(PackedRun(run, place, [line for _, line in rows]))
+        return collected
+
+    def count(self, run_filter: RunFilter) -> int:
+        """How many runs match a filter without text."""
+        source, _, conditions = source_of(run_filter)
+        with self.database.reading() as connection:
+            return int(self._select(connection, "count(*)", source, *conditions).fetchone()[0])
 
     def lines(self, runs: Sequence[int]) -> dict[int, JsonObject | None]:
         """The lines of some runs by their ids; None for one that was removed."""
@@ -562,5 +597,10 @@ def _line(connection: sqlite3.Connection, run: int) -> JsonObject | None:
     result = connection.execute("SELECT line FROM lines WHERE id = ?", (run,)).fetchone()
     if result is None:
         return None
-    line = decode_json(zlib.decompress(result[0]))
+    line = unpacked(result[0])
     return line if isinstance(line, dict) else None
+
+
+def unpacked(line: bytes) -> JsonValue:
+    """The run line that is stored so."""
+    return decode_json(zlib.decompress(line))

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from collector.cli import run_command
-from collector.commands.compare import changes
 from collector.criteria import load_criteria
 from collector.recordings import RecordedStream
+from collector.regrading import changes
+from collector.store import Regrades, RunFilter
 from processors.model import AgentIdentity, GradedRun, Outcome
 from tests.support.graded_runs import result, weather_run
 from tests.support.score_backend import ScoreBackend, takes_all
@@ -243,6 +244,35 @@ async def test_new_verdicts_are_written_as_scores_that_replace_the_old_ones(
 def _objects(value: object) -> list[dict[str, Any]]:
     assert isinstance(value, list)
     return value
+
+
+def test_results_are_written_to_the_store_apart_from_live_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = criteria_file(tmp_path / "old.json", count("get_humidity", 1))
+    new = criteria_file(tmp_path / "new.json", count("get_humidity", 2))
+    path = tmp_path / "runs.db"
+    runs = recorded(old, CORPUS)
+    queries = filled(runs, path)
+    before = queries.evaluation_counts()
+    arguments = ["regrade", "--store", str(path), "--criteria", new, "--processes", "1", "--write", "store"]
+
+    assert 1 == run_command([*arguments, "--name", "stricter", "--by", "anna"])
+    assert "regrade 1 written to the store: " in capsys.readouterr().err
+    assert 2 == run_command([*arguments, "--until", "2001-01-01"])
+
+    (regrade,) = Regrades(queries).each()
+    assert ("stricter", "anna", new, len(runs)) == (
+        regrade.name, regrade.author, regrade.criteria, regrade.runs,
+    )  # fmt: skip
+    assert [] == Regrades(queries).each(written=False)
+    changed = Regrades(queries).changes(regrade.id)
+    assert {("get_humidity", "pass", "fail")} <= {(one.evaluation, one.old, one.new) for one in changed}
+    (failed,) = [one for one in changed if one.new == "fail" and one.old == "pass"][:1]
+    found = queries.find(RunFilter(regrade=f"{regrade.id}.{failed.number}"))
+    assert failed.count == len(found)
+    assert {"pass"} == {run.outcome for run in found}
+    assert before == queries.evaluation_counts()
 
 
 def test_verdicts_over_conversations_are_not_written(
