@@ -40,7 +40,7 @@ def _traces(folder: Path) -> list[tuple[bytes, list[RawSpan]]]:
 
 
 def _variants(spans: list[RawSpan], number: int) -> Iterator[list[RawSpan]]:
-    """The spans as recorded; in another order; without some; one of them twice; and with texts that are cut off."""
+    """The spans as recorded; in another order; without some; one of them twice; with texts cut off."""
     order = random.Random(number)
     yield spans
     yield order.sample(spans, len(spans))
