@@ -1,10 +1,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.criteria.agent_criteria import Evaluation
+from processors.criteria import Evaluation
 from processors.evaluate import finish
 from processors.evaluators.tool_policy import SingleToolUse, SingleToolUseConfig, SingleToolUseCriteria
-from processors.model.evaluation_result import Score
+from processors.model import Score
 
 _EVALUATOR = SingleToolUse(SingleToolUseConfig(), SingleToolUseCriteria(tool_name="search"))
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from processors.model.evaluation_result import EvaluationResult, Outcome
+from processors.model import EvaluationResult, Outcome
 from tests.support.parity import Case, load_cases
 from tests.support.run_lines import line_of_trajectory, results_of
 

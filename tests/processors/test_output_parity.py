@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from processors.annotation.run_reader import run_from_json
-from processors.criteria.agent_criteria import AgentCriteria
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import InvalidInput
+from processors.annotation import run_from_json
+from processors.criteria import AgentCriteria, read_criteria
+from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
-from processors.model.evaluation_result import Outcome
+from processors.model import Outcome
 from tests.support.parity import Case, load_cases, wanted
 
 _REFUSED = ("criteria_error", "config_error")

@@ -7,26 +7,25 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from processors.annotation.run_line import run_to_json
-from processors.annotation.run_reader import run_from_json
-from processors.comparison.captured_value import looks_failed, took_effect
-from processors.comparison.output import known_output
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
+from processors.annotation import run_from_json, run_to_json
+from processors.comparison import known_output, looks_failed, took_effect
+from processors.criteria import CriteriaSet, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import (
+from processors.model import (
     AgentIdentity,
     AgentRun,
     Conversation,
     Decision,
+    GradedRun,
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
     ToolCall,
     ToolError,
     ValueState,
 )
 from processors.model.conversation import over_conversation, superseded
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome
-from processors.model.graded_run import GradedRun
-from processors.shapes.decisions import decision_in_place_of_result
+from processors.shapes import decision_in_place_of_result
 
 _CRITERIA = """
 agents:

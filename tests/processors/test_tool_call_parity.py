@@ -5,10 +5,10 @@ import json
 import pytest
 from pydantic.alias_generators import to_camel
 
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import InvalidInput
+from processors.criteria import read_criteria
+from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
-from processors.model.evaluation_result import Outcome
+from processors.model import Outcome
 from tests.support.parity import Case, load_cases, run_of, wanted
 
 _COMPARED_DETAILS = (

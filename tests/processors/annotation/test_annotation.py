@@ -3,13 +3,19 @@
 from msgspec.structs import replace
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from processors.annotation import append_results, count_results
-from processors.annotation.result_attributes import EVENT_NAME
-from processors.model.agent_run import AgentIdentity, AgentRun
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
-from processors.model.finish_reason import FinishReason
+from processors.annotation import EVENT_NAME, append_results, count_results
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    EvaluationResult,
+    FinishReason,
+    NotEvaluatedReason,
+    Outcome,
+    Severity,
+    Stage,
+)
+from processors.spans import RawSpan
 from processors.spans.envelope import NO_ENVELOPE
-from processors.spans.span import RawSpan
 
 _AGENT_SPAN = trace_pb2.Span(trace_id=b"t" * 16, span_id=b"a" * 8, name="invoke_agent", flags=0x100)
 _TOOL_SPAN = trace_pb2.Span(trace_id=b"t" * 16, span_id=b"b" * 8, name="execute_tool")

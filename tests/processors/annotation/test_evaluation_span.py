@@ -6,12 +6,10 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.annotation import append_results
 from processors.annotation.evaluation_span import SCOPE_NAME, evaluation_spans
-from processors.model.agent_run import AgentIdentity, AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.model.finish_reason import FinishReason
-from processors.reconstruction.passes import reconstruct, span_reader
-from processors.shapes.dialect_mapping import DialectMapping
-from processors.spans.span import RawSpan
+from processors.model import AgentIdentity, AgentRun, EvaluationResult, FinishReason
+from processors.reconstruction import reconstruct, span_reader
+from processors.shapes import DialectMapping
+from processors.spans import RawSpan
 from tests.support.agent_spans import MILLISECOND, TRACE_ID, runs_of, span_id
 from tests.support.graded_spans import (
     BROKEN,

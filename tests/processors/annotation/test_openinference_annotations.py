@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from processors.annotation import append_results
-from processors.model.evaluation_result import EvaluationResult, Stage
-from processors.spans.span import RawSpan
+from processors.model import EvaluationResult, Stage
+from processors.spans import RawSpan
 from tests.support.agent_spans import span
 from tests.support.graded_spans import (
     BROKEN,

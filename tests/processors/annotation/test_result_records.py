@@ -6,11 +6,8 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.annotation import append_results
-from processors.annotation.log_record import result_records
-from processors.annotation.result_attributes import EVENT_NAME
-from processors.model.agent_run import AgentIdentity
-from processors.model.evaluation_result import EvaluationResult
+from processors.annotation import EVENT_NAME, append_results, result_records
+from processors.model import AgentIdentity, EvaluationResult
 from tests.support.agent_spans import TRACE_ID, span_id
 from tests.support.graded_spans import (
     BROKEN,

@@ -9,16 +9,32 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from processors.annotation.run_form import run_line_schema
-from processors.annotation.run_line import format_run, run_to_json
-from processors.annotation.run_reader import graded_run_from_json, run_from_json
-from processors.model.agent_run import AgentRun, Decision, ToolCall, ToolError, ValueState
-from processors.model.conversation import RunReference
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonObject, JsonValue, decode_json
-from processors.model.model_usage import TokenUsage
+from processors.annotation import (
+    format_run,
+    graded_run_from_json,
+    run_from_json,
+    run_line_schema,
+    run_to_json,
+)
+from processors.model import (
+    AgentRun,
+    Decision,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
+    JsonObject,
+    JsonValue,
+    NotEvaluatedReason,
+    Outcome,
+    RunReference,
+    Severity,
+    Stage,
+    TokenUsage,
+    ToolCall,
+    ToolError,
+    ValueState,
+    decode_json,
+)
 from tests.support.graded_runs import agent_runs, result, weather_run
 from tests.support.json_schema import mismatches
 from tests.support.values import values_of

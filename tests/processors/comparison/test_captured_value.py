@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.comparison.captured_value import comparable_result_text
-from processors.model.agent_run import ToolCall, ValueState
-from processors.model.json_values import JsonValue
+from processors.comparison import comparable_result_text
+from processors.model import JsonValue, ToolCall, ValueState
 
 
 def _returned(result: JsonValue, text: str | None, *, lenient: bool = False) -> ToolCall:

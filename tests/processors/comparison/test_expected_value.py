@@ -3,16 +3,16 @@
 import pytest
 from hypothesis import given
 
-from processors.comparison.expected_value import (
+from processors.comparison import (
+    SchemaTooComplexError,
     compile_expected,
+    equal_values,
     expected_value_problems,
     fits,
     fits_members,
     matching_cost,
 )
-from processors.comparison.json_schema_check import SchemaTooComplexError
-from processors.comparison.value_equality import equal_values
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 from tests.strategies import json_values
 
 

@@ -6,9 +6,16 @@ from typing import Any, Literal
 import pytest
 
 from processors.comparison.extractors import Extraction, ExtractorConfig, ExtractorName
-from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.limits import MAX_SEARCHED_CHARACTERS
+from processors.model import (
+    MAX_SEARCHED_CHARACTERS,
+    AgentRun,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from tests.strategies import run_with
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from processors.comparison.json_paths import JsonPathError, leaves, parse_json_path, place_text
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 
 _FLIGHTS: JsonValue = {"flights": [{"id": 1, "via": ["OSL", "CPH"]}, {"id": 2, "via": []}], "a.b": {"": 3}}
 

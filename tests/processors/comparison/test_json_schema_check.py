@@ -10,7 +10,7 @@ from processors.comparison.json_schema_check import (
     schema_problems,
     schema_violations,
 )
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 
 _ADDRESS: dict[str, Any] = {
     "$defs": {"zip": {"type": "string", "pattern": "^[0-9]{4}$"}},

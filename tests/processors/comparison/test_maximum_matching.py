@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.comparison.alignment import matching_size, maximum_matching
+from processors.comparison import matching_size, maximum_matching
 
 _WIDTH = 6
 _rows = st.lists(st.integers(0, 2**_WIDTH - 1), max_size=7)

@@ -3,7 +3,7 @@
 import pytest
 
 from processors.comparison.output import OutputPath, OutputPathError
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 
 _OUTPUT: JsonValue = {"a": {"b": 1, "c d": 2}, "items": [{"name": "x"}, [3, 4]], "0": 5}
 

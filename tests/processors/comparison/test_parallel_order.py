@@ -3,8 +3,8 @@ from itertools import permutations, product
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from processors.comparison.alignment import best_fitting_order, common_subsequence_length, parallel_segments
-from processors.model.agent_run import ToolCall
+from processors.comparison import best_fitting_order, common_subsequence_length, parallel_segments
+from processors.model import ToolCall
 
 _WIDTH = 5
 

@@ -1,8 +1,7 @@
 import pytest
 
-from processors.comparison.captured_value import looks_failed
-from processors.model.agent_run import ToolCall, ToolError, ValueState
-from processors.model.json_values import JsonValue
+from processors.comparison import looks_failed
+from processors.model import JsonValue, ToolCall, ToolError, ValueState
 
 
 def _returning(result: JsonValue) -> ToolCall:

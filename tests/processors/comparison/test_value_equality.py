@@ -1,8 +1,8 @@
 import pytest
 from hypothesis import given
 
-from processors.comparison.value_equality import equal_values, equality_key
-from processors.model.json_values import JsonValue
+from processors.comparison import equal_values, equality_key
+from processors.model import JsonValue
 from tests.strategies import json_values
 
 

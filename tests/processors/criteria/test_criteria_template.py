@@ -4,12 +4,18 @@ import json
 
 import pytest
 
-from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.criteria_file import read_criteria
+from processors.criteria import Evaluation, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import (
+    AgentRun,
+    EvaluationResult,
+    JsonObject,
+    JsonValue,
+    NotEvaluatedReason,
+    Outcome,
+    ToolCall,
+    ValueState,
+)
 from tests.strategies import run_with
 
 

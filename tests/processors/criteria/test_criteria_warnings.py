@@ -1,7 +1,6 @@
 """What criteria say without effect."""
 
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.doubtful_criteria import criteria_warnings
+from processors.criteria import criteria_warnings, read_criteria
 
 
 def warnings(*texts: str) -> list[str]:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from processors.criteria import write_criteria
-from processors.documents.yaml import expand, read_yaml
-from processors.model.json_values import JsonObject, JsonValue
+from processors.documents import expand, read_yaml
+from processors.model import JsonObject, JsonValue
 
 ENTRY: JsonObject = {
     "evaluator": "tool-call-args",

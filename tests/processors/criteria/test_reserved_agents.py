@@ -2,8 +2,8 @@
 
 import pytest
 
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import InvalidInput
+from processors.criteria import read_criteria
+from processors.documents import InvalidInput
 
 CRITERIA = """
 agents:

@@ -3,11 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from processors.comparison.expected_value import Expected, compile_expected
+from processors.comparison import Expected, compile_expected
 from processors.criteria.selector import Selector, WhenEntry, selector_of
-from processors.model import ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue, NotEvaluated, NotEvaluatedReason, ToolCall, ToolError, ValueState
 from tests.strategies import run_with
 
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.criteria.selector import is_sampled
+from processors.criteria import is_sampled
 
 
 @given(st.binary(min_size=16, max_size=16), st.floats(0, 1), st.floats(0, 1))

@@ -4,9 +4,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from processors.documents.models import EvaluatorModel, validated
-from processors.documents.problems import Problem
-from processors.documents.yaml import read_yaml
+from processors.documents import EvaluatorModel, Problem, read_yaml, validated
 
 
 class Inner(BaseModel):

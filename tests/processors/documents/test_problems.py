@@ -1,6 +1,6 @@
 import pytest
 
-from processors.documents.problems import InvalidInput, Problem, did_you_mean, path_text
+from processors.documents import InvalidInput, Problem, did_you_mean, path_text
 
 
 def test_a_problem_is_one_line_with_file_line_path_and_message() -> None:

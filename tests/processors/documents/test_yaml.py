@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.documents.problems import InvalidInput
-from processors.documents.yaml import LocatedYaml, expand, read_yaml
-from processors.model.json_values import JsonValue
+from processors.documents import InvalidInput, LocatedYaml, expand, read_yaml
+from processors.model import JsonValue
 
 
 def json_values(texts: st.SearchStrategy[str]) -> st.SearchStrategy[JsonValue]:

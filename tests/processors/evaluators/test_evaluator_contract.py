@@ -13,14 +13,22 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from docs.generate.evaluators import example_file, example_of, graded_example
-from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria import Evaluation, evaluator_types, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun, Message, ToolCall, ToolError, ValueState
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import Evaluator, RunFacts
+from processors.model import (
+    AgentRun,
+    EvaluationError,
+    Evaluator,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from tests.strategies import agent_runs, evaluators, models, of_model_calls
 
 _TYPES = list(evaluator_types().values())

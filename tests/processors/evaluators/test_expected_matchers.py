@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.criteria.agent_criteria import Evaluation
+from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluators.tool_calls import (
     ToolCallArgs,
@@ -17,11 +17,19 @@ from processors.evaluators.tool_calls import (
     ToolCallOutputConfig,
     ToolCallOutputCriteria,
 )
-from processors.model.agent_run import AgentRun, ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import RunFacts
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.limits import MAX_MATCHED_CHARACTERS
+from processors.model import (
+    MAX_MATCHED_CHARACTERS,
+    AgentRun,
+    JsonObject,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
+    RunFacts,
+    Score,
+    ToolCall,
+    ValueState,
+)
 from tests.strategies import agent_runs, json_values, run_with
 
 EXPECTED: st.SearchStrategy[JsonValue] = st.recursive(

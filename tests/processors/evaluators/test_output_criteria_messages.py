@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import InvalidInput
+from processors.criteria import read_criteria
+from processors.documents import InvalidInput
 
 
 def _problems(evaluator: str, criteria: dict[str, Any] | None, **config: Any) -> list[str]:

@@ -5,21 +5,26 @@ from typing import Any
 import pytest
 
 from processors.comparison.output import OutputNumberError, OutputPathError
-from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria import Evaluation, evaluator_types
 from processors.evaluate import evaluate_run
 from processors.evaluators.classification import UnknownClassError
-from processors.model.agent_run import AgentRun, Message, ValueState
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Outcome, Score
-from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_values import JsonValue
-from processors.model.limits import (
+from processors.model import (
     MAX_COMPARED_LINES,
     MAX_DETAIL_CHARACTERS,
     MAX_EDIT_STEPS,
     MAX_OUTPUT_CHARACTERS,
     MAX_OUTPUT_VALUES,
+    AgentRun,
+    EvaluationError,
+    Evaluator,
+    JsonValue,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    Outcome,
+    RunFacts,
+    Score,
+    ValueState,
 )
 from processors.texts.edit_distance import edit_steps
 from tests.strategies import run_with

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from collector.otlp.codec import split_request
-from processors.annotation.run_line import format_run
-from processors.annotation.run_reader import run_from_json
+from collector.otlp import split_request
+from processors.annotation import format_run, run_from_json
 from processors.comparison import ExtractorSettings
 from processors.evaluators.classification import (
     PrecisionRecallFscore,
@@ -19,15 +18,23 @@ from processors.evaluators.output_match import (
     RegexMatch,
     RegexMatchCriteria,
 )
-from processors.model.agent_run import AgentRun, Message, ToolCall, ValueState
-from processors.model.evaluation_error import EvaluationError
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.limits import MAX_SEARCHED_CHARACTERS
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan
+from processors.model import (
+    MAX_SEARCHED_CHARACTERS,
+    AgentRun,
+    EvaluationError,
+    Evaluator,
+    FinishReason,
+    GradedRun,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ValueState,
+)
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan
 from tests.strategies import run_with
 from tests.support.corpus import recorded_requests
 

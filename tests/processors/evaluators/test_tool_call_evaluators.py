@@ -4,14 +4,22 @@ from typing import Any
 
 import pytest
 
-from processors.comparison.tool_selection import ToolCallConfig
-from processors.criteria.evaluator_discovery import evaluator_types
+from processors.comparison import ToolCallConfig
+from processors.criteria import evaluator_types
 from processors.evaluators.tool_calls import ToolCallArgs, ToolCallArgsConfig, ToolCallArgsCriteria
-from processors.model.agent_run import AgentRun, CallCategory, ToolCall, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_values import JsonValue
-from processors.model.values import json_text
+from processors.model import (
+    AgentRun,
+    CallCategory,
+    Evaluator,
+    JsonValue,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ValueState,
+    json_text,
+)
 from tests.strategies import run_with
 
 

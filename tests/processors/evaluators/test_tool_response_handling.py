@@ -6,9 +6,7 @@ from msgspec import structs
 from pydantic import ValidationError
 
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
-from processors.model.agent_run import AgentRun, Message, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import RunFacts
+from processors.model import AgentRun, Message, NotEvaluated, NotEvaluatedReason, RunFacts, Score, ValueState
 from processors.response_handling import RULE_IDS, RULES
 from tests.support.agent_responses import answered, call
 from tests.support.parity import load_cases

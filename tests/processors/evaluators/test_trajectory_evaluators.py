@@ -7,12 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.model.agent_run import ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import Evaluator, RunFacts
-from processors.model.json_values import JsonObject
-from processors.model.limits import MAX_ORDERED_CALLS
+from processors.criteria import evaluator_types
+from processors.model import (
+    MAX_ORDERED_CALLS,
+    Evaluator,
+    JsonObject,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
 from tests.strategies import run_with
 
 _METRICS = (

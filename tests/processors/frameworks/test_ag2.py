@@ -2,9 +2,8 @@
 
 import json
 
-from processors.model.agent_run import ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import JsonObject, JsonValue, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 
 CHAT: JsonObject = {"gen_ai.operation.name": "conversation", "gen_ai.agent.name": "user"}

@@ -1,8 +1,7 @@
 """Agent SDK for Go: Langfuse attributes, on spans that tell the agent and a tool's error otherwise."""
 
-from processors.model.agent_run import ToolError
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import JsonObject, ToolError
+from processors.spans import RawSpan
 from tests.support.agent_spans import runs_of, span
 
 

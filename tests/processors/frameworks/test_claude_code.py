@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import CallCategory, JsonObject, JsonValue, ToolCall, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 SERVICE = envelope(service="claude-code", scope="com.anthropic.claude_code.tracing")

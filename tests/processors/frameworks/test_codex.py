@@ -1,7 +1,6 @@
 """Codex CLI's turns and the calls in them, of which its spans tell the names."""
 
-from processors.model.agent_run import ValueState
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject, ValueState
 from tests.support.agent_spans import envelope, runs_of, span
 
 CODEX = envelope(service="codex_exec", scope="codex_exec")

@@ -17,16 +17,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.otlp.codec import split_request
-from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_file import read_criteria
+from collector.otlp import split_request
+from processors.criteria import CriteriaSet, Evaluation, read_criteria
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import Outcome
-from processors.model.finish_reason import FinishReason
-from processors.model.json_values import JsonObject, JsonValue
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, FinishReason, JsonObject, JsonValue, Outcome
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan
 
 DATA = Path(__file__).parents[2] / "data"
 FOLDERS = sorted(

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import JsonObject
+from processors.spans import RawSpan
 from tests.support.agent_spans import runs_of, span
 
 REQUEST: JsonObject = {"id": "call_1", "function": {"name": "get", "arguments": '{"city": "Oslo"}'}}

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import processors
 from processors.carriers import discover_dialects
 from processors.frameworks.tame import TABLE
-from processors.model.json_values import JsonValue
-from processors.shapes.dialect import Dialect, SpanRole
-from processors.spans.span import Span
+from processors.model import JsonValue
+from processors.shapes import Dialect, SpanRole
+from processors.spans import Span
 from tests.support.agent_spans import envelope, span
 
 PROCESSORS = Path(processors.__path__[0])

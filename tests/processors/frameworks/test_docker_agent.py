@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import AgentRun, CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import AgentRun, CallCategory, JsonObject, ToolError, ValueState
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import runs_of, span
 
 

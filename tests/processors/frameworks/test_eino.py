@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from processors.model.agent_run import AgentRun, CallCategory, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import AgentRun, CallCategory, JsonObject, JsonValue, ValueState
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import runs_of, span
 
 REQUEST: JsonObject = {

@@ -2,9 +2,7 @@
 
 import pytest
 
-from processors.model.agent_run import ToolCall, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.model.values import json_text
+from processors.model import JsonObject, JsonValue, ToolCall, ToolError, ValueState, json_text
 from tests.support.agent_spans import runs_of, span
 
 REQUEST: JsonObject = {"callId": "c1", "name": "read_file", "args": {"path": "a.txt"}, "prompt_id": "p1"}

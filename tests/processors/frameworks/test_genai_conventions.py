@@ -4,10 +4,8 @@ import pytest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
-from processors.model.agent_run import AgentRun, CallCategory
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.envelope import Envelope
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, CallCategory, JsonObject, JsonValue
+from processors.spans import Envelope, RawSpan
 from tests.support.agent_spans import DEMO, agent, key_values, runs_of, span
 
 ARGUMENTS, RESULT = '{"city": "Oslo"}', '{"celsius": 11}'

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import CallCategory, JsonObject, JsonValue, ToolError, ValueState
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import runs_of, span
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.agent_spans import agent, runs_of, span, tool
 
 FAILED = (2, "hook runner returned no output without error detail")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, ToolError, ValueState
 from tests.support.agent_spans import runs_of, span
 
 AGENT: JsonObject = {

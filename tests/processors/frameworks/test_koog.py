@@ -1,8 +1,7 @@
 """Koog before 0.7: calls without an operation, and runs whose spans are named after the run."""
 
-from processors.model.agent_run import ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import JsonObject, JsonValue, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import runs_of, span
 
 RUN: JsonObject = {

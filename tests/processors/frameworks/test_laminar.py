@@ -1,7 +1,6 @@
 """Laminar's decorated functions."""
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject, ToolError, ValueState
 from tests.support.agent_spans import envelope, runs_of, span
 
 ROOT: JsonObject = {

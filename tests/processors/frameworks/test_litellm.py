@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import JsonObject
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, envelope, runs_of, span
 
 CALLBACK = envelope(scope="litellm")

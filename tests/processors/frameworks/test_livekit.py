@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import CallCategory, JsonObject, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import runs_of, span
 
 SESSION: JsonObject = {"lk.agent_name": "receptionist", "lk.agent_label": "app.Receptionist"}

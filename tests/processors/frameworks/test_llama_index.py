@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import AgentRun, ValueState
-from processors.model.model_usage import TokenUsage
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import AgentRun, TokenUsage, ValueState
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.processors.frameworks.test_recordings import runs_in
 from tests.support.agent_spans import envelope, runs_of, span
 

@@ -3,9 +3,8 @@
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import CallCategory, JsonObject, JsonValue, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import runs_of, span
 
 

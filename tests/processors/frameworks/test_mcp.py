@@ -6,11 +6,9 @@ from collections.abc import Callable
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.model.agent_run import AgentRun, CallCategory, ToolError
-from processors.model.finish_reason import FinishReason
-from processors.model.json_values import JsonObject, JsonValue
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, CallCategory, FinishReason, JsonObject, JsonValue, ToolError
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan
 from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
 from tests.support.agent_spans import MILLISECOND, agent, envelope, model, runs_of, span, tool
 

@@ -2,8 +2,8 @@
 
 import random
 
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import JsonObject
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, envelope, model, runs_of, span, tool
 
 ONE, OTHER = envelope(scope="one"), envelope(scope="another")

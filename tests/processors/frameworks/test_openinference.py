@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolCall, ToolError
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import CallCategory, JsonObject, JsonValue, ToolCall, ToolError
 from tests.support.agent_spans import runs_of, span
 
 AGENT: JsonObject = {"openinference.span.kind": "AGENT", "agent.name": "a"}

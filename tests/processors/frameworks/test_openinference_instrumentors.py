@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import CallCategory, JsonObject, JsonValue, ToolError, ValueState
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import MILLISECOND, envelope, runs_of, span
 from tests.support.mixed_traces import assert_conditions_change_nothing
 

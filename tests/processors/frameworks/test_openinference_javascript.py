@@ -2,8 +2,8 @@
 
 import json
 
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import JsonObject, JsonValue
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 JAVASCRIPT = envelope(scope="@arizeai/openinference-instrumentation-langchain")

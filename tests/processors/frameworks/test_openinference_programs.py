@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import CallCategory, JsonObject, JsonValue, ValueState
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 ANSWERED: dict[str, JsonValue] = {"output.value": "Cold.", "input.value": "Weather?"}

@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonValue
-from processors.spans.span import RawSpan
+from processors.model import CallCategory, JsonValue, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, model, runs_of, span, tool
 
 PRINTED = "content='{\"t\": 1}' name='get' tool_call_id='c1'"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import CallCategory, JsonObject, JsonValue, ToolError, ValueState
 from tests.support.agent_spans import agent, runs_of, span
 
 

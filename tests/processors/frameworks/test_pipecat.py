@@ -2,9 +2,8 @@
 
 import json
 
-from processors.model.agent_run import ToolCall, ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import JsonObject, JsonValue, ToolCall, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 SYSTEM: JsonObject = {"role": "system", "content": "You tell the weather."}

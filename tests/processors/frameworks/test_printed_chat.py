@@ -3,7 +3,7 @@
 import pytest
 
 from processors.frameworks.haystack import printed_chat
-from processors.shapes.messages import CallRequest, CallResponse
+from processors.shapes import CallRequest, CallResponse
 
 
 def printed(role: str, content: str) -> str:

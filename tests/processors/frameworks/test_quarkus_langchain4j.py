@@ -1,8 +1,7 @@
 """Quarkus LangChain4j: AI services are runs, though their spans bear nothing but a name."""
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import JsonObject, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 OF = envelope(service="weather-app", scope="io.quarkus.opentelemetry")

@@ -7,23 +7,27 @@ from typing import Any
 
 import pytest
 
-from collector.otlp.codec import split_request
-from processors.annotation.run_line import run_to_json
-from processors.annotation.run_reader import run_from_json
-from processors.comparison.output import known_output
+from collector.otlp import split_request
+from processors.annotation import run_from_json, run_to_json
+from processors.comparison import known_output
 from processors.evaluators.repeated_calls import ToolErrorRecovery, ToolErrorRecoveryConfig
 from processors.evaluators.time_and_cost import NoSettings, RunError
 from processors.evaluators.tool_args import ToolArgsSchema, ToolArgsSchemaConfig
 from processors.evaluators.tool_policy import ToolKnown, ToolKnownConfig
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
-from processors.model.agent_run import AgentRun, ValueState
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
-from processors.model.evaluator import RunFacts
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.model_usage import TokenUsage
-from processors.reconstruction.passes import reconstruct
-from processors.spans.span import RawSpan
+from processors.model import (
+    AgentRun,
+    FinishReason,
+    GradedRun,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    TokenUsage,
+    ValueState,
+)
+from processors.reconstruction import reconstruct
+from processors.spans import RawSpan
 
 RECORDINGS = Path(__file__).parents[2] / "data" / "recordings"
 NAMES = sorted(path.parent.name for path in RECORDINGS.glob("*/recording.json"))

@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import AgentRun, CallCategory, ToolError
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, CallCategory, JsonObject, ToolError
+from processors.spans import RawSpan
 from tests.support.agent_spans import runs_of, span
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from processors.carriers.seed_tools import decode_seed_arguments, decode_seed_output
-from processors.model.agent_run import ToolCall, ValueState
+from processors.model import ToolCall, ValueState
 from tests.support.agent_spans import runs_of, span
 from tests.support.parity import Case, load_cases
 

@@ -2,9 +2,8 @@
 
 import json
 
-from processors.model.agent_run import CallCategory, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import CallCategory, JsonObject, JsonValue, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, envelope, model, runs_of, span
 
 FUNCTIONS = envelope(scope="semantic_kernel.functions.kernel_function")

@@ -2,9 +2,8 @@
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from processors.model.agent_run import CallCategory, ToolError, ValueState
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from processors.model import CallCategory, JsonObject, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 SERVICE = envelope(service="travel-assistant", scope="org.springframework.boot")

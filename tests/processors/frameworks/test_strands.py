@@ -5,9 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from processors.model.agent_run import CallCategory, Decision, ToolError, ValueState
-from processors.model.json_values import JsonObject
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import CallCategory, Decision, JsonObject, ToolError, ValueState
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 from tests.support.mixed_traces import assert_conditions_change_nothing
 

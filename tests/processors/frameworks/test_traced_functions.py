@@ -2,8 +2,7 @@
 
 import pytest
 
-from processors.model.agent_run import ToolCall, ValueState
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, ToolCall, ValueState
 from tests.support.agent_spans import envelope, runs_of, span
 
 SERVICE = envelope(service="weather_agent", scope="uipath.core.tracing.decorators")

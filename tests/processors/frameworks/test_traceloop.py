@@ -5,13 +5,20 @@ from collections.abc import Mapping
 
 import pytest
 
-from processors.criteria.agent_criteria import Evaluation
+from processors.criteria import Evaluation
 from processors.evaluate import evaluate_run
 from processors.evaluators.tool_calls import ToolCallCount, ToolCallCountConfig, ToolCallCountCriteria
-from processors.model.agent_run import CallCategory, ToolCall, ToolError, ValueState
-from processors.model.evaluation_result import NotEvaluatedReason, Outcome
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import (
+    CallCategory,
+    JsonObject,
+    JsonValue,
+    NotEvaluatedReason,
+    Outcome,
+    ToolCall,
+    ToolError,
+    ValueState,
+)
+from processors.spans import STATUS_ERROR, RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 from tests.support.mixed_traces import assert_conditions_change_nothing
 

@@ -1,7 +1,6 @@
 """TruLens: instrumented functions as runs and calls."""
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, ToolError, ValueState
 from tests.support.agent_spans import runs_of, span
 
 

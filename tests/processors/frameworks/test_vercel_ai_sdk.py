@@ -2,9 +2,8 @@
 
 import pytest
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import JsonObject, JsonValue, ToolError, ValueState
+from processors.spans import RawSpan
 from tests.support.agent_spans import envelope, runs_of, span
 
 PROMPT = '{"system": "Be brief.", "prompt": "Weather in Oslo?"}'

@@ -1,7 +1,6 @@
 """VoltAgent's spans: what runs in an agent carries the agent's entity as well."""
 
-from processors.model.agent_run import ToolError, ValueState
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject, ToolError, ValueState
 from tests.support.agent_spans import runs_of, span
 
 ENTITY: JsonObject = {"entity.type": "agent", "entity.name": "planner", "entity.id": "planner-id"}

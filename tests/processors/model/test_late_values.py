@@ -1,7 +1,6 @@
 """A mapping that is put together when it is looked at, and once."""
 
-from processors.model.json_values import JsonValue
-from processors.model.late_values import LateMapping
+from processors.model import JsonValue, LateMapping
 
 
 def test_a_mapping_is_made_once_and_only_if_somebody_looks() -> None:

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.model.agent_run import EVALUATED_CATEGORIES, CallCategory, ToolCall
-from processors.model.tool_name import ToolKeys, canonical_tool_name
+from processors.model import EVALUATED_CATEGORIES, CallCategory, ToolCall, ToolKeys, canonical_tool_name
 from tests.strategies import run_with
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processors.model.limits import MAX_SEARCH_STEPS
+from processors.model import MAX_SEARCH_STEPS
 from processors.texts.linear_regex import compile_linear
 
 _PATTERNS = (

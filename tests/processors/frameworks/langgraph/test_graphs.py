@@ -8,10 +8,8 @@ import pytest
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, Span
 
-from processors.model.agent_run import CallCategory
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.envelope import Envelope
-from processors.spans.span import STATUS_ERROR, RawSpan
+from processors.model import CallCategory, JsonObject, JsonValue
+from processors.spans import STATUS_ERROR, Envelope, RawSpan
 from tests.support.agent_spans import envelope, key_values, model, runs_of, span, tool
 
 Told: TypeAlias = Mapping[str, JsonValue]
