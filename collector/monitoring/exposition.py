@@ -36,6 +36,9 @@ _INFO = "_info"
 _openmetrics_text: Callable[[CollectorRegistry], bytes] = openmetrics_exposition.generate_latest
 _go_number: Callable[[float], str] = floatToGoString
 
+_LABELS = "\0"
+"""Stands for the labels of a series, in which it may be as well: it is replaced once."""
+
 _Copy = list[tuple[list[Labels], Sequence[float] | Sequence[bytes]]]
 """The series of each instrument at one moment, with their values or packed rows, without exemplars."""
 
@@ -197,16 +200,18 @@ class _HistogramForm:
         self._exemplars = histogram.exemplars if openmetrics else {}
         self._bounds = [*(_go_number(bound) for bound in histogram.buckets), "+Inf"]
         self._no_suffixes = [""] * len(self._bounds)
+        name = histogram.name
+        buckets = [f'{name}_bucket{{{_LABELS}le="{bound}"}} %d.0%s\n' for bound in self._bounds]
+        self._buckets = "".join(buckets)
         self._unpack = struct.Struct(f"{len(self._bounds) + 1}d").unpack
 
     def head(self, labels: Labels) -> str:
         """The lines, with `%d.0%s` for the count and the exemplar of a bucket."""
         name = self._histogram.name
         pairs = _pairs(self._histogram, labels).replace("%", "%%")
-        start = f"{pairs}," if pairs else ""
+        buckets = self._buckets.replace(_LABELS, f"{pairs}," if pairs else "")
         braced = f"{{{pairs}}}" if pairs else ""
-        buckets = [f'{name}_bucket{{{start}le="{bound}"}} %d.0%s\n' for bound in self._bounds]
-        return "".join(buckets) + f"{name}_count{braced} %d.0\n{name}_sum{braced} %s\n"
+        return f"{buckets}{name}_count{braced} %d.0\n{name}_sum{braced} %s\n"
 
     def line(self, head: str, value: bytes, labels: Labels) -> str:
         *counts, total = self._unpack(value)
@@ -235,7 +240,11 @@ def _header(instrument: Instrument, openmetrics: bool) -> str:
 
 
 def _pairs(instrument: Instrument, labels: Labels) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in instrument.named_labels(labels))
+    named = instrument.named_labels(labels)
+    values = "".join(labels)
+    if "\\" in values or "\n" in values or '"' in values:  # few have any of them
+        named = [(name, _escaped(value)) for name, value in named]
+    return ",".join([f'{name}="{value}"' for name, value in named])
 
 
 def _escaped(value: str) -> str:

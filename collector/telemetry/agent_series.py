@@ -192,14 +192,16 @@ class Series:
 
 
 class EvaluationSeries(Series):
-    """The series of one evaluation for one label set: of its outcomes, its scores, and pairs of classes."""
+    """The series of one evaluation for one label set: of its outcomes, its scores, and pairs of classes.
+
+    Alerts need outcomes at 0 before there are any; scores have a series from the first one on.
+    """
 
     __slots__ = ("_scores", "class_values", "classes", "labels")
 
     def __init__(self, new: NewSeries, results: Counter, scores: Histogram, labels: Labels) -> None:
         agent, name, *optional = labels
         super().__init__(new, results, *((agent, name, outcome, *optional) for outcome in _OUTCOME_VALUES))
-        self.add(scores, labels)
         self._scores = scores
         self.labels = labels
         self.classes: dict[tuple[str, str], Series] = {}
@@ -209,6 +211,8 @@ class EvaluationSeries(Series):
         """Count a result; its score, if it has one, names the span behind it."""
         self.count(position=_OUTCOMES.index(outcome))
         if score is not None:
+            if not self._histograms:
+                self.add(self._scores, self.labels)
             self._scores.observe_span(score, self.labels)
 
     def remove(self) -> int:
@@ -219,8 +223,8 @@ class EvaluationSeries(Series):
 class RunSeries(Series):
     """The series of one label set: those of its runs, and those of its evaluations.
 
-    Evaluations are keyed by whether they are in shadow, and by name. Tokens and costs have series from the
-    first run on that reports them: of most agents either all runs do or none.
+    Evaluations are keyed by whether they are in shadow, and by name. Durations, tokens and costs have series
+    from the first run on that reports them: of most agents either all runs do or none.
     """
 
     __slots__ = ("_metrics", "evaluations", "labels")
@@ -228,7 +232,6 @@ class RunSeries(Series):
     def __init__(self, new: NewSeries, metrics: Metrics, agent: str, optional: Labels) -> None:
         self.labels = (agent, *optional)
         super().__init__(new, metrics.agent_runs, self.labels)
-        self.add(metrics.run_duration_seconds, self.labels)
         self._metrics = metrics
         self.evaluations: dict[tuple[bool, str], EvaluationSeries] = {}
 
@@ -237,6 +240,7 @@ class RunSeries(Series):
         metrics, labels = self._metrics, self.labels
         if (seconds := run.duration_seconds) is not None:
             exemplar = Exemplar(seconds, run.trace_id, span_id, unix_nano)
+            self.add(metrics.run_duration_seconds, labels)
             metrics.run_duration_seconds.observe_span(exemplar, labels)
         if (usage := run.usage) is None:
             return

@@ -52,7 +52,7 @@ class ScoreSeries:
         self._has_criteria = False
 
     def set_criteria(self, criteria: CriteriaSet) -> None:
-        """Create the series of agents named exactly in criteria, and show the evaluations in force.
+        """Create the counters of agents named exactly in criteria, and show the evaluations in force.
 
         Series of the first call count from the first result on; series added later are first shown at 0 like
         any other. Counts remain until they expire. Gauges of evaluations that are no longer in force are

@@ -25,7 +25,7 @@ without.
 - Labels in brackets are left out of a series where their value is empty.
   `[resource attributes]` are those that `exporters.prometheus.resource_attributes` lists,
   each a label of its own with `_` for what is no letter or digit: `service.version` is `service_version`.
-- Series of agents named exactly in criteria are there at 0 from the start.
+- Counters of agents named exactly in criteria are there at 0 from the start.
   Any other series with the name of an agent appears at 0 first, because what a series holds
   when it is first scraped is lost to `rate()`.
   It takes its first increment after the next scrape, or after {Limits.HOLD_SECONDS:.0f} s.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, TypeGuard
 
 import yaml
 
@@ -46,6 +46,8 @@ _BOOLEANS = {
     for word in ("yes", "true", "on", "no", "false", "off")
     for spelling in (word, word.capitalize(), word.upper())
 }
+_WORDS = _NULL | _BOOLEANS.keys() | {"<<"}
+"""Unquoted scalars that are no texts."""
 _NUMBER_START = frozenset("+-.0123456789")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)\Z")
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9_]+\Z")
@@ -60,15 +62,13 @@ class Place(NamedTuple):
     """A node of a document; for the value of a key, `line` (from 1) is that of the key.
 
     `reference` is set for a scalar with an environment variable in it: the text with `${env:NAME}` in
-    place of values. `size` and `height` are those of the tree with aliases written out.
+    place of values.
     """
 
     line: int
     value: JsonValue
     children: Mapping[Any, "Place"] = MappingProxyType({})
     reference: str | None = None
-    size: int = 1
-    height: int = 0
 
 
 @dataclass(frozen=True)
@@ -314,6 +314,8 @@ class _Reader:
         raise InvalidInput(self.problems)
 
     def _place(self, event: yaml.Event, line: int) -> Place:
+        if _is_text(event):
+            return Place(line, event.value)
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)._replace(line=line)
         if not isinstance(event, _NODES):
@@ -341,10 +343,11 @@ class _Reader:
         place = self._anchors[name]
         if place is None:
             self._stop(event, f'alias "*{name}" stands inside its own anchor')
-        self.aliased += place.size
+        size, height = _extent(place)
+        self.aliased += size
         if self.aliased > MAX_ALIASED_NODES:
             self._stop(event, f"aliases repeat more than {MAX_ALIASED_NODES} values")
-        if len(self._path) + place.height > MAX_DEPTH:
+        if len(self._path) + height > MAX_DEPTH:
             self._stop(event, f"nested more than {MAX_DEPTH} deep")
         return place
 
@@ -364,12 +367,14 @@ class _Reader:
 
     def _sequence(self, line: int) -> Place:
         places: dict[int, Place] = {}
+        values: list[JsonValue] = []
         path = self._path
         while (event := self._next()).__class__ is not yaml.SequenceEndEvent:
             path.append(len(places))
-            places[len(places)] = self._place(event, _line(event))
+            place = places[len(places)] = self._place(event, _line(event))
+            values.append(place.value)
             path.pop()
-        return _collection(line, [place.value for place in places.values()], places)
+        return Place(line, values, places)
 
     def _mapping(self, line: int) -> Place:
         places: dict[str, Place] = {}
@@ -390,10 +395,12 @@ class _Reader:
         for source in merged:  # keys written here win, then the earlier source
             for key, place in source.children.items():
                 places.setdefault(key, place)
-        return _collection(line, {key: place.value for key, place in places.items()}, places)
+        return Place(line, {key: place.value for key, place in places.items()}, places)
 
     def _key(self, event: yaml.Event) -> tuple[str, bool]:
         """The key that `event` stands for, and whether it is the merge key `<<`."""
+        if _is_text(event):
+            return event.value, False
         if not isinstance(event, yaml.ScalarEvent):
             self._stop(event, "a key must be a text")
         if event.implicit[0] and event.value == "<<":
@@ -414,12 +421,22 @@ class _Reader:
         return []
 
 
-def _collection(line: int, value: JsonValue, places: Mapping[Any, Place]) -> Place:
-    size, height = 1, 0
-    for place in places.values():
-        size += place.size
-        height = max(height, place.height)
-    return Place(line, value, places, None, size, height + 1)
+def _is_text(event: yaml.Event) -> TypeGuard[yaml.ScalarEvent]:
+    """Whether `event` is nothing but a text, as most are."""
+    if event.__class__ is not yaml.ScalarEvent or event.tag is not None or event.anchor is not None:
+        return False
+    text: str = event.value
+    if "$" in text:
+        return False
+    return not event.implicit[0] or (text not in _WORDS and text[0] not in _NUMBER_START)
+
+
+def _extent(place: Place) -> tuple[int, int]:
+    """The nodes of the tree at `place` with aliases written out, and its height."""
+    if not isinstance(place.value, dict | list):
+        return 1, 0
+    inner = [_extent(child) for child in place.children.values()]
+    return 1 + sum(size for size, _ in inner), 1 + max((height for _, height in inner), default=0)
 
 
 def _syntax_hint(text: str, line: int) -> str:

@@ -66,7 +66,7 @@ def test_what_is_not_told_makes_no_series_and_no_zeros(metrics: Metrics, series:
     _record(series)
     series.flush()
 
-    assert {("helper",): (0, 0.0)} == _taken(metrics.run_duration_seconds)
+    assert {} == metrics.run_duration_seconds.values
     assert {} == metrics.run_tokens.values
     assert {} == metrics.run_cost.values
 
@@ -95,12 +95,19 @@ def test_a_new_series_is_shown_at_zero_before_it_counts(metrics: Metrics, series
     assert (1, 1.0) == _taken(metrics.run_cost)["helper",]
 
 
-def test_agents_named_exactly_have_the_series_of_their_durations_from_the_start(
+def test_agents_named_exactly_have_the_series_of_their_runs_from_the_start_and_of_durations_with_the_first(
     metrics: Metrics, series: ScoreSeries
 ) -> None:
     series.set_criteria(criteria_with({"helper": ["order"]}))
+    before = dict(metrics.run_duration_seconds.values)
+    _record(series, start_unix_nano=1, end_unix_nano=10**9 + 1)
+    series.before_scrape()
+    (shown,) = metrics.run_duration_seconds.shown().values()
 
-    assert {("helper",): (0, 0.0)} == _taken(metrics.run_duration_seconds)
+    assert {("helper",): 1} == metrics.agent_runs.shown()
+    assert {} == before
+    assert not any(shown)
+    assert {("helper",): (1, 1.0)} == _taken(metrics.run_duration_seconds)
 
 
 def test_a_scrape_shows_them_with_their_labels(metrics: Metrics, series: ScoreSeries) -> None:

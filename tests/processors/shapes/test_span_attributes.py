@@ -6,8 +6,7 @@ from opentelemetry.proto.trace.v1 import trace_pb2
 from processors.model.finish_reason import FinishReason
 from processors.reconstruction.passes import reconstruct
 from processors.shapes.attribute_reading import span_attributes
-from processors.spans import Span
-from processors.spans.envelope import NO_ENVELOPE
+from processors.spans import Envelope, Span
 
 _SPAN = trace_pb2.Span(
     trace_id=bytes(range(16)),
@@ -39,7 +38,7 @@ def test_attributes_are_json_values_by_name() -> None:
 
 def test_a_run_has_those_of_the_span_that_carries_it() -> None:
     (run,) = reconstruct(
-        [(_SPAN.span_id, _SPAN.SerializeToString(), NO_ENVELOPE)],
+        [(_SPAN.span_id, _SPAN.SerializeToString(), Envelope(b"", b""))],
         trace_id=_SPAN.trace_id,
         reason=FinishReason.ROOT,
     )
