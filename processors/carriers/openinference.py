@@ -16,6 +16,7 @@ from processors.model import (
     JsonValue,
     ValueState,
     decode_result,
+    is_broken_data,
     json_text,
     json_value,
     parse_json,
@@ -68,6 +69,8 @@ _COMPONENT_ROLES = {"Agent.run": SpanRole.AGENT, "ToolInvoker.run": SpanRole.MOD
 _OPTIONS_OF_CALLS = frozenset({"args", "kwargs", "sanitize_inputs_outputs", "tool_name"})
 _STEERING_KEYS = {"agent", "context", "tools"}
 _WORKFLOW_KEYS = {"init_state", "start_event"}
+_RESPONSES = ('{"id":"r', '{"id": "r')
+"""How a response of OpenAI's Responses API begins, whatever its end."""
 _CALL_ITEM = '_call"'
 """How the types of calls end in OpenAI's Responses API."""
 _TRAJECTORY = "trajectory"
@@ -251,6 +254,8 @@ def _answered(attributes: Attributes) -> Sequence[ChatMessage]:
     raw = attributes.text(_OUTPUT) or ""
     if not raw:
         return messages
+    if raw.startswith(_RESPONSES) and is_broken_data(raw):
+        return [ChatMessage("tool", unreadable=raw), *messages]
     if not ('"object"' in raw and '"response"' in raw and _has_items_of_tools(raw)) and (
         any(message.requests for message in messages) or (messages and '"tool_calls"' not in raw)
     ):

@@ -65,8 +65,9 @@ class RequestedCalls:
             answered: Set[str] | None = None
             output = conversation.output
             requests = requests_calls(model)
-            if requests is False and not output and self._goes_on(number):
-                requests = None  # Traceloop reports `stop` for items of an answer that it leaves out, too
+            # Some report `stop`, too, for items of an answer that they leave out.
+            if requests is False and (self._goes_on(number) if not output else _hides_results(output)):
+                requests = None
             if _may_leave_calls_out(output, requests):
                 later = self._repeated_later(number)
                 if later:
@@ -206,11 +207,21 @@ def _requests(output: Sequence[ChatMessage]) -> bool:
 
 
 def leaves_calls_out(output: Sequence[ChatMessage]) -> bool:
-    """Whether an answer requests nothing, and has no text or ends with an empty message."""
+    """Whether an answer requests nothing, and has no text or ends with an empty message.
+
+    Or what ran at the provider cannot be read.
+    """
+    if _hides_results(output):
+        return True
     if _requests(output):
         return False
     last = output[-1]
     return not (last.text or last.responses) or not any(message.text for message in output)
+
+
+def _hides_results(output: Sequence[ChatMessage]) -> bool:
+    """Whether data that hold what ran at the provider cannot be read."""
+    return any(message.unreadable and message.role == "tool" for message in output)
 
 
 def _after_last_user(messages: Sequence[ChatMessage]) -> int:

@@ -29,6 +29,13 @@ _TOOL_RESULT = re.compile(
     rf"|content={QUOTED.replace('text', 'bare')} metadata=.* files=.*",
     re.DOTALL,
 )
+_PROTOCOL_RESULT = re.compile(r"(?:CallToolResult\()?(?:_?meta=None,? )?content=\[")
+_TEXT_BLOCK = re.compile(
+    rf"TextContent\(type='text', text=({_STRING})(?:, _?(?:annotations|meta)=None){{,2}}\)(?:, )?"
+)
+_OUTCOME = re.compile(r".*[ ,]is_?[eE]rror=(True|False)(?:,? result_?[tT]ype='\w*')?\)?", re.DOTALL)
+_LONGEST_OUTCOME = 80
+"""Characters at the end of a printed result in which its outcome stands."""
 _PENDING_RESULT = re.compile(r"<(?:(?:async_)?generator|coroutine) object [^\n]* at 0x[0-9a-fA-F]+>")
 _PRINTED_STEPS = (
     "ActionOutput(", "ActionStep(", "ChatMessageStreamDelta(", "FinalAnswerStep(", "PlanningStep(",
@@ -66,6 +73,23 @@ def printed_tool_result(text: str) -> str | None:
     """The content of a printed tool result with its media next to it; None for any other text."""
     match = _TOOL_RESULT.fullmatch(text)
     return None if match is None else _literal_text(match["text"] or match["bare"]) or ""
+
+
+def printed_protocol_result(text: str) -> tuple[str, bool] | None:
+    """The texts in a printed result by the Model Context Protocol, and whether it failed; else None.
+
+    A result that holds anything but texts is its printed form.
+    """
+    begun = _PROTOCOL_RESULT.match(text)
+    outcome = _OUTCOME.fullmatch(text[-_LONGEST_OUTCOME:])
+    if begun is None or outcome is None:
+        return None
+    end, texts = begun.end(), []
+    while block := _TEXT_BLOCK.match(text, end):
+        end = block.end()
+        texts.append(_literal_text(block[1]) or "")
+    is_whole = texts and text.startswith("]", end)
+    return "\n".join(texts) if is_whole else text, outcome[1] == "True"
 
 
 def is_pending_result(text: str) -> bool:

@@ -8,7 +8,12 @@ from typing import Final, NamedTuple
 
 from processors.model import ABSENT, DecodedValue, JsonObject, JsonValue, ToolError, ValueState, decode_result
 from processors.shapes.members import failure, list_at, object_at, text_at, value_at
-from processors.shapes.printed_messages import is_pending_result, printed_tool_message, printed_tool_result
+from processors.shapes.printed_messages import (
+    is_pending_result,
+    printed_protocol_result,
+    printed_tool_message,
+    printed_tool_result,
+)
 
 CONTENT: Final = 1
 """`{"content": x}`; the text is Python's `str(x)`."""
@@ -40,8 +45,12 @@ _TOOL_RETURN = {"return_value", "content", "metadata", "kind"}
 
 _BLOCK_KEYS = {"type", "text", "annotations", "id", "meta", "_meta"}
 
-_PRINTED_FAILURE = " isError=True"
-"""How a printed result of a protocol's tool ends where the tool failed."""
+_PROTOCOL_KEYS = {
+    "content", "isError", "is_error", "structuredContent", "structured_content", "_meta", "meta",
+    "resultType", "result_type",
+}  # fmt: skip
+"""A result by the Model Context Protocol, in the spelling of the protocol or of its SDK for Python."""
+_PRINTED_RESULTS = ("content=", "ToolResult(content=", "meta=", "_meta=", "CallToolResult(")
 
 
 def is_bare(value: JsonObject) -> bool:
@@ -72,7 +81,11 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
         return OpenedResult(decoded)
     if value.startswith("<") and is_pending_result(value):
         return OpenedResult(ABSENT)
-    if value.startswith(("content=", "ToolResult(content=")):
+    if value.startswith(_PRINTED_RESULTS):
+        protocol_result = printed_protocol_result(value)
+        if protocol_result is not None:
+            text, has_failed = protocol_result
+            return OpenedResult(decode_result(text), error=failure(text) if has_failed else None)
         content = printed_tool_result(value)
         if content is not None:
             return OpenedResult(decode_result(content))
@@ -81,8 +94,6 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
             content, call_id, has_failed = printed
             result = decode_result(content)
             return OpenedResult(result, call_id, failure(result.text) if has_failed else None)
-        if value.endswith(_PRINTED_FAILURE):
-            return OpenedResult(decoded, error=failure(value))
     return OpenedResult(decoded)
 
 
@@ -105,9 +116,10 @@ def _open_object(decoded: DecodedValue, value: JsonObject, known: int) -> Opened
             shown = answered.get("content") or answered.get("content_parts") or ""
             return OpenedResult(decode_result(shown), text_at(answered, "tool_id"))
     if keys == _RAW_OUTPUT_KEYS:
-        result = decode_result(value["raw_output"])
+        opened = open_result(decode_result(value["raw_output"]))
+        result = opened.result
         if value["is_error"] is not True:
-            return OpenedResult(result)
+            return opened
         is_only = value["raw_output"] is None and len(list_at(value, "blocks")) == 1
         return OpenedResult(
             result, error=failure((text_at(value, "blocks", 0, "text") if is_only else "") or result.text)
@@ -117,16 +129,17 @@ def _open_object(decoded: DecodedValue, value: JsonObject, known: int) -> Opened
         return OpenedResult(decoded if text is None else decode_result(text))
     if value.get("kind") == "tool-return" and keys >= _TOOL_RETURN:
         return OpenedResult(decode_result(value["return_value"]))
-    if "content" in keys and keys <= {"content", "isError", "structuredContent", "_meta", "meta"}:
+    if "content" in keys and keys <= _PROTOCOL_KEYS:
         content: JsonValue = value["content"]
         text = _text_blocks(content, {"type", "text"}) if isinstance(content, list) and content else None
-        if text is not None or "isError" in keys:
-            structured: JsonValue = value.get("structuredContent")
+        has_failed = value.get("isError", value.get("is_error"))
+        if text is not None or has_failed is not None:
+            structured: JsonValue = value.get("structuredContent", value.get("structured_content"))
             result = decode_result(content if text is None else text)
             # Servers make an object with one member of what is none.
             if structured is not None and structured != {"result": result.value}:
                 result = decode_result(structured)
-            return OpenedResult(result, error=failure(text) if value.get("isError") is True else None)
+            return OpenedResult(result, error=failure(text) if has_failed is True else None)
         if known & CONTENT and len(keys) == 1:
             if isinstance(content, str):
                 return OpenedResult(decode_result(content))

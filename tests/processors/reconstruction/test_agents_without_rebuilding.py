@@ -20,6 +20,7 @@ NAMED_BY_THEIR_PLACE = {
     "gemini_cli",  # whose model's turns are traces without a run
     "llama_index_observability",
     "langsmith_sdk",  # by its outermost chain
+    "llama_index_mcp_failed",  # by a step of its workflow
     "llama_index_openinference",  # by a step of its workflow
     "spring_ai_java_agent",  # by its service, as calls without an agent are
 }

@@ -16,7 +16,8 @@ REQUEST = b"\1" * 8
 FIRST, SECOND = envelope(scope="first"), envelope(scope="second")
 READ_BY_SCOPE = {
     "claude_code_sub_agent", "langchain_js_provider_strategy", "langchain_js_tool_strategy",
-    "llama_index_observability", "quarkus_langchain4j",
+    "llama_index_observability", "mistral_sdk_2_conversation", "mistral_sdk_3_conversation",
+    "quarkus_langchain4j",
 }  # fmt: skip
 """Recordings that are read by the name of their scope, or in which a call stands for an agent."""
 TREES = sorted(
