@@ -6,6 +6,7 @@ from time import process_time, time_ns
 from benchmarks.agent_criteria import CRITERIA_TEXT
 from benchmarks.agent_trace import SPANS_PER_TRACE
 from benchmarks.page import with_range
+from benchmarks.readers import python_alone
 from benchmarks.recorded_families import family_lines
 from benchmarks.workload import SHAPES, Shape, process_requests
 from collector.buffer import GroupByTraceConfig, TraceBuffer
@@ -22,7 +23,7 @@ from processors.criteria import CriteriaSet, read_criteria
 from processors.evaluate import evaluate_run
 from processors.model import FinishReason, GradedRun
 from processors.reconstruction import reconstruct
-from processors.spans import RawSpan, Span
+from processors.spans import NATIVE, RawSpan, Span
 
 _REPEATS = 7
 _SECONDS_PER_REPEAT = 0.15
@@ -32,9 +33,12 @@ _RUNS_PER_WRITE = 100
 
 
 def micro_lines() -> Iterator[str]:
-    """Measure step after step, one row of a Markdown table each, then every family of recordings."""
-    yield "| step | CPU µs | for a |"
-    yield "| --- | --- | --- |"
+    """Measure step after step, one row of a Markdown table each, then every family of recordings.
+
+    Both readers take turns at each step; the recordings are read by the one in Rust where it is in use.
+    """
+    yield "| step | CPU µs | with the native reader | for a |"
+    yield "| --- | --- | --- | --- |"
     for shape in SHAPES:
         yield from _per_span_lines(shape)
     traces = _traces(SHAPES[0])
@@ -161,9 +165,15 @@ def _spans(traces: dict[bytes, list[RawSpan]]) -> int:
 
 
 def _line(name: str, unit: str, units: int, step: Callable[[], object]) -> str:
-    step()
-    micros = [cpu_seconds_each(step, _SECONDS_PER_REPEAT) * 1e6 / units for _ in range(_REPEATS)]
-    return f"| {name} | {with_range(micros, '.2f')} | {unit} |"
+    python: list[float] = []
+    native: list[float] = []
+    for _ in range(_REPEATS):
+        with python_alone():
+            python.append(cpu_seconds_each(step, _SECONDS_PER_REPEAT) * 1e6 / units)
+        if NATIVE is not None:
+            native.append(cpu_seconds_each(step, _SECONDS_PER_REPEAT) * 1e6 / units)
+    cells = [with_range(micros, ".2f") if micros else "–" for micros in (python, native)]
+    return f"| {name} | {cells[0]} | {cells[1]} | {unit} |"
 
 
 def cpu_seconds_each(step: Callable[[], object], seconds: float) -> float:

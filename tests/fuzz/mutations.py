@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
-from processors.spans.protobuf_wire import LENGTH_DELIMITED, encode_varint, fields
+from processors.spans import LENGTH_DELIMITED, encode_varint, read_varint, skip_field
 
 Mutate: TypeAlias = Callable[[bytes, Sequence[bytes], Random], bytes]
 """From an input, the corpus and a source of chance to another input."""
@@ -159,11 +159,8 @@ def mutated_wire(data: bytes, corpus: Sequence[bytes], chance: Random) -> bytes:
 
 
 def _mutated_message(data: bytes, corpus: Sequence[bytes], chance: Random) -> bytes:
-    try:
-        found = list(fields(data, 0, len(data)))
-    except (IndexError, ValueError):
-        found = []
-    if not found or found[-1][-1] != len(data) or chance.random() < 0.1:
+    found = _fields(data)
+    if not found or chance.random() < 0.1:
         return mutated_bytes(data, corpus, chance)
     tag, start, value, stop = chance.choice(found)
     field = data[start:stop]
@@ -181,6 +178,26 @@ def _mutated_message(data: bytes, corpus: Sequence[bytes], chance: Random) -> by
             case _:
                 field = encode_varint(chance.randrange(1 << chance.choice((4, 7, 8, 33)))) + field[1:]
     return data[:start] + field + data[stop:]
+
+
+def _fields(data: bytes) -> list[tuple[int, int, int, int]]:
+    """Each field: its tag, where it starts, where its value starts behind a length, where it ends.
+
+    None where `data` is no message.
+    """
+    found = []
+    stop = 0
+    try:
+        while stop < len(data):
+            start = stop
+            tag, value = read_varint(data, start)
+            stop = skip_field(data, value, tag & 7)
+            if tag & 7 == LENGTH_DELIMITED:
+                value = read_varint(data, value)[1]
+            found.append((tag, start, value, stop))
+    except (IndexError, ValueError):
+        return []
+    return found if stop == len(data) else []
 
 
 _ODD_FIELDS = (
