@@ -10,12 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
-import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from benchmarks.readers import python_alone
 from collector.errors import MalformedRequest, RequestTooLarge
-from collector.otlp import codec
 from collector.otlp.codec import count_records, join_spans, split_records, split_request
 from collector.otlp.compression import gzip_decompress, zlib_decompress
 from collector.otlp.json_codec import (
@@ -42,7 +41,6 @@ from processors.model.json_values import decode_json, encode_json
 from processors.model.values import decode_arguments, decode_result
 from processors.reconstruction.passes import reconstruct, span_reader
 from processors.reconstruction.trace_explanation import explain_trace
-from processors.spans import parse_span
 from tests.fuzz.damaged_journals import recover_damaged
 from tests.fuzz.mutations import Mutate, mutated_bytes, mutated_spans, mutated_text, mutated_wire
 
@@ -91,12 +89,10 @@ def check_codec(data: bytes) -> None:
 
 
 def check_native(data: bytes) -> None:
-    """The reader in Rust and the Python code split and join the same, or refuse with the same message."""
-    for read in (_split_spans, _split_records, _count_records):
-        native = read(data)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(codec, "NATIVE", None)
-            assert native == read(data)
+    """Both readers split, read and join the same, or refuse with the same message."""
+    native = [read(data) for read in _NATIVE_READS]
+    with python_alone():
+        assert native == [read(data) for read in _NATIVE_READS]
 
 
 def _split_spans(data: bytes) -> object:
@@ -104,10 +100,18 @@ def _split_spans(data: bytes) -> object:
         split = split_request(data)
     except MalformedRequest as error:
         return str(error)
-    spans = [span for found in split.traces.values() for span in found]
-    for _, payload, _ in spans:
-        parse_span(payload)
-    return list(split.traces.items()), split.accepted, split.rejected, join_spans(spans)
+    joined = join_spans(span for found in split.traces.values() for span in found)
+    return list(split.traces.items()), split.rejected, joined
+
+
+def _read_runs(data: bytes) -> object:
+    with suppress(MalformedRequest):
+        return [
+            format_run(GradedRun(run=run, results=[]))
+            for trace_id, spans in split_request(data).traces.items()
+            for run in reconstruct(spans, trace_id=trace_id, reason=FinishReason.ROOT)
+        ]
+    return None
 
 
 def _split_records(data: bytes) -> object:
@@ -123,6 +127,9 @@ def _count_records(data: bytes) -> object:
         return len(count_records(data).records)
     except MalformedRequest as error:
         return str(error)
+
+
+_NATIVE_READS = (_split_spans, _read_runs, _split_records, _count_records)
 
 
 def check_otlp_json(data: bytes) -> None:
