@@ -28,5 +28,7 @@ fn tracegrade_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(split::count_records, module)?)?;
     module.add_function(wrap_pyfunction!(tree::link_spans, module)?)?;
     module.add_function(wrap_pyfunction!(tree::known_readings, module)?)?;
+    module.add_function(wrap_pyfunction!(values::plain_object, module)?)?;
+    module.add_function(wrap_pyfunction!(values::is_plain_json, module)?)?;
     Ok(())
 }

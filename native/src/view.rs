@@ -330,6 +330,13 @@ impl Attributes {
         texts(py, span.beginning_with(span.raw(py), prefix.as_bytes()).map(|(key, _)| key))
     }
 
+    fn flattened<'py>(&self, py: Python<'py>, prefix: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let span = self.span.get();
+        let entries = span.beginning_with(span.raw(py), prefix.as_bytes());
+        let entries: Vec<_> = entries.map(|(key, value)| (&key[prefix.len()..], value)).collect();
+        values::nested(py, &entries, values::MAX_DEPTH - 1)
+    }
+
     fn among<'py>(
         &self,
         py: Python<'py>,

@@ -16,7 +16,8 @@ from processors.model.agent_run import ValueState
 from processors.model.json_values import DIGITS_TO_ZEROS, LONG_NUMBER, JsonValue
 from processors.model.masks import REDACTION_MARKERS, has_mask, is_mask
 from processors.model.python_literal import parse_python_literal
-from processors.spans import AttributeValue, text_in
+from processors.spans import NATIVE, AttributeValue, text_in
+from processors.spans.native import Native
 
 MAX_TEXT_LENGTH = 256 * 1024
 """Longer texts are not parsed."""
@@ -113,6 +114,8 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
     It is what `decode_arguments` and `decode_result` give. None where they have to look closer: at what is no
     text, no object, long, withheld, or not exact as parsed.
     """
+    if NATIVE is not None:
+        return None if any_value is None else _native_object(any_value, NATIVE)
     encoded = None if any_value is None else text_in(any_value)
     if encoded is None or encoded[0] != 0x7B or encoded[-1] != 0x7D:  # { and }
         return None
@@ -137,6 +140,21 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
         return None
     # As DecodedValue(...), without the call in between that costs more than the tuple.
     return tuple.__new__(DecodedValue, (value, encoded.decode(), _PRESENT))
+
+
+def _native_object(any_value: bytes, native: Native) -> DecodedValue | None:
+    """As above."""
+    text = native.plain_object(any_value)
+    if text is None or (
+        text in REDACTION_MARKERS
+        if len(text) <= _LONGEST_MARKER
+        else text.startswith(_KEPT_BACK) or _SCRUBBED in text
+    ):
+        return None
+    try:
+        return tuple.__new__(DecodedValue, (orjson.loads(text), text, _PRESENT))
+    except ValueError:
+        return None
 
 
 def decode_result(raw: "AttributeValue | JsonValue") -> DecodedValue:
@@ -220,12 +238,13 @@ def _quoted(result: re.Match[str]) -> str:
 
 def _parsed_json(text: str) -> JsonValue:
     value: JsonValue
+    is_plain = NATIVE is not None and NATIVE.is_plain_json(text)
     # Integers of up to 18 digits are exact to the fast parser; what opens a level is counted separately.
-    encoded = text.encode(errors="surrogatepass")
-    scanned = encoded.translate(DIGITS_TO_ZEROS, b"[{")
+    encoded = b"" if is_plain else text.encode(errors="surrogatepass")
+    scanned = b"" if is_plain else encoded.translate(DIGITS_TO_ZEROS, b"[{")
     if scanned.find(LONG_NUMBER) < 0:  # `in` makes and drops an exception for every search in bytes
         try:
-            value = orjson.loads(encoded)
+            value = orjson.loads(text if is_plain else encoded)
         except ValueError:
             if not any(sign in text for sign in _ONLY_PYTHON_READS):
                 raise

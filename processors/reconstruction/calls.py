@@ -67,7 +67,7 @@ from processors.shapes import (
     merged_tool,
     open_result,
 )
-from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree
+from processors.spans import KIND_SERVER, NATIVE, STATUS_ERROR, Span, SpanTree
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
 """States of arguments for which the model's request is looked up."""
@@ -707,7 +707,9 @@ def _opened(response: CallResponse | None) -> OpenedResult:
     return opened
 
 
-def _holds(held: bytes, markers: Iterable[bytes]) -> bool:
+def _holds(held: bytes, markers: Sequence[bytes]) -> bool:
+    if NATIVE is not None:
+        return NATIVE.contains_any(held, *markers)
     for marker in markers:  # noqa: SIM110  # for every trace: a generator costs twice as much
         if held.partition(marker)[1]:  # `in` makes and drops an exception, `find` takes its arguments apart
             return True

@@ -19,6 +19,7 @@ from processors.model import (
     decode_arguments,
     decode_result,
     json_value,
+    plain_object,
     value_of,
 )
 from processors.shapes.members import object_at
@@ -87,7 +88,7 @@ def first_arguments(attributes: Attributes, keys: Sequence[str]) -> DecodedValue
     result = ABSENT
     for key in keys:
         if key in attributes:
-            decoded = decode_arguments(attributes.get(key))
+            decoded = plain_object(attributes.encoded(key)) or decode_arguments(attributes.get(key))
             if decoded.state is ValueState.PRESENT:
                 return decoded
             if result is ABSENT:
@@ -99,7 +100,8 @@ def first_result(attributes: Attributes, keys: Sequence[str], known: int = 0) ->
     """The result in the first of the attributes `keys` that is there, out of its envelopes."""
     for key in keys:
         if key in attributes:
-            return open_result(decode_result(attributes.get(key)), known)
+            decoded = plain_object(attributes.encoded(key)) or decode_result(attributes.get(key))
+            return open_result(decoded, known)
     return _NO_RESULT
 
 
@@ -148,6 +150,9 @@ def flattened_list(attributes: Attributes, prefix: str) -> list[JsonValue]:
 
 def flattened_value(attributes: Attributes, prefix: str) -> JsonValue:
     """The list or object that attributes whose keys begin with `prefix` spell out, `{}` where none does."""
+    value: JsonValue = attributes.flattened(prefix)
+    if value is not None:
+        return value
     root: dict[str, JsonValue] = {}
     length = len(prefix)
     for key in attributes.beginning_with(prefix):

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
@@ -75,6 +75,9 @@ class Attributes(Mapping[str, AttributeValue]):
     def beginning_with(self, prefix: str) -> list[str]:
         """The keys that begin with `prefix`, in order."""
         return sorted([key for key in self._encoded if key.startswith(prefix)])
+
+    def flattened(self, prefix: str) -> Any:
+        """What keys with `prefix` spell out, by the reader in Rust; None: they have to be read one by one."""
 
     def among(self, keys: frozenset[str]) -> frozenset[str]:
         """Those of `keys` that are there; cheaper than asking for three of them."""

@@ -69,6 +69,15 @@ class Native(Protocol):
             known: What `SpanReader` knows of spans that are alike.
         """
 
+    def plain_object(self, any_value: bytes, /) -> str | None:
+        """The text in an AnyValue message that is nothing else, if it begins and ends as a JSON object does.
+
+        None for 16 KiB or more, and where `is_plain_json` is false.
+        """
+
+    def is_plain_json(self, text: str, /) -> bool:
+        """Whether a JSON text has no number of 19 digits or more, and opens 100 levels at most."""
+
 
 def _load(switch: str) -> tuple[Native | None, str]:
     """The reader, or why it is not in use."""

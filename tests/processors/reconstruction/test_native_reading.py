@@ -6,15 +6,19 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from collector.otlp import SplitRequest
 from collector.recordings.recorded_traffic import RecordedTraffic
 from processors.annotation import format_run
-from processors.model import FinishReason, GradedRun
+from processors.model import REDACTION_MARKERS, FinishReason, GradedRun, JsonValue, parse_json, plain_object
 from processors.reconstruction import reconstruct, span_reader
 from processors.reconstruction.reading import SpanReader
-from processors.spans import RawSpan, SpanTree
+from processors.shapes.attribute_reading import flattened_value
+from processors.spans import RawSpan, SpanTree, encoded_text
+from tests.support.agent_spans import span as agent_span
 from tests.support.readers import READERS, reader
 
 DATA = Path(__file__).parents[2] / "data"
@@ -40,7 +44,7 @@ def _traces(folder: Path) -> list[tuple[bytes, list[RawSpan]]]:
 
 
 def _variants(spans: list[RawSpan], number: int) -> Iterator[list[RawSpan]]:
-    """The spans as recorded; in another order; without some; one of them twice; with texts cut off."""
+    """The spans as recorded; in another order; without some; one of them twice; and with cut texts."""
     order = random.Random(number)
     yield spans
     yield order.sample(spans, len(spans))
@@ -82,3 +86,40 @@ def test_recorded_spans_are_read_in_rust() -> None:
             for _, spans in _traces(folder):
                 for view in SpanTree(list({span[0]: span for span in spans}.values())).views:
                     assert "tracegrade_native" == type(view).__module__
+
+
+_numbers = st.sampled_from(["1" * digits for digits in (3, 18, 19, 20, 40)])
+_texts = st.lists(
+    st.sampled_from(["{", "}", "[", "]", '"a":', '"x"', ",", "1.5", "é", "NaN"]) | _numbers
+).map("".join)
+
+
+@given(
+    st.dictionaries(
+        st.text("a1.-", max_size=6),
+        st.none() | st.booleans() | st.integers(-5, 5) | st.floats() | st.just("x")
+        | st.just({"a": 1}),
+    )
+)  # fmt: skip
+def test_flattened_attributes_are_spelled_out_alike(members: dict[str, JsonValue]) -> None:
+    spans = [agent_span(1, None, "a", {f"p.{key}": value for key, value in members.items()})]
+    values = {}
+    for name in READERS:
+        with reader(name):
+            values[name] = repr(flattened_value(SpanTree(spans).views[0].attributes, "p."))
+
+    assert values["python"] == values["native"]
+
+
+@given(_texts | _texts.map('{{"a":{}}}'.format) | st.sampled_from(sorted(REDACTION_MARKERS)))
+def test_json_is_parsed_alike(text: str) -> None:
+    values = {}
+    for name in READERS:
+        with reader(name):
+            try:
+                parsed = repr(parse_json(text))
+            except ValueError:
+                parsed = "no JSON"
+            values[name] = parsed, repr(plain_object(encoded_text(text)))
+
+    assert values["python"] == values["native"]
