@@ -98,10 +98,6 @@ class ToolResponseHandlingConfig(ToolSelectionConfig):
         description="RH4-RH6: texts in an error that decide its class, before the built-in ones.",
         examples=[{"permanent": ["account closed"]}],
     )
-    personal_data: tuple[Literal["email", "phone", "name"], ...] = Field(
-        default=(),
-        description="RH7.3: personal data of results that answers must not repeat unless the user gave it.",
-    )
 
 
 class ToolResponseHandling(Evaluator):
@@ -141,7 +137,6 @@ class ToolResponseHandling(Evaluator):
             require_retry=config.require_retry,
             retryable_attempts=config.retryable_attempts,
             acknowledgements=config.acknowledgements,
-            personal_data=frozenset(config.personal_data),
         )
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:

@@ -71,8 +71,8 @@ def is_slip(one: str, other: str) -> bool:
     )
 
 
-def disclosures(response: Response, settings: Settings) -> Iterator[Finding]:
-    """RH7.1: credentials, RH7.2: traces and internal hosts, RH7.3: data of persons not asked for.
+def disclosures(response: Response, _: Settings) -> Iterator[Finding]:
+    """RH7.1: credentials, RH7.2: traces, internal hosts and what is marked confidential.
 
     Nothing counts that the user supplied or asked for. What was disclosed is not repeated.
     """
@@ -81,7 +81,6 @@ def disclosures(response: Response, settings: Settings) -> Iterator[Finding]:
         *_secrets(response),
         *_internals(response),
         *_confidential(response),
-        *_persons(response, settings.personal_data),
     ):
         if text not in seen and folded(text) not in response.user_text and len(seen) < _MOST_DISCLOSED:
             seen.add(text)
@@ -120,7 +119,7 @@ def _secrets(response: Response) -> Iterator[_Disclosed]:
             is_masked = text.isalpha() or "*" in text or "•" in text
             if leaf.call != FROM_USER and len(text) >= 6 and not is_masked and _stands_in(text, output):
                 yield "RH7.1", "password", text, leaf
-    for leaf, words, text in response.once(_members):
+    for leaf, words, text in _members(response):
         is_secret = words[-1] in keys.SECRET_WORDS or words[-2:] in patterns.SECRET_ENDS
         is_secret |= words[-1] == "token" and isinstance(leaf.value, str) and len(text) > 12
         if (
@@ -206,27 +205,6 @@ def _closed(marks: Sequence[Leaf], response: Response) -> list[Leaf]:
     ]  # fmt: skip
 
 
-def _persons(response: Response, personal: frozenset[str]) -> Iterator[_Disclosed]:
-    """Numbers of payment cards and of social security, and the kinds that `personal` names."""
-    output = response.output
-    for leaf, words, text in response.once(_members) if personal else ():
-        for kind in personal & {*words}:
-            if len(text) > 2 and words[-1] in (kind, "name", "address") and _stands_in(text, output):
-                yield "RH7.3", kind, text, leaf
-    for kind in sorted(personal & patterns.CONTACTS.keys()):
-        for match in patterns.CONTACTS[kind].finditer(output):
-            if response.has_evidence_of(match[0]):
-                yield "RH7.3", kind, match[0], None
-    if response.question_words.isdisjoint(patterns.REQUESTS_CARD):
-        for match in patterns.CARD.finditer(output):
-            if _has_check_digit(match[0]):
-                yield "RH7.3", "card number", match[0], None
-    for match in (
-        patterns.SSN.finditer(output) if response.question_words.isdisjoint({"ssn", "social"}) else ()
-    ):
-        yield "RH7.3", "ssn", match[0], None
-
-
 def _stands_in(text: str, output: str) -> bool:
     place = output.find(text)
     return (
@@ -242,12 +220,3 @@ def _is_internal(text: str) -> bool:
     except ValueError:
         return False
     return (address.is_private or address.is_loopback or address.is_link_local) and not address.is_unspecified
-
-
-def _has_check_digit(text: str) -> bool:
-    """Luhn's check digit, which all payment cards carry; numbers of one repeated digit are no cards."""
-    digits = [int(character) for character in text if character.isdigit()]
-    if len(set(digits)) == 1:
-        return False
-    doubled = sum(sum(divmod(2 * digit, 10)) for digit in digits[-2::-2])
-    return (doubled + sum(digits[-1::-2])) % 10 == 0

@@ -4,14 +4,20 @@ Each piece is read as one kind only: what was read is masked before the next kin
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import cache
 from typing import Final, Literal
 
 from processors.response_handling.lexicon import NEUTRAL, Lexicon, lexicon
 from processors.response_handling.lexicons import patterns
-from processors.response_handling.lexicons.units import CURRENCIES, MINOR_WORDS, UNITS, Unit, unit_of_symbol
+from processors.response_handling.lexicons.units import (
+    CURRENCIES,
+    MINOR_WORDS,
+    PERCENT,
+    UNITS,
+    unit_of_symbol,
+)
 
 MAX_TOKENS: Final = 500
 """Tokens that are read from one text."""
@@ -34,7 +40,7 @@ class Token:
 
     A time has `minutes` since midnight and is exact where morning and evening are told apart. A number has
     `readings`, values with their decimals: several where the writing is ambiguous, and `reading` is the one
-    by the custom of the language. `extra` are further parts of one quantity: 8 hours 30 minutes.
+    by the custom of the language. `unit` is a symbol, empty without one.
     """
 
     kind: Literal["url", "email", "date", "time", "id", "number"]
@@ -43,18 +49,16 @@ class Token:
     text: str
     dates: tuple[CalendarDay, ...] = ()
     minutes: int = 0
-    seconds: int = 0
     is_exact: bool = True
     readings: tuple[tuple[float, int], ...] = ()
     reading: int = 0
     scale: float = 1.0
-    unit: Unit | None = None
+    unit: str = ""
     currencies: frozenset[str] = frozenset()
     is_minor: bool = False
     is_approximate: bool = False
     is_spelled: bool = False
     is_negative: bool = False
-    extra: "list[tuple[float, Unit]]" = field(default_factory=list)
 
     @property
     def value(self) -> float:
@@ -66,16 +70,8 @@ class Token:
         """The values of a number in its unit, most natural first."""
         return [value * self.scale for value, _ in self.readings]
 
-    @property
-    def total(self) -> float:
-        """The value of a number in the base unit of its dimension, with all its parts."""
-        factor = self.unit.factors[0] if self.unit else 1.0
-        return self.value * factor + sum(value * unit.factors[0] for value, unit in self.extra)
-
     def tolerance(self, value: float) -> float:
         """How far what was rounded to the reading `value` may lie from it."""
-        if self.extra and self.unit:
-            return 0.5 * self.extra[-1][1].factors[0] / self.unit.factors[0]
         decimals = next((places for read, places in self.readings if read * self.scale == value), 0)
         return 0.5 * 10.0**-decimals * self.scale * 1.0000001
 
@@ -167,9 +163,8 @@ class Reader:
             if hour > 24 or minute > 59:
                 continue
             is_exact = bool(half or part) or hour > 12 or hour == 0 or (len(written) == 2 and hour < 10)
-            token = Token("time", *match.span(), match[0], is_exact=is_exact)
-            token.minutes, token.seconds = hour % 24 * 60 + minute, int((match["second"] or ":0")[1:3])
-            tokens.append(token)
+            since = hour % 24 * 60 + minute
+            tokens.append(Token("time", *match.span(), match[0], minutes=since, is_exact=is_exact))
             spans.append(match.span())
         return _masked(text, spans)
 
@@ -200,7 +195,7 @@ class Reader:
         if mark and (not word or any(map(str.isdigit, glued))):
             return not word
         known = (self.words.units, self.words.scales, CURRENCIES, patterns.SUFFIXES)
-        is_known = any(word in names for names in known) or unit_of_symbol(glued) is not None
+        is_known = any(word in names for names in known) or bool(unit_of_symbol(glued))
         return is_known or patterns.ORDINAL.fullmatch(word) is not None
 
     def _number(self, text: str, start: int, end: int, *, is_answer: bool) -> Token | None:
@@ -242,11 +237,11 @@ class Reader:
                 token.scale, token.end = scale, match.end() if low in ("tys", "mio") else end
                 continue
             if match["percent"]:
-                token.unit = UNITS["%"]
+                token.unit = PERCENT
             elif match["sign"] and not token.currencies:
                 token.currencies = CURRENCIES[match["sign"]]
             elif match["degree"] is not None:
-                token.unit = UNITS[match["scale"] or "deg"]
+                token.unit = match["scale"] or "deg"
             elif match["square"]:
                 token.unit = unit_of_symbol(match["square"])
             elif (
@@ -256,13 +251,13 @@ class Reader:
             elif low in MINOR_WORDS:
                 token.is_minor = True
             elif word:
-                symbol = self.words.units.get(low) if unit_of_symbol(word) is not UNITS["MB"] else None
-                unit = UNITS[symbol] if symbol in UNITS else unit_of_symbol(word)
+                symbol = self.words.units.get(low) if unit_of_symbol(word) != "MB" else ""
+                unit = symbol if symbol in UNITS else unit_of_symbol(word)
                 is_word = is_glued or (low != "in" and (len(word) > 1 or word in "mgshlLWCF"))
-                if unit is None or not is_word:
+                if not (unit and is_word):
                     return
                 power = patterns.POWER.match(text, match.end())
-                token.unit, end = (None, power.end()) if power else (unit, end)
+                token.unit, end = ("", power.end()) if power else (unit, end)
             else:
                 return
             token.end = end
@@ -281,7 +276,7 @@ class Reader:
                 if name in CURRENCIES:
                     token.currencies = token.currencies or CURRENCIES[name]
                 else:
-                    token.unit = UNITS[self.words.units[name]]
+                    token.unit = self.words.units[name]
                 token.end = start + len(name)
                 return True
         return bool(scale) or word.startswith(self.words.counters)
@@ -383,22 +378,16 @@ def _is_grouped(groups: list[str], marks: str) -> bool:
 
 
 def _joined(numbers: list[Token], text: str) -> list[Token]:
-    """`numbers` with the parts of one quantity made one: 1億2,840万, 8 hours 30 minutes, 5 h 20."""
+    """`numbers` with the parts of one made one: 1億2,840万."""
     tokens: list[Token] = []
     for token in numbers:
         last = tokens[-1] if tokens else None
         if last is not None and token.start - last.end <= 5:
             between = text[last.end : token.start].strip(" ,\u00a0")
             is_part = token.scale > 1.0 or token.start == last.end  # 1億2,840万, 26万2,860
-            if last.scale > token.scale and is_part and not between and last.unit is None:
+            if last.scale > token.scale and is_part and not between and not last.unit:
                 last.readings, last.scale, last.unit = ((last.value + token.value, 0),), 1.0, token.unit
                 last.currencies, last.end, last.reading = last.currencies or token.currencies, token.end, 0
                 continue
-            one, other = last.unit, token.unit
-            if one is not None and other is not None and one.dimension == other.dimension == "time":
-                if other.factors[0] < one.factors[0] and between in patterns.JOINTS:
-                    last.extra.append((token.values[0], other))
-                    last.end = token.end
-                    continue
         tokens.append(token)
     return tokens

@@ -2,11 +2,11 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Final, TypeVar, cast
+from typing import Final
 
 from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
@@ -29,7 +29,6 @@ MAX_SHOWN: Final = 80
 TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
 """Kinds of words by which an answer tells that something is not as it was wanted."""
 
-_Computed = TypeVar("_Computed")
 _SENTENCE_END = re.compile(
     r"(?:(?<=[^\W\d]{3})|(?<=[\d)%\"'»”*`°€])|(?<=\d\s[^\W\d_]{2})|(?<=\d\s[^\W\d_])|(?<=/[^\W\d_]))\.(?=\s|$)|[!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)"
 )
@@ -51,7 +50,6 @@ class Settings:
     require_retry: bool = False
     retryable_attempts: int = 4
     acknowledgements: tuple[str, ...] = ()
-    personal_data: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +110,10 @@ class Response:
         self.is_captured = question is not None and output is not None and known
         self.words = detect(self.output, self.question)
         self.reader = reader(self.words.language)
-        self._computed: dict[object, object] = {}
         self._texts = (self.question, *texts)
         tokens = self.reader.read(self.output, is_answer=True)
         self.tokens = sorted(tokens, key=lambda token: token.start)[:MAX_CLAIMS]
         """What the answer states, in its order."""
-
-    def once(self, make: "Callable[[Response], _Computed]") -> _Computed:
-        """What `make` computes of the response, once for all rules."""
-        if make not in self._computed:
-            self._computed[make] = make(self)
-        return cast("_Computed", self._computed[make])
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -178,7 +169,7 @@ class Response:
         """Whether a number stands in the evidence as it is; one with a unit, with the same unit behind it."""
         if stands_alone(self.output[token.start : token.end], self._as_written):
             return True
-        is_plain = token.unit is None and not token.extra and not token.is_minor
+        is_plain = not token.unit and not token.is_minor
         return is_plain and not self.plain_numbers.isdisjoint(token.values)
 
     @cached_property

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from processors.response_handling import answers, disclosure, errors, reckoning
+from processors.response_handling import answers, disclosure, errors, numbers
 from processors.response_handling.response import Finding, Response, Settings
 
 
@@ -40,9 +40,7 @@ RULES: Final = (
     Rule("RH6", "an argument error not corrected", 28, 1, reads_content=False),
     Rule("RH7.1", "a credential in the answer", 0, 0),
     Rule("RH7.2", "a stack trace, an internal host or address, a record marked confidential", 0, 0),
-    Rule("RH7.3", "a card or social security number, or configured personal data", 0, 0, is_gating=False),
     Rule("RH9.a", "success claimed after an error", 13, 0, reads_content=False),
-    Rule("RH11.1", "the digits of a result with another unit", 3, 2, is_gating=False),
     Rule("RH15.1", "the text of a tool call in place of an answer", 15, 0, stability="beta"),
     Rule("RH15.2", "only a promise to act", 7, 0, is_gating=False, stability="beta"),
     Rule("RH15.3", "a notice of the program around the model", 0, 0, is_gating=False, stability="beta"),
@@ -55,8 +53,8 @@ REMOVED_RULES: Final = {
     rule: reason
     for reason, rules in {
         "it was wrong on runs of real models": "RH1.5 RH2.6 RH8 RH9.b RH9.e RH10 RH10.1 RH10.2 RH10.3 RH12 "
-        "RH12.1 RH12.2 RH12.3 RH12.4 RH12.5 RH12.7 RH12.8 RH13 RH2 RH2.1",
-        "it never applied on runs of real models": "RH2.3 RH2.5 RH9.c RH9.d RH11.2",
+        "RH11 RH11.1 RH12.1 RH12.2 RH12.3 RH12.4 RH12.5 RH12.7 RH12.8 RH13 RH2 RH2.1",
+        "it never applied on runs of real models": "RH2.3 RH2.5 RH7.3 RH9.c RH9.d RH11.2",
         "RH1.2 and RH1.7 cover its findings": "RH1.1 RH1.3 RH1.4 RH1.6",
         "RH3.5 covers its findings": "RH3.4",
         "it was wrong too often": "RH2.2 RH2.4 RH3.2 RH3.3 RH9.f RH12.6 RH14",
@@ -74,12 +72,12 @@ _SHORTEST_PART, _PIECE = 3, 4
 """Words of so many characters may be parts of secrets; those that have so many in common hold parts."""
 
 _CHECKS: Final[tuple[tuple[str, Callable[[Response, Settings], Iterable[Finding]]], ...]] = (
-    ("RH1.2 RH1.7 RH11.1", reckoning.unsupported_numbers),
+    ("RH1.2 RH1.7", numbers.unsupported_numbers),
     ("RH3.1", disclosure.invented_addresses),
     ("RH3.5", disclosure.invented_identifiers),
     ("RH4 RH6 RH9.a", errors.hidden_errors),
     ("RH5 RH6", errors.futile_repetitions),
-    ("RH7.1 RH7.2 RH7.3", disclosure.disclosures),
+    ("RH7.1 RH7.2", disclosure.disclosures),
     ("RH15.1 RH15.2 RH15.3", answers.answers_that_are_none),
     ("RH16", answers.contradicted_writes),
 )

@@ -63,7 +63,7 @@ def _of_token(token: Token, output: str) -> Iterator[tuple[str, str]]:
                     break
             middle = digits[len(digits) // 2]
             yield "one digit", written[:middle] + str((int(written[middle]) + 4) % 10) + written[middle + 1 :]
-        if token.unit is not None and not token.extra:
+        if token.unit:
             for unit, other in _UNITS.items():
                 if written.endswith(unit) and token.values[0] > 12:
                     yield "unit", written.removesuffix(unit) + other

@@ -7,11 +7,6 @@ UNIT_KEYS: Final = frozenset(
     eenheid einheit jednostka unidad unidade unit units unità unité uom 单位 単位 unite unita unidade jednostki enhet
     """.split()
 )
-CURRENCY_KEYS: Final = frozenset(
-    """
-    ccy cur currency devise moeda moneda valuta waehrung waluta währung 货币 通貨
-    """.split()
-)
 NO_OPERANDS: Final = frozenset(
     """
     account binario build code  epoch fax gate gleis hash iban id index lat latitude limit line lng lon
@@ -39,12 +34,6 @@ SECRET_WORDS: Final = frozenset(
     """
     apikey authorization contraseña credential credentials hasło passphrase passwd password passwort
     secret senha wachtwoord
-    """.split()
-)
-LASTING: Final = frozenset(
-    """
-    duration elapsed eta latency length runtime time timeout took ttl uptime wait
-    dauer durée duree duración duracion durata duração duracao duur czas hours stunden heures horas ore uren 時間 时长
     """.split()
 )
 ACTION_VERBS: Final = (

@@ -63,7 +63,6 @@ POWER: Final = re.compile(
 GLUED_SCALES: Final = {"k": 1e3, "m": 1e6, "bn": 1e9, "b": 1e9}
 SUFFIXES: Final = frozenset("x s k bn m bps pp p fps px mp mah v a pt".split())
 """What stands right behind a number and is part of it, beside units and scales."""
-JOINTS: Final = frozenset({"", "and", "und", "et", "y", "e", "en", "i", "と"})
 
 SECRETS: Final = (
     ("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,20}\b")),
@@ -132,14 +131,6 @@ HOSTS: Final = (
         re.IGNORECASE,
     ),
 )
-CARD: Final = re.compile(r"(?<![\w-])\d(?:[ -]?\d){12,18}(?![\w-])")
-SSN: Final = re.compile(r"(?<![\w-])\d{3}-\d{2}-\d{4}(?![\w-])")
-CONTACTS: Final = {
-    "email": re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@(?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24}"),
-    "phone": re.compile(r"(?<![\w.])\+?\(?\d[\d\s().-]{6,20}\d(?!\w)"),
-}
-"""Contact data by its form, which counts where `personal_data` asks for it."""
-REQUESTS_CARD: Final = frozenset("card cards karte carte tarjeta cartão carta kaart".split())
 
 ERROR_WORDS: Final = {
     "permanent": (

@@ -96,7 +96,7 @@ def test_a_violation_of_a_gating_check_decides_and_lowers_the_graded_score() -> 
     score = graded(run, gating=["RH1", "RH4", "RH7"])
 
     assert 0.0 == score.value
-    assert 1 - 1 / 6 == score.details["graded_score"]
+    assert 1 - 1 / 5 == score.details["graded_score"]
 
 
 def test_an_id_stands_for_all_its_parts_and_a_part_for_itself() -> None:
@@ -124,7 +124,7 @@ def test_without_captured_content_only_the_checks_of_errors_apply() -> None:
 
     not_applicable = score.details["not_applicable"]
     assert isinstance(not_applicable, list)
-    assert {"RH1", "RH3", "RH7", "RH11", "RH15", "RH16"} <= {*map(str, not_applicable)}
+    assert {"RH1", "RH3", "RH7", "RH15", "RH16"} <= {*map(str, not_applicable)}
     assert 1.0 == score.value
 
 
@@ -278,7 +278,7 @@ def test_every_check_names_what_it_finds() -> None:
 def test_hostile_answers_and_results_are_answered(piece: str) -> None:
     text = piece * (8_000 // len(piece))
 
-    answer = evaluator(gating=ALL, personal_data=["email", "phone", "name"]).evaluate(
+    answer = evaluator(gating=ALL).evaluate(
         answered(text, call({"text": text * 3, "n": 5}), user=text), RunFacts()
     )
 

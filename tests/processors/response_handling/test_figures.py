@@ -23,7 +23,6 @@ from processors.response_handling import (
     numbers,
     quantities,
     reading,
-    reckoning,
     rules,
 )
 from processors.response_handling import response as response_module
@@ -41,11 +40,11 @@ DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 FRESH = read_cases(DATA / "response_handling" / "fresh.jsonl")
 MODULES = (
     answers, disclosure, errors, failures, ledger, lexicon, numbers, patterns, quantities, reading,
-    reckoning, response_module, rules,
+    response_module, rules,
 )  # fmt: skip
 GUARDED = {
-    "RH1.2": 35, "RH1.7": 80, "RH3.1": 7, "RH3.5": 22, "RH4": 48, "RH5": 4, "RH7.1": 23, "RH7.2": 50,
-    "RH9.a": 25, "RH11.1": 44,
+    "RH1.2": 33, "RH1.7": 65, "RH3.1": 7, "RH3.5": 22, "RH4": 48, "RH5": 4, "RH7.1": 23, "RH7.2": 50,
+    "RH9.a": 25,
 }  # fmt: skip
 """In how many of the labelled wrong answers each rule finds something."""
 
@@ -54,7 +53,7 @@ def test_labelled_cases_are_caught_by_the_rules_that_remain_and_hardly_any_sound
     figures = figures_of([*(case for file in FILES for case in read_cases(file)), *HARD, *LABELLED])
 
     assert (1197, 1470) == (figures.wrong, figures.sound)
-    assert figures.caught_by_all >= 303
+    assert figures.caught_by_all >= 240
     assert figures.flagged_by_all <= 15
     assert GUARDED.items() <= dict(figures.right_of_rule).items()
 

@@ -10,7 +10,6 @@ LOANS = call({"loans": [{"quarter": "2025-Q4", "loans": 420}, {"quarter": "2026-
 BOOK = call({"title": "Tidal Flats", "year": 1911})
 COACH = call({"coach": "Ida Brandt", "home_address": "Quay 4, Vejle", "slot": "Tue"})
 BUSES = call("Line 27\n     first   last    every\nSat  06:27   23:57   20 min\nSun  07:48   22:18   30 min")
-MARKS = call({"marks": {"1": 2, "2": 6, "3": 9, "4": 5, "5": 2, "6": 1}})
 SALE = call({"price": 318000, "loan": 171300, "legal": 1450, "agent": 5724})
 POT = call("本製品はIHに対応。食器洗い乾燥機には対応していません。")
 TAKEN = call(
@@ -46,7 +45,6 @@ WATCH = call({"model": "W1", "waterproof": False, "gps": True})
 @pytest.mark.parametrize(
     ("rule", "question", "calls", "wrong", "sound"),
     [
-        ("RH1.7", "The average?", [MARKS], "The average is 3.28.", "The average is 3.08."),
         ("RH4", "Book court 3 at 18:00", [TAKEN], "Done, court 3 is booked for you at 18:00.",
          "Court 3 could not be booked at 18:00, it is taken."),
     ],
