@@ -6,7 +6,14 @@ from typing import TypeAlias
 
 from collector.page.run_view import MAX_CALLS, ShownText, call_numbers, captured_text, run_facts
 from processors.annotation import graded_run_from_json
-from processors.comparison import ExpectedCalls, equal_values, leaves, ordered_keys, place_text
+from processors.comparison import (
+    ExpectedCalls,
+    common_subsequence,
+    equal_values,
+    leaves,
+    ordered_keys,
+    place_text,
+)
 from processors.model import JsonObject, JsonValue, ToolCall, ValueState, encode_json
 
 _MAX_DIFFERENCES = 40
@@ -89,7 +96,7 @@ def aligned_calls(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> Iterat
     ran in parallel are taken in the order in which they fit best.
     """
     by_name = ExpectedCalls((call.name, None) for call in right).rows(left)
-    fitting = ordered_keys(left, by_name, len(right), lambda calls, rows: True)
+    fitting = ordered_keys(left, by_name, len(right))
     order = range(len(left)) if fitting is None else fitting[1]
     with_arguments: dict[bytes, int] = {}
     for place, call in enumerate(right):
@@ -97,11 +104,11 @@ def aligned_calls(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> Iterat
     equal = [
         row & with_arguments.get(_arguments_key(call), 0) for row, call in zip(by_name, left, strict=True)
     ]
-    anchors = _pairs([equal[position] for position in order], 0, len(right), left)
+    anchors = _pairs([equal[position] for position in order], 0, len(right))
     done, after = 0, 0
     for place, key in [*anchors, (len(order), len(right))]:
         rows = [by_name[position] for position in order[done:place]]
-        taken = dict(_pairs(rows, after, key, left))
+        taken = dict(_pairs(rows, after, key))
         for offset, position in enumerate(order[done:place]):
             matched = taken.get(offset)
             if matched is not None:
@@ -114,12 +121,11 @@ def aligned_calls(left: Sequence[ToolCall], right: Sequence[ToolCall]) -> Iterat
         done, after = place + 1, key + 1
 
 
-def _pairs(rows: Sequence[int], first: int, last: int, calls: Sequence[ToolCall]) -> list[tuple[int, int]]:
+def _pairs(rows: Sequence[int], first: int, last: int) -> list[tuple[int, int]]:
     """A longest common subsequence of `rows` and the keys from `first` to before `last`: places and keys."""
     width = max(last - first, 0)
     masked = [row >> first & ((1 << width) - 1) for row in rows]
-    fitting = ordered_keys(calls, masked, width, _never)
-    keys = iter([] if fitting is None else fitting[0])
+    keys = iter(common_subsequence(masked, width))
     key = next(keys, None)
     pairs: list[tuple[int, int]] = []
     for place, row in enumerate(masked):
@@ -127,10 +133,6 @@ def _pairs(rows: Sequence[int], first: int, last: int, calls: Sequence[ToolCall]
             pairs.append((place, first + key))
             key = next(keys, None)
     return pairs
-
-
-def _never(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
-    return False
 
 
 def _arguments_key(call: ToolCall) -> bytes:

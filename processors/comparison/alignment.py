@@ -97,23 +97,36 @@ class ExpectedCalls:
 
 
 def ordered_keys(
-    calls: Sequence[ToolCall],
-    rows: Sequence[int],
-    width: int,
-    is_reorderable: Callable[[Sequence[ToolCall], Sequence[int]], bool],
+    calls: Sequence[ToolCall], rows: Sequence[int], width: int
 ) -> tuple[list[int], Sequence[int]] | None:
     """A longest common subsequence, and the order of the calls by position in which it is found.
 
-    Where it is not all that is expected and the calls are reorderable, those of one parallel group are taken
-    in the order that fits best. Returns None when the search for that order was given up.
+    Where it is not all that is expected, the calls of one parallel group are taken in the order that fits
+    best. Returns None when the search for that order was given up.
     """
     keys = common_subsequence(rows, width)
-    if len(keys) == width or not is_reorderable(calls, rows):
+    if len(keys) == width or not _is_reorderable(calls, rows):
         return keys, range(len(rows))
     order = best_fitting_order(rows, parallel_segments(calls))
     if order is None:
         return None
     return common_subsequence([rows[position] for position in order], width), order
+
+
+def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
+    """Whether neighbouring calls of one parallel group match different keys."""
+    previous = None
+    matched = 0
+    for call, row in zip(calls, rows, strict=True):
+        group = call.parallel_group
+        if group is None or group != previous:
+            previous = group
+            matched = row
+        elif row and matched and row != matched:
+            return True
+        else:
+            matched = matched or row
+    return False
 
 
 def lasting_alignment(calls: Sequence[ToolCall], rows: Sequence[int], width: int) -> int:

@@ -1,6 +1,5 @@
 """Criteria that are valid but can hardly be meant: they are loaded with a warning."""
 
-import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 
@@ -8,45 +7,23 @@ from processors.criteria.agent_criteria import AgentCriteria
 from processors.documents import Path, Problem, did_you_mean, path_text
 
 _MATCHES_NOTHING = "(?!)"
-_WILDCARDS_OR_SET = re.compile(r"[*?]+|\[[^\]]*\]?")
 
 
 def criteria_warnings(agents: Sequence[AgentCriteria]) -> list[Problem]:
     """Patterns and evaluations in `agents`, the criteria of all files in their order, that have no effect.
 
     - A pattern that no name matches, such as `agent-[9-0]`.
-    - An evaluation that can never count, because a later pattern that matches the same names has one of its
-      name: `**` after `*`.
     - `enabled: false` for a name that no other pattern gives the agent: mostly a misspelled one.
     """
     warnings: list[Problem] = []
     globs = [agent for agent in agents if not (agent.is_exact or agent.is_builtin)]
     built_in = [agent for agent in agents if agent.is_builtin]
-    for position, agent in enumerate(globs):
+    for agent in globs:
         if _MATCHES_NOTHING in translate(agent.pattern):
             warnings.append(_problem(agent.source, agent, None, "no name matches this pattern"))
-        warnings += _overruled(agent, globs[position + 1 :])
     for agent in agents:
         warnings += _switching_nothing_off(agent, globs, built_in)
     return warnings
-
-
-def _overruled(agent: AgentCriteria, later: Sequence[AgentCriteria]) -> Iterator[Problem]:
-    for other in later:
-        if (
-            other.tenant == agent.tenant
-            and other.pattern != agent.pattern
-            and _simplified(other.pattern) == _simplified(agent.pattern)
-        ):
-            by_name = {evaluation.name: evaluation for evaluation in other.evaluations}
-            for index, evaluation in enumerate(agent.evaluations):
-                same = by_name.get(evaluation.name)
-                if same is not None:
-                    message = (
-                        f'"{evaluation.name}" never counts: the pattern "{other.pattern}" matches the same '
-                        f"names, and its own one ({same.source}) is later"
-                    )
-                    yield _problem(evaluation.source, agent, index, message)
 
 
 def _switching_nothing_off(
@@ -68,16 +45,6 @@ def _switching_nothing_off(
             hint = did_you_mean(evaluation.name, sorted(inherited))
             message = f'"{evaluation.name}" switches nothing off: no other pattern gives it{hint}'
             yield _problem(evaluation.source, agent, index, message)
-
-
-def _simplified(pattern: str) -> str:
-    """A pattern with the same meaning for those that differ only in how their wildcards are written."""
-    return _WILDCARDS_OR_SET.sub(_in_order, pattern)
-
-
-def _in_order(match: re.Match[str]) -> str:
-    text = match.group()
-    return text if text[0] == "[" else "?" * text.count("?") + "*" * ("*" in text)
 
 
 def _problem(source: str, agent: AgentCriteria, position: int | None, message: str) -> Problem:

@@ -284,7 +284,7 @@ class ToolCallOrder(Evaluator):
                     keys = ()
             else:
                 own = self._optional.rows(rows, alternative)
-                fitting = ordered_keys(calls, own, self._width, _is_reorderable)
+                fitting = ordered_keys(calls, own, self._width)
                 if fitting is None:
                     return NotEvaluated.over_limit("too many parallel tool calls to find the order that fits")
                 keys, _ = fitting
@@ -333,22 +333,6 @@ class ToolCallOrder(Evaluator):
 
 def _fits_key(row: int, key: int) -> bool:
     return bool(row >> key & 1)
-
-
-def _is_reorderable(calls: Sequence[ToolCall], rows: Sequence[int]) -> bool:
-    """Whether neighbouring calls of one parallel group match different keys."""
-    previous = None
-    matched = 0
-    for call, row in zip(calls, rows, strict=True):
-        group = call.parallel_group
-        if group is None or group != previous:
-            previous = group
-            matched = row
-        elif row and matched and row != matched:
-            return True
-        else:
-            matched = matched or row
-    return False
 
 
 class ToolCallArgsConfig(ToolCallConfig):

@@ -276,7 +276,7 @@ class _Trajectory(Evaluator):
 
     def _aligned(self, calls: Sequence[ToolCall], rows: Sequence[int]) -> list[int] | None:
         """For each expected call the position of its call in order, or -1; None: the search was given up."""
-        fitting = ordered_keys(calls, rows, self._width, _has_parallel_calls)
+        fitting = ordered_keys(calls, rows, self._width)
         if fitting is None:
             return None
         keys, order = fitting
@@ -428,7 +428,7 @@ class TrajectoryExact(_Trajectory):
         """Whether every call, or every group of parallel calls, fits those of `keys` at its own places."""
         if all(row >> key & 1 for key, row in zip(keys, rows, strict=True)):
             return True
-        return _has_parallel_calls(calls) and all(
+        return all(
             matching_size([rows[at] & mask_of(keys[own.start : own.stop]) for at in own], self._width)
             == len(own)
             for own in parallel_segments(calls)
@@ -599,10 +599,6 @@ def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
     if isinstance(expected, list) and isinstance(actual, list):
         return len(expected) == len(actual) and all_fit(map(_fits_deep, expected, actual))
     return fits(expected, actual)
-
-
-def _has_parallel_calls(calls: Sequence[ToolCall], _: Sequence[int] = ()) -> bool:
-    return any(call.parallel_group is not None for call in calls)
 
 
 def _select_occurrence(bit: int, occurrence: str | int, positions: Sequence[int], rows: list[int]) -> None:

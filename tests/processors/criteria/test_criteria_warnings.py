@@ -34,19 +34,6 @@ def test_a_pattern_that_no_name_matches_is_told() -> None:
     ]
 
 
-def test_an_evaluation_that_never_counts_is_told() -> None:
-    text = "agents:\n" + agent("w*?", "name: a", "name: b") + agent("w?**", "name: a")
-
-    assert [
-        '0.yaml:4: agents.w*?.evaluations[0]: "a" never counts: the pattern "w?**" matches the same names, '
-        "and its own one (0.yaml:8) is later"
-    ] == warnings(text)
-
-
-def test_wildcards_inside_a_set_are_no_wildcards() -> None:
-    assert [] == warnings("agents:\n" + agent("w[*?]", "name: a") + agent("w[?*]", "name: a"))
-
-
 def test_switching_off_what_nobody_gives_is_told_with_the_nearest_name() -> None:
     text = (
         "agents:\n"
