@@ -6,6 +6,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr
@@ -262,8 +263,7 @@ class PrecisionRecallFscore(Evaluator):
         hits = Counter(label for label, predicted in zip(expected, labels, strict=True) if label == predicted)
         predicted_times, expected_times = Counter(labels), Counter(expected)
 
-        def metrics(hits: int, predicted: int, expected: int) -> ClassMetrics:
-            return class_metrics(hits, predicted, expected, config.beta, config.zero_division)
+        metrics = partial(class_metrics, beta=config.beta, zero_division=config.zero_division)
 
         def of_label(label: str | int | float) -> ClassMetrics:
             return metrics(hits[label], predicted_times[label], expected_times[label])

@@ -115,14 +115,15 @@ class _Place(NamedTuple):
         """The calls of the run with `calls` in place of this one, or of so many from it on."""
         return [*self.calls[: self.at], *calls, *self.calls[self.at + following :]]
 
-    def with_arguments(self, arguments: JsonObject) -> ToolCall:
-        """The call with other arguments."""
+    def with_argument(self, at: Sequence[str | int], value: JsonValue) -> ToolCall:
+        """The call with another value at a place of its arguments, which has to be there."""
+        arguments = _with(self.known_arguments(), at, value)
         return structs.replace(self.call, arguments=arguments, arguments_text=json_text(arguments))
 
-    def known_arguments(self) -> JsonObject | None:
-        """The arguments of the call where they are known."""
-        is_known = isinstance(self.call.arguments, dict) and self.call.arguments_state is ValueState.PRESENT
-        return self.call.arguments if is_known and isinstance(self.call.arguments, dict) else None
+    def known_arguments(self) -> JsonObject:
+        """The arguments of the call; none where they are not known."""
+        is_known = self.call.arguments_state is ValueState.PRESENT
+        return self.call.arguments if is_known and isinstance(self.call.arguments, dict) else {}
 
 
 def _doubled(place: _Place) -> _Calls:
@@ -153,18 +154,15 @@ def _another_tool(place: _Place) -> _Calls:
 
 def _changed_arguments(place: _Place) -> _Calls:
     """One argument with another value of its kind, as a model makes it up."""
-    arguments = place.known_arguments()
-    if arguments is None:
-        return None
     places = [
         (at, value)
-        for at, value in leaves(arguments)
+        for at, value in leaves(place.known_arguments())
         if isinstance(value, str | int | float) and value != "" and not isinstance(value, bool)
     ]
     if not places:
         return None
     at, value = places[place.at % len(places)]
-    return place.changed(place.with_arguments(_object_with(arguments, at, _other_value(value))))
+    return place.changed(place.with_argument(at, _other_value(value)))
 
 
 def _ignored_error(place: _Place) -> _Calls:
@@ -196,28 +194,25 @@ def _changed_result(place: _Place) -> _Calls:
 
 def _argument_of_another_run(place: _Place) -> _Calls:
     """An argument that stands in other calls of the run too has the value that it has in another run."""
-    arguments = place.known_arguments()
-    for at, value in leaves(arguments or {}):
+    for at, value in leaves(place.known_arguments()):
         own: HeldAt = "args", place.tool, shape_of(at)
         others = [other for other in place.population.values.get(own, ()) if other != value]
         is_related = any(
             one.value == value for other, held in place.run.held.items() if other[1] != own[1] for one in held
         )
-        if arguments is not None and others and is_related and checkable(value):
-            other = others[place.run.number % len(others)]
-            return place.changed(place.with_arguments(_object_with(arguments, at, other)))
+        if others and is_related and checkable(value):
+            return place.changed(place.with_argument(at, others[place.run.number % len(others)]))
     return None
 
 
 def _number_above_its_limit(place: _Place) -> _Calls:
     """A number that never exceeds one in an earlier result does, by little."""
-    arguments = place.known_arguments()
     for own, limit in place.population.limits:
         most = [one.value for one in place.run.held.get(limit, ())]
-        if own[1] == place.tool and arguments is not None and most and _has(arguments, own[2]):
+        if own[1] == place.tool and most and _has(place.known_arguments(), own[2]):
             largest = max(value for value in most if isinstance(value, int | float))
             above = largest + max(1, round(abs(largest) / 10))
-            return place.changed(place.with_arguments(_object_with(arguments, own[2], above)))
+            return place.changed(place.with_argument(own[2], above))
     return None
 
 
@@ -232,9 +227,9 @@ def _sum_too_large(place: _Place) -> _Calls:
             if canonical_tool_name(call.name) == own[1]
         ]
         changed = {
-            one.at: one.with_arguments(_object_with(arguments, own[2], most.largest))
+            one.at: one.with_argument(own[2], most.largest)
             for one in same
-            if (arguments := one.known_arguments()) is not None and _has(arguments, own[2])
+            if _has(one.known_arguments(), own[2])
         }
         if len(changed) * most.largest > _TOO_LARGE * most.total:
             return [changed.get(at, call) for at, call in enumerate(place.calls)]
@@ -280,12 +275,6 @@ def _other_value(value: str | int | float) -> JsonValue:
 
 def _has(value: JsonValue, place: Sequence[str | int]) -> bool:
     return any(list(at) == list(place) for at, _ in leaves(value))
-
-
-def _object_with(value: JsonObject, place: Sequence[str | int], new: JsonValue) -> JsonObject:
-    changed = _with(value, place, new)
-    assert isinstance(changed, dict)
-    return changed
 
 
 def _with(value: JsonValue, place: Sequence[str | int], new: JsonValue) -> JsonValue:
