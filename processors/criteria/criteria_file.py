@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from typing import NamedTuple
@@ -18,7 +17,6 @@ from processors.criteria.criteria_file_model import (
     CriteriaTestEntry,
     EvaluationEntry,
     ExpectedResultEntry,
-    MuteEntry,
 )
 from processors.criteria.criteria_template import CriteriaTemplate, has_references
 from processors.criteria.evaluator_discovery import evaluator_types
@@ -47,7 +45,6 @@ _SCHEMA_SITE = b"json-schema.org"
 
 _TEXTS_ARE = "messages, the answer and model turns are"
 _DEFAULT_CRITERIA = "default_evaluation_criteria"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,6 +282,7 @@ class _Reader:
                 [Alternative(label, one.evaluator, one.template) for label, one in of_labels],
                 parsed.pass_threshold,
             )
+        mute = parsed.mute
         evaluation = Evaluation(
             name=parsed.name or evaluator.id,
             evaluator=evaluator,
@@ -296,7 +294,7 @@ class _Reader:
             when=None if parsed.when is None else selector_of(parsed.when),
             sample=parsed.sample,
             stage=parsed.stage,
-            mute=None if parsed.mute is None else _mute(parsed.mute),
+            mute=None if mute is None else Mute(until_unix_nano=mute.until, reason=mute.reason, by=mute.by),
             template=None if several else only.template,
             scope=parsed.scope,
             early=parsed.early,
@@ -481,11 +479,6 @@ def _text(written: JsonValue, default: str = "") -> str:
     if written is None:
         return default
     return written if isinstance(written, str) else ""
-
-
-def _mute(entry: MuteEntry) -> Mute:
-    microseconds = (entry.until - _EPOCH) // timedelta(microseconds=1)
-    return Mute(until_unix_nano=microseconds * 1000, reason=entry.reason, by=entry.by)
 
 
 def _criteria_hash(evaluators: "Sequence[_Ready]", entry: EvaluationEntry) -> str:

@@ -1,6 +1,5 @@
 """The shape of a criteria file. What an evaluator's own `config` and `criteria` hold is its own matter."""
 
-from datetime import UTC, date, datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import (
@@ -16,31 +15,29 @@ from pydantic import (
 
 from processors.criteria.selector import WhenEntry
 from processors.documents import EvaluatorModel, StrictModel
-from processors.model import Scope, Severity, Stage
+from processors.model import Scope, Severity, Stage, unix_nano_of
 
 Text: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
-def _read_time(value: object) -> datetime:
-    expected = 'expected a date such as "2026-01-31", or a time with its offset: "2026-01-31T12:00:00Z"'
-    try:
-        if isinstance(value, str) and len(value) == len("2026-01-31"):
-            day = date.fromisoformat(value)
-            return datetime(day.year, day.month, day.day, tzinfo=UTC)
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        time = None
-    if time is None or time.tzinfo is None:
-        raise ValueError(expected)
-    return time
+def _read_time(value: object) -> int:
+    if isinstance(value, str):
+        moment = value.replace(" ", "T")
+        try:
+            return unix_nano_of(moment if "T" in moment else f"{moment}T00:00:00Z")
+        except ValueError:
+            pass
+    raise ValueError(
+        'expected a date such as "2026-01-31", or a time with its offset: "2026-01-31T12:00:00Z"'
+    )
 
 
 Time: TypeAlias = Annotated[
-    datetime,
+    int,
     BeforeValidator(_read_time),
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}"}),
 ]
-"""A time with its offset, or a date, which is 00:00 UTC at its start."""
+"""A time of RFC 3339, or a date, which is 00:00 UTC at its start, in nanoseconds since 1970."""
 
 
 class MuteEntry(EvaluatorModel):
