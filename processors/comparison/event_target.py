@@ -70,8 +70,6 @@ class MessageEntry(EvaluatorModel):
 class TargetEntry(EvaluatorModel):
     """A kind of events: calls, unless it is `message` or `answer`. All that is written has to hold."""
 
-    later_keys = frozenset({"result", "decision", "agent", "duration", "message", "answer"})
-
     tool: str | None = Field(default=None, min_length=1)
     """Name of the tool, `*` and `?` allowed; left out, any."""
     args: ExpectedObject | None = Field(default=None, examples=[{"amount": {"$range": [100, None]}}])

@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Annotated, Any, ClassVar, Self, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Self, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -118,15 +118,13 @@ class EvaluatorModel(StrictModel):
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
-    later_keys: ClassVar[frozenset[str]] = frozenset()
-    """Keys that earlier versions did not have: written only where they are given, so that the hash of
-    criteria stays."""
-
     @model_serializer(mode="wrap")
-    def _without_later_keys(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        absent = self.later_keys - self.model_fields_set
-        absent |= set(map(to_camel, absent))
-        return {key: value for key, value in handler(self).items() if key not in absent}
+    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is no default, and nulls that are given: so that a key that a version adds changes no hash."""
+        nulls = {name for name in self.model_fields_set if getattr(self, name) is None}
+        given = {*_given(self), *nulls}
+        given |= set(map(to_camel, given))
+        return {key: value for key, value in handler(self).items() if key in given}
 
 
 class AnyKeyCriteria(EvaluatorModel):

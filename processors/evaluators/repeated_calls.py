@@ -68,8 +68,6 @@ class ToolRepetitionConfig(ToolSelectionConfig):
     """Rounds of a cycle, the same two to ten calls again and again (A, B, A, B), from which the score is 0.5;
     from twice as many it is 0. Left out, cycles do not count as such."""
 
-    later_keys = frozenset({"normalize", "window", "cycle_threshold"})
-
 
 class ToolRepetition(Evaluator):
     """How far the most repeated call, same tool and same arguments, stays below the threshold.

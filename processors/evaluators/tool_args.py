@@ -5,9 +5,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, model_validator
 from pydantic import JsonValue as AnyJson
 
 from processors.comparison import (
@@ -214,11 +214,6 @@ class ArgumentFlow(EvaluatorModel):
         if self.from_path and self.any_of is not None:
             raise ValueError("from_path: expected in the entries of any_of")
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_what_is_not_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out `any_of`, which earlier versions did not have: the hash of criteria stays."""
-        return {key: value for key, value in handler(self).items() if value is not None}
 
 
 class ToolArgsFlowCriteria(EvaluatorModel):

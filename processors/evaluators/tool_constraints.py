@@ -82,9 +82,6 @@ class ToolConstraint(EvaluatorModel):
     """One template with its tools: exactly one of the keys from `existence` to `count`."""
 
     model_config = ConfigDict(json_schema_extra=_one_template)
-    later_keys = frozenset(
-        {"where", "within", "nearest", "not_parallel", *VALUES, COUNT, "of", "per", "min", "max", "weight"}
-    )
 
     existence: Counted | None = _template({"tool": "search", "times": 2})
     """At least n calls."""

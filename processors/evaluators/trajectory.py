@@ -101,8 +101,6 @@ class ExpectedCall(EvaluatorModel):
     any of them once all of them fit."""
     optional: OptionalCall = False
 
-    later_keys = frozenset({"optional"})
-
 
 class TrajectoryCriteria(EvaluatorModel):
     """The calls to expect."""
