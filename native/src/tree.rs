@@ -1,6 +1,6 @@
 //! The spans of a trace in order, linked, and read by the shapes that are known.
 
-use crate::view::{Span, text};
+use crate::view::{Found, Span};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyBool, PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
@@ -10,7 +10,11 @@ type Row = (u64, u64, [u8; 8], usize);
 
 /// See `link_spans` in `processors/spans/native.py`.
 #[pyfunction]
-pub fn link_spans<'py>(py: Python<'py>, spans: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+pub fn link_spans<'py>(
+    py: Python<'py>,
+    spans: &Bound<'py, PyAny>,
+    most_events: usize,
+) -> Found<'py, PyTuple> {
     let Ok(spans) = spans.cast_exact::<PyList>() else { return Ok(None) };
     let mut rows: Vec<Row> = Vec::with_capacity(spans.len());
     let mut views: Vec<Option<(Bound<'py, PyAny>, Span)>> = Vec::with_capacity(spans.len());
@@ -19,9 +23,12 @@ pub fn link_spans<'py>(py: Python<'py>, spans: &Bound<'py, PyAny>) -> PyResult<O
         let (span_id, raw, envelope): (Bound<'py, PyAny>, Bound<'py, PyAny>, Py<PyAny>) = item.extract()?;
         let Some(span) = Span::read(raw.cast::<PyBytes>()?, envelope) else { return Ok(None) };
         let Ok(id) = span_id.cast::<PyBytes>()?.as_bytes().try_into() else { return Ok(None) };
-        event_count += span.event_total();
+        event_count += span.event_count();
         rows.push((span.start_unix_nano, u64::MAX - span.end_unix_nano, id, place));
         views.push(Some((span_id, span)));
+    }
+    if event_count > most_events {
+        return Ok(None);
     }
     rows.sort_unstable();
     let mut positions: Vec<([u8; 8], usize)> =
@@ -35,8 +42,8 @@ pub fn link_spans<'py>(py: Python<'py>, spans: &Bound<'py, PyAny>) -> PyResult<O
     let nothing = PyBytes::new(py, b"");
     for (position, row) in rows.iter().enumerate() {
         let Some((span_id, span)) = views[row.3].take() else { return Ok(None) };
-        let parent_id = span.parent_id(span.raw(py));
-        let (mut parent, mut misses_parent) = (None, false);
+        let parent_id = span.parent_id(py);
+        let (mut parent, mut misses_parent) = (-1, false);
         if parent_id.is_empty() {
             parent_ids.append(&nothing)?;
         } else {
@@ -47,7 +54,7 @@ pub fn link_spans<'py>(py: Python<'py>, spans: &Bound<'py, PyAny>) -> PyResult<O
                 Some(above) if above == position => {}
                 Some(above) => {
                     is_in_order &= above < position;
-                    parent = Some(above);
+                    parent = above as i64;
                 }
                 None => misses_parent = !span.parent_is_remote(),
             }
@@ -55,14 +62,11 @@ pub fn link_spans<'py>(py: Python<'py>, spans: &Bound<'py, PyAny>) -> PyResult<O
         starts.append(span.start_unix_nano)?;
         ends.append(span.end_unix_nano)?;
         span_ids.append(span_id)?;
-        match parent {
-            Some(above) => parents.append(above)?,
-            None => parents.append(-1)?,
-        }
+        parents.append(parent)?;
         misses.append(misses_parent)?;
         ordered.append(Bound::new(py, span)?)?;
     }
-    let lists = (starts, ends, span_ids, ordered, parent_ids, parents, misses, is_in_order, event_count);
+    let lists = (starts, ends, span_ids, ordered, parent_ids, parents, misses, is_in_order);
     lists.into_pyobject(py).map(Some)
 }
 
@@ -102,12 +106,7 @@ pub fn known_readings<'py>(
 }
 
 /// What the answers of a span lead to: its shape, or Python's None where no dialect recognises it.
-fn shape_of<'py>(
-    py: Python<'py>,
-    known: &Known<'py>,
-    span: &Span,
-    key: &mut Vec<u8>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn shape_of<'py>(py: Python<'py>, known: &Known<'py>, span: &Span, key: &mut Vec<u8>) -> Found<'py> {
     let scope = span.envelope.bind(py).getattr(intern!(py, "known_scope"))?;
     let Ok(scope) = scope.cast::<PyString>() else { return Ok(None) };
     let whole = span.raw(py);
@@ -117,7 +116,7 @@ fn shape_of<'py>(
         key.push(0);
         key.extend_from_slice(name);
     }
-    let Some(seen) = known.seen.get_item(text(py, key)?)? else { return Ok(None) };
+    let Some(seen) = known.seen.get_item(PyString::from_bytes(py, key)?)? else { return Ok(None) };
     let (count, _, mut node): (usize, Bound<'py, PyAny>, Bound<'py, PyAny>) = seen.extract()?;
     if count != span.keys(whole).len() {
         return Ok(None);
@@ -125,7 +124,7 @@ fn shape_of<'py>(
     while node.get_type().is(&known.question) {
         let about = node.getattr(intern!(py, "about"))?;
         let answer = if about.is(&known.about_name) {
-            text(py, span.name_in(whole))?.into_any()
+            span.name(py)?.into_any()
         } else if about.is(&known.about_attributes) {
             PyBool::new(py, count == 0).to_owned().into_any()
         } else {

@@ -1,6 +1,6 @@
 //! Values of attributes: AnyValue messages as Python values.
 
-use crate::view::text;
+use crate::view::Found;
 use crate::wire::{Field, Fields, Value};
 use memchr::memchr;
 use pyo3::prelude::*;
@@ -39,11 +39,7 @@ pub fn decoded<'py>(py: Python<'py>, any_value: &[u8]) -> PyResult<Bound<'py, Py
 }
 
 /// Likewise; None where the message is unusual.
-fn plainly_decoded<'py>(
-    py: Python<'py>,
-    any_value: &[u8],
-    depth: u32,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn plainly_decoded<'py>(py: Python<'py>, any_value: &[u8], depth: u32) -> Found<'py> {
     let mut fields = Fields(any_value);
     if fields.is_empty() {
         return Ok(Some(py.None().into_bound(py)));
@@ -53,7 +49,7 @@ fn plainly_decoded<'py>(
         return Ok(None);
     }
     Ok(Some(match (field.number, field.value) {
-        (1, Value::Bytes(bytes)) => text(py, bytes)?.into_any(),
+        (1, Value::Bytes(bytes)) => PyString::from_bytes(py, bytes)?.into_any(),
         (2, Value::Varint(value)) => PyBool::new(py, value != 0).to_owned().into_any(),
         (3, Value::Varint(value)) => (value as i64).into_pyobject(py)?.into_any(),
         (4, Value::Fixed64(value)) => PyFloat::new(py, f64::from_bits(value)).into_any(),
@@ -76,7 +72,7 @@ fn plainly_decoded<'py>(
                 let (1, Value::Bytes(member)) = (member.number, member.value) else { return Ok(None) };
                 let Some((key, value)) = key_value(member) else { return Ok(None) };
                 let Some(value) = plainly_decoded(py, value, depth - 1)? else { return Ok(None) };
-                object.set_item(text(py, key)?, value)?;
+                object.set_item(PyString::from_bytes(py, key)?, value)?;
             }
             object.into_any()
         }
@@ -88,11 +84,7 @@ fn plainly_decoded<'py>(
 /// The list or object that `entries` (keys in order with AnyValue messages) spell out, `a.0.b` as three levels.
 ///
 /// None for keys that spell out one member twice, and for values that are no text, number, truth or nothing.
-pub fn nested<'py>(
-    py: Python<'py>,
-    entries: &[(&[u8], &[u8])],
-    depth: u32,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub fn nested<'py>(py: Python<'py>, entries: &[(&[u8], &[u8])], depth: u32) -> Found<'py> {
     let (mut rest, mut members) = (entries, Vec::new());
     while let Some(&(key, value)) = rest.first() {
         let (name, count, member) = match memchr(b'.', key) {
@@ -119,12 +111,12 @@ pub fn nested<'py>(
     }
     let object = PyDict::new(py);
     for (name, member) in &members {
-        object.set_item(text(py, name)?, member)?;
+        object.set_item(PyString::from_bytes(py, name)?, member)?;
     }
     Ok((object.len() == members.len()).then_some(object.into_any()))
 }
 
-fn scalar<'py>(py: Python<'py>, any_value: &[u8]) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn scalar<'py>(py: Python<'py>, any_value: &[u8]) -> Found<'py> {
     Ok(plainly_decoded(py, any_value, 1)?.filter(|value| {
         value.is_none()
             || value.is_exact_instance_of::<PyString>()
@@ -136,14 +128,14 @@ fn scalar<'py>(py: Python<'py>, any_value: &[u8]) -> PyResult<Option<Bound<'py, 
 
 /// See `plain_object` in `processors/spans/native.py`.
 #[pyfunction]
-pub fn plain_object<'py>(py: Python<'py>, any_value: &[u8]) -> PyResult<Option<Bound<'py, PyString>>> {
+pub fn plain_object<'py>(py: Python<'py>, any_value: &[u8]) -> Found<'py, PyString> {
     let mut fields = Fields(any_value);
     let Some(Field { number: 1, value: Value::Bytes(held) }) = fields.next_field() else { return Ok(None) };
     let is_object = held.len() < LONG && held.first() == Some(&b'{') && held.last() == Some(&b'}');
     if !is_object || !fields.is_empty() || !is_plain(held) {
         return Ok(None);
     }
-    text(py, held).map(Some)
+    PyString::from_bytes(py, held).map(Some)
 }
 
 /// See `is_plain_json` in `processors/spans/native.py`.

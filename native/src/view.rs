@@ -7,10 +7,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyAny, PyBytes, PyFrozenSet, PyList, PyString};
 use std::str;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 const NO_PARENT: [u8; 8] = [0; 8];
 const REMOTE_PARENT: u32 = 0x300;
+
+/// What may be there, for Python.
+pub type Found<'py, T = PyAny> = PyResult<Option<Bound<'py, T>>>;
 
 /// A part of a span's bytes.
 #[derive(Clone, Copy, Default)]
@@ -33,6 +35,13 @@ impl Part {
     }
 }
 
+/// The ids, the name and the description of the status, by their place here.
+const TRACE_ID: usize = 0;
+const SPAN_ID: usize = 1;
+const PARENT_ID: usize = 2;
+const NAME: usize = 3;
+const STATUS_MESSAGE: usize = 4;
+
 /// See `Span` in `processors/spans/span.py`.
 #[pyclass(frozen, module = "tracegrade_native")]
 pub struct Span {
@@ -40,10 +49,7 @@ pub struct Span {
     raw: Py<PyBytes>,
     #[pyo3(get)]
     pub envelope: Py<PyAny>,
-    trace_id: Part,
-    span_id: Part,
-    parent_span_id: Part,
-    name: Part,
+    parts: [Part; 5],
     #[pyo3(get)]
     kind: i32,
     #[pyo3(get)]
@@ -57,13 +63,11 @@ pub struct Span {
     event_parts: Vec<Part>,
     #[pyo3(get)]
     has_links: bool,
-    status_message: Part,
     #[pyo3(get)]
     status_code: i32,
     #[pyo3(get)]
     flags: u32,
     events: PyOnceLock<Py<PyList>>,
-    leaves_out_events: AtomicBool,
 }
 
 impl Span {
@@ -74,10 +78,7 @@ impl Span {
         let mut span = Self {
             raw: raw.clone().unbind(),
             envelope,
-            trace_id: Part::default(),
-            span_id: Part::default(),
-            parent_span_id: Part::default(),
-            name: Part::default(),
+            parts: [Part::default(); 5],
             kind: 0,
             start_unix_nano: 0,
             end_unix_nano: 0,
@@ -85,20 +86,18 @@ impl Span {
             dropped_attributes_count: 0,
             event_parts: Vec::new(),
             has_links: false,
-            status_message: Part::default(),
             status_code: 0,
             flags: 0,
             events: PyOnceLock::new(),
-            leaves_out_events: AtomicBool::new(false),
         };
         let mut fields = Fields(whole);
         while !fields.is_empty() {
             let field = fields.next_field()?;
             match (field.number, field.value) {
-                (1, Value::Bytes(id)) => span.trace_id = Part::at(whole, id),
-                (2, Value::Bytes(id)) => span.span_id = Part::at(whole, id),
-                (4, Value::Bytes(id)) => span.parent_span_id = Part::at(whole, id),
-                (5, Value::Bytes(name)) => span.name = Part::at(whole, utf8(name)?),
+                (1, Value::Bytes(id)) => span.parts[TRACE_ID] = Part::at(whole, id),
+                (2, Value::Bytes(id)) => span.parts[SPAN_ID] = Part::at(whole, id),
+                (4, Value::Bytes(id)) => span.parts[PARENT_ID] = Part::at(whole, id),
+                (5, Value::Bytes(name)) => span.parts[NAME] = Part::at(whole, utf8(name)?),
                 (6, Value::Varint(kind)) => span.kind = i32::try_from(kind).ok()?,
                 (7, Value::Fixed64(time)) => span.start_unix_nano = time,
                 (8, Value::Fixed64(time)) => span.end_unix_nano = time,
@@ -114,7 +113,9 @@ impl Span {
                     while !fields.is_empty() {
                         let field = fields.next_field()?;
                         match (field.number, field.value) {
-                            (2, Value::Bytes(message)) => span.status_message = Part::at(whole, message),
+                            (2, Value::Bytes(message)) => {
+                                span.parts[STATUS_MESSAGE] = Part::at(whole, message)
+                            }
                             (3, Value::Varint(code)) => span.status_code = i32::try_from(code).ok()?,
                             _ => {}
                         }
@@ -124,35 +125,27 @@ impl Span {
                 _ => {}
             }
         }
-        span.sort_attributes(whole);
-        Some(span)
-    }
-
-    /// Order them by key; of several with one key the last counts.
-    fn sort_attributes(&mut self, whole: &[u8]) {
-        let attributes = &mut self.attributes;
-        attributes.sort_by(|(one, _), (other, _)| one.of(whole).cmp(other.of(whole)));
-        attributes.dedup_by(|later, earlier| {
+        // Of several with one key the last counts.
+        span.attributes.sort_by(|(one, _), (other, _)| one.of(whole).cmp(other.of(whole)));
+        span.attributes.dedup_by(|later, earlier| {
             let is_repeated = later.0.of(whole) == earlier.0.of(whole);
-            if is_repeated {
-                earlier.1 = later.1;
-            }
+            earlier.1 = if is_repeated { later.1 } else { earlier.1 };
             is_repeated
         });
+        Some(span)
     }
 
     pub fn raw<'py>(&'py self, py: Python<'py>) -> &'py [u8] {
         self.raw.as_bytes(py)
     }
 
-    /// The id of the parent, empty where there is none.
-    pub fn parent_id<'a>(&self, whole: &'a [u8]) -> &'a [u8] {
-        let parent = self.parent_span_id.of(whole);
-        if parent == NO_PARENT { &[] } else { parent }
+    fn part<'py>(&'py self, py: Python<'py>, part: usize) -> &'py [u8] {
+        self.parts[part].of(self.raw(py))
     }
 
-    pub fn name_in<'a>(&self, whole: &'a [u8]) -> &'a [u8] {
-        self.name.of(whole)
+    /// The id of the parent, empty where there is none.
+    pub fn parent_id<'py>(&'py self, py: Python<'py>) -> &'py [u8] {
+        Some(self.part(py, PARENT_ID)).filter(|parent| **parent != NO_PARENT).unwrap_or_default()
     }
 
     pub fn value<'a>(&self, whole: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
@@ -174,10 +167,6 @@ impl Span {
     pub fn keys<'a>(&'a self, whole: &'a [u8]) -> impl ExactSizeIterator<Item = &'a [u8]> {
         self.attributes.iter().map(|(key, _)| key.of(whole))
     }
-
-    pub fn event_total(&self) -> usize {
-        self.event_parts.len()
-    }
 }
 
 #[pymethods]
@@ -194,27 +183,27 @@ impl Span {
 
     #[getter]
     fn trace_id<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.trace_id.of(self.raw(py)))
+        PyBytes::new(py, self.part(py, TRACE_ID))
     }
 
     #[getter]
     fn span_id<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.span_id.of(self.raw(py)))
+        PyBytes::new(py, self.part(py, SPAN_ID))
     }
 
     #[getter]
     fn parent_span_id<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.parent_id(self.raw(py)))
+        PyBytes::new(py, self.parent_id(py))
     }
 
     #[getter]
-    fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, self.name.of(self.raw(py)))
+    pub fn name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
+        PyString::from_bytes(py, self.part(py, NAME))
     }
 
     #[getter]
     fn status_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyString>> {
-        text(py, self.status_message.of(self.raw(py)))
+        PyString::from_bytes(py, self.part(py, STATUS_MESSAGE))
     }
 
     #[getter]
@@ -223,24 +212,17 @@ impl Span {
     }
 
     #[getter]
-    fn event_count(&self) -> usize {
+    pub fn event_count(&self) -> usize {
         self.event_parts.len()
     }
 
     #[getter]
     fn has_events(&self) -> bool {
-        !self.event_parts.is_empty() && !self.leaves_out_events.load(Ordering::Relaxed)
-    }
-
-    fn leave_out_events(&self) {
-        self.leaves_out_events.store(true, Ordering::Relaxed);
+        !self.event_parts.is_empty()
     }
 
     #[getter]
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        if !self.has_events() {
-            return Ok(PyList::empty(py));
-        }
         let events = self.events.get_or_try_init(py, || -> PyResult<Py<PyList>> {
             let decode = py.import("processors.spans.span")?.getattr("decode_event")?;
             let events = PyList::empty(py);
@@ -268,17 +250,13 @@ impl Attributes {
     }
 
     #[inline(always)]
-    fn value<'py>(&self, py: Python<'py>, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = self.find(py, key)?;
-        found
-            .map(|value| {
-                if self.is_encoded {
-                    Ok(PyBytes::new(py, value).into_any())
-                } else {
-                    values::decoded(py, value)
-                }
-            })
-            .transpose()
+    fn value<'py>(&self, py: Python<'py>, key: &Bound<'py, PyString>) -> Found<'py> {
+        let Some(value) = self.find(py, key)? else { return Ok(None) };
+        if self.is_encoded {
+            Ok(Some(PyBytes::new(py, value).into_any()))
+        } else {
+            values::decoded(py, value).map(Some)
+        }
     }
 }
 
@@ -306,23 +284,17 @@ impl Attributes {
         py: Python<'py>,
         key: &Bound<'py, PyString>,
         default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> Found<'py> {
         Ok(self.value(py, key)?.or(default))
     }
 
-    fn encoded<'py>(
-        &self,
-        py: Python<'py>,
-        key: &Bound<'py, PyString>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn encoded<'py>(&self, py: Python<'py>, key: &Bound<'py, PyString>) -> Found<'py, PyBytes> {
         Ok(self.find(py, key)?.map(|value| PyBytes::new(py, value)))
     }
 
-    fn text<'py>(&self, py: Python<'py>, key: &Bound<'py, PyString>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(encoded) = self.find(py, key)? else { return Ok(None) };
-        let value = values::decoded(py, encoded)?;
-        let is_text = value.cast::<PyString>().is_ok() && value.is_truthy()?;
-        Ok(is_text.then_some(value))
+    fn text<'py>(&self, py: Python<'py>, key: &Bound<'py, PyString>) -> Found<'py> {
+        let value = self.value(py, key)?;
+        Ok(value.filter(|value| value.is_instance_of::<PyString>() && value.len().is_ok_and(|size| size > 0)))
     }
 
     fn beginning_with<'py>(&self, py: Python<'py>, prefix: &str) -> PyResult<Bound<'py, PyList>> {
@@ -330,7 +302,7 @@ impl Attributes {
         texts(py, span.beginning_with(span.raw(py), prefix.as_bytes()).map(|(key, _)| key))
     }
 
-    fn flattened<'py>(&self, py: Python<'py>, prefix: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn flattened<'py>(&self, py: Python<'py>, prefix: &str) -> Found<'py> {
         let span = self.span.get();
         let entries = span.beginning_with(span.raw(py), prefix.as_bytes());
         let entries: Vec<_> = entries.map(|(key, value)| (&key[prefix.len()..], value)).collect();
@@ -340,15 +312,13 @@ impl Attributes {
     fn among<'py>(
         &self,
         py: Python<'py>,
-        keys: &Bound<'py, PyFrozenSet>,
+        keys: Bound<'py, PyFrozenSet>,
     ) -> PyResult<Bound<'py, PyFrozenSet>> {
-        let mut found = Vec::new();
-        for key in keys {
-            if self.find(py, key.cast::<PyString>()?)?.is_some() {
-                found.push(key);
-            }
-        }
-        PyFrozenSet::new(py, found)
+        let is_here = |key: &Bound<'py, PyString>| self.find(py, key).is_ok_and(|value| value.is_some());
+        PyFrozenSet::new(
+            py,
+            keys.iter().filter_map(|key| key.cast_into().ok()).filter(is_here).collect::<Vec<_>>(),
+        )
     }
 
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -360,11 +330,7 @@ fn utf8(text: &[u8]) -> Option<&[u8]> {
     str::from_utf8(text).is_ok().then_some(text)
 }
 
-pub fn text<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
-    PyString::from_bytes(py, text)
-}
-
 fn texts<'a, 'py>(py: Python<'py>, keys: impl Iterator<Item = &'a [u8]>) -> PyResult<Bound<'py, PyList>> {
-    let keys = keys.map(|key| text(py, key)).collect::<PyResult<Vec<_>>>()?;
+    let keys = keys.map(|key| PyString::from_bytes(py, key)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, keys)
 }

@@ -67,7 +67,7 @@ from processors.shapes import (
     merged_tool,
     open_result,
 )
-from processors.spans import KIND_SERVER, NATIVE, STATUS_ERROR, Span, SpanTree
+from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree, contains_any
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
 """States of arguments for which the model's request is looked up."""
@@ -454,10 +454,10 @@ class RunCalls:
     def _may_hold_provider_calls(self) -> bool:
         """Whether some turn may contain a call at a provider, or one that is answered in the same output."""
         if self._requesting_these_alone is not None:
-            return _holds(self._requesting_these_alone, PROVIDER_CALL_MARKERS)
+            return contains_any(self._requesting_these_alone, *PROVIDER_CALL_MARKERS)
         turns = self._trace.readings_at(self.turns)
         for turn in turns:
-            if turn.answer() is not None or _holds(turn.span.raw, PROVIDER_CALL_MARKERS):
+            if turn.answer() is not None or contains_any(turn.span.raw, *PROVIDER_CALL_MARKERS):
                 return True
         return any(message.requests for message in turns[-1].conversation.output)
 
@@ -482,7 +482,7 @@ class RunCalls:
             return []
         last = self.turns[-1]
         (reading,) = self._trace.readings_at((last,))
-        if not _holds(reading.answer() or reading.span.raw, _HANDOFF_MARKERS) or any(
+        if not contains_any(reading.answer() or reading.span.raw, *_HANDOFF_MARKERS) or any(
             call.reading.category is CallCategory.HANDOFF for call in self._merged
         ):
             return []
@@ -585,7 +585,7 @@ class RunCalls:
                 return None
             count = held.count(b"tool_call") - sum(map(held.count, _ENDED_FOR_CALL))
             # An answer without a call may leave it to the next turn's history.
-            if not count and (turn < len(self.turns) or _holds(held, _REQUEST_WORDS)):
+            if not count and (turn < len(self.turns) or contains_any(held, *_REQUEST_WORDS)):
                 return None
             request_count += count
             answers.append(held)
@@ -705,15 +705,6 @@ def _opened(response: CallResponse | None) -> OpenedResult:
     if response is not None and response.failed and opened.error is None:
         return opened._replace(error=ToolError(type="", message=opened.result.text or ""))
     return opened
-
-
-def _holds(held: bytes, markers: Sequence[bytes]) -> bool:
-    if NATIVE is not None:
-        return NATIVE.contains_any(held, *markers)
-    for marker in markers:  # noqa: SIM110  # for every trace: a generator costs twice as much
-        if held.partition(marker)[1]:  # `in` makes and drops an exception, `find` takes its arguments apart
-            return True
-    return False
 
 
 def _category_of(request: CallRequest) -> CallCategory:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from processors.carriers import discover_content_records
 from processors.shapes import ContentRecords, derived_id
-from processors.spans import NATIVE, Envelope, LogRecord
+from processors.spans import Envelope, LogRecord, contains_any
 
 _NO_TRACE_ID, _NO_SPAN_ID = bytes(16), bytes(8)
 
@@ -40,9 +40,7 @@ def may_have_content(request: bytes) -> bool:
 
     It is read in one go for all of them: most requests have log lines of programs alone.
     """
-    if NATIVE is not None:
-        return NATIVE.contains_any(request, _IN_ATTRIBUTES, _IN_FIELD)
-    return _IN_ATTRIBUTES in request or _IN_FIELD in request
+    return contains_any(request, _IN_ATTRIBUTES, _IN_FIELD)
 
 
 def read_record_head(payload: bytes, envelope: Envelope) -> RecordHead | None:

@@ -19,10 +19,10 @@ INTERFACE: Final = 2
 
 
 LinkedSpans: TypeAlias = tuple[
-    list[int], list[int], list[bytes], list[Span], list[bytes], list[int], list[bool], bool, int
+    list[int], list[int], list[bytes], list[Span], list[bytes], list[int], list[bool], bool
 ]
 """Starts, ends, span ids, views, ids of parents, parents, whether one is missing, all as in `SpanTree`;
-whether every parent stands before its children; and the number of events."""
+and whether every parent stands before its children."""
 
 
 class Native(Protocol):
@@ -56,8 +56,11 @@ class Native(Protocol):
     def join_spans(self, spans: Iterable[RawSpan], /) -> bytes:
         """One request with `spans`, by resource, then by envelope, each in order of its first span."""
 
-    def link_spans(self, spans: Sequence[RawSpan], /) -> LinkedSpans | None:
-        """The spans of one trace as `SpanTree` has them; None for any but a list, and where ids repeat."""
+    def link_spans(self, spans: Sequence[RawSpan], most_events: int, /) -> LinkedSpans | None:
+        """The spans of one trace as `SpanTree` has them.
+
+        None for any but a list, where ids repeat, and for more events than `most_events`.
+        """
 
     def known_readings(self, spans: Sequence[Span], known: object, /) -> tuple[list[Any], list[int]] | None:
         """The readings of the views in a list, and at which positions one is open, as None.
@@ -96,3 +99,13 @@ def _load(switch: str) -> tuple[Native | None, str]:
 
 NATIVE, NATIVE_REASON = _load(environ.get(SWITCH, ""))
 """The reader in Rust, None where it is not in use; and why not, empty where it is."""
+
+
+def contains_any(data: bytes, *needles: bytes) -> bool:
+    """Whether one of `needles` is in `data`."""
+    if NATIVE is not None:
+        return NATIVE.contains_any(data, *needles)
+    for needle in needles:  # noqa: SIM110  # a generator costs twice as much
+        if data.find(needle) >= 0:  # `in` makes and drops an exception for every search in bytes
+            return True
+    return False

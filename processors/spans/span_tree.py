@@ -52,29 +52,23 @@ class SpanTree:
         self.parents: list[int]
         self.misses_parent: list[bool]
         """True where a span names a parent that is not here, and does not say that it is remote."""
-        linked = None if NATIVE is None else NATIVE.link_spans(spans)
-        if linked is not None:
+        self.lacks_events = False
+        linked = None if NATIVE is None else NATIVE.link_spans(spans, MAX_EVENTS)
+        if linked is None:
+            is_in_order = self._link(spans)
+        else:
             (
                 self.starts, self.ends, self.span_ids, self.views, self.parent_ids, self.parents,
-                self.misses_parent, is_in_order, event_count,
+                self.misses_parent, is_in_order,
             ) = linked  # fmt: skip
-        else:
-            is_in_order, event_count = self._link(spans)
-        self.lacks_events = event_count > MAX_EVENTS
-        if self.lacks_events:
-            for view in self.views:
-                view.leave_out_events()
         # Parents mostly start before their children.
         self.top_down = list(range(len(self.span_ids))) if is_in_order else self._order()
 
     def __len__(self) -> int:
         return len(self.span_ids)
 
-    def _link(self, spans: Sequence[RawSpan]) -> tuple[bool, int]:
-        """Set all but `top_down`; whether parents stand before their children, and the number of events.
-
-        That is 0 for so few bytes that events cannot be too many.
-        """
+    def _link(self, spans: Sequence[RawSpan]) -> bool:
+        """Set all but `top_down`; whether parents stand before their children."""
         rows: dict[bytes, _Row] = {}
         size = 0
         for span_id, raw, envelope in spans:
@@ -95,6 +89,13 @@ class SpanTree:
         if NO_PARENT in self.parent_ids:
             self.parent_ids = [view.parent_span_id for view in self.views]
         self.misses_parent = [False] * len(ordered)
+        # An event takes two bytes at least, so few spans need counting.
+        self.lacks_events = (
+            size > 2 * MAX_EVENTS and sum(view.event_count for view in self.views) > MAX_EVENTS
+        )
+        if self.lacks_events:
+            for view in self.views:
+                view.leave_out_events()
         position_of = dict(zip(self.span_ids, range(len(ordered)), strict=True))
         self.parents = parents = [position_of.get(parent, -1) if parent else -1 for parent in self.parent_ids]
         is_in_order = True
@@ -106,9 +107,7 @@ class SpanTree:
                 parents[position] = -1
             elif parent > position:
                 is_in_order = False
-        # An event takes two bytes at least, so few spans need counting.
-        event_count = sum(view.event_count for view in self.views) if size > 2 * MAX_EVENTS else 0
-        return is_in_order, event_count
+        return is_in_order
 
     def _order(self) -> list[int]:
         """Every parent before its children; in what remains, rings are cut at their first span."""
