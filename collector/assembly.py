@@ -50,6 +50,7 @@ from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer, Views
 from collector.path import Delivery, EarlyVerdicts, Finisher, Intake
 from collector.receivers import SpanSource, build_receivers
+from collector.regrading import DraftSettings
 from collector.resumption import Resumption
 from collector.store import RunStore, StoredConversations
 from collector.task_supervisor import TaskOwner
@@ -385,6 +386,10 @@ def assemble(
                 criteria_problems=lambda: criteria.problems,
                 running=early.running,
             ),
+            draft_order=lambda *draft: DraftSettings(criteria.texts, evaluation, evaluators.order).order(
+                *draft
+            ),
+            draft_files=lambda: criteria.texts.files,
         )
         if config.page
         else None,

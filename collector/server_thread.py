@@ -34,7 +34,7 @@ class ServerThread:
         self._thread = threading.Thread(target=self._loop.run_forever, name=self._name, daemon=True)
         self._thread.start()
         try:
-            await self._run(self._server.start())
+            await self.run(self._server.start())
         except StartupError:
             self._stop()
             raise
@@ -43,10 +43,11 @@ class ServerThread:
         """Answer requests under way, then close, by `deadline`. Safe before `start` and twice."""
         if self._loop is not None:
             remaining = deadline - self._clock.monotonic()
-            await self._run(self._server.shutdown(SystemClock().monotonic() + remaining))
+            await self.run(self._server.shutdown(SystemClock().monotonic() + remaining))
             self._stop()
 
-    async def _run(self, work: Coroutine[None, None, None]) -> None:
+    async def run(self, work: Coroutine[None, None, None]) -> None:
+        """Do some work in the loop of the server, between `start` and `shutdown`."""
         assert self._loop is not None
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -99,7 +100,8 @@ class _Regrading:
         differing: list[Change] = []
         verdicts: list[RawSpan] = []
         same = 0
-        for stored in self.queries.packed(runs, with_traces=self.criteria.looks_at_traces):
+        pages = self.queries.packed_pages(runs, with_traces=self.criteria.looks_at_traces)
+        for stored in chain.from_iterable(pages):
             run, new, pairs = self._regrader.grade(stored)
             for change in pairs:
                 if change.kind:

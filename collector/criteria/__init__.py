@@ -1,6 +1,7 @@
 """Criteria files on disk: found, loaded as one set, followed, tested; and how agents are graded by them."""
 
 from collector.criteria.criteria_files import (
+    DRAFT,
     UNCOVERED_AGENTS,
     CriteriaFollower,
     CriteriaStore,
@@ -12,6 +13,6 @@ from collector.criteria.evaluation_config import EvaluationConfig
 from collector.criteria.files import default_file, find_files
 
 __all__ = [
-    "UNCOVERED_AGENTS", "CriteriaFollower", "CriteriaStore", "CriteriaTexts", "EvaluationConfig",
+    "DRAFT", "UNCOVERED_AGENTS", "CriteriaFollower", "CriteriaStore", "CriteriaTexts", "EvaluationConfig",
     "default_file", "find_files", "load_criteria", "run_criteria_tests",
 ]  # fmt: skip

@@ -19,7 +19,6 @@ from collector.text_file import KeptFile, decoded_text
 from collector.workers.custom_evaluators import evaluator_kind
 from collector.workers.worker_evaluator import SubmissionEvaluator, WorkerEvaluator
 from processors.criteria import (
-    AgentCriteria,
     CriteriaCase,
     CriteriaDocument,
     CriteriaSet,
@@ -43,6 +42,9 @@ UNCOVERED_AGENTS = (
     "agent gets the checks that need no reference."
 )
 """The warning about criteria that do not cover every agent."""
+
+DRAFT = "draft"
+"""The name of a draft in messages about it."""
 
 _ENDINGS = (".yaml", ".yml", ".json")
 
@@ -79,18 +81,52 @@ class CriteriaTexts:
 
     def read(self) -> CriteriaSet:
         """The criteria that were in force, made from their texts."""
+        return _united(self._documents())
+
+    def read_with_draft(self, draft: str, replaced: str, tenant: str | None) -> CriteriaSet:
+        """These criteria with a draft in place of the file `replaced`, of all (`*`) or of none (empty).
+
+        With a `tenant`, only criteria of that tenant and the built-in ones count. Drafts have no variables of
+        the environment: their authors need not be allowed to know them. Raises InvalidInput with all mistakes
+        of the draft.
+        """
+        documents = {}
+        for name, document in self._documents(without=replaced).items():
+            agents = [
+                agent for agent in document.agents if agent.is_builtin or tenant in (None, agent.tenant)
+            ]
+            documents[name] = replace(document, agents=agents)
+        drafted = _parse(DRAFT, draft.encode(), {}, self._evaluators())
+        problems = [*drafted.problems]
+        documents[DRAFT] = drafted
+        problems += [problem for problem, _ in _conflicts(documents)]
+        if problems:
+            raise InvalidInput(problems)
+        return _united(documents)
+
+    def _documents(self, without: str = "") -> dict[str, CriteriaDocument]:
+        """The files by their names, without one of them or all (`*`)."""
+        evaluators = self._evaluators()
+        documents = {}
+        for name, content, is_builtin in self.files:
+            if without in (name, "*"):
+                continue
+            document = _parse(name, content, self.environment, evaluators, is_builtin=is_builtin)
+            if document.problems:
+                raise InvalidInput(document.problems)
+            documents[name] = document
+        return documents
+
+    def _evaluators(self) -> dict[str, type[Evaluator]]:
         kinds = {
             name: evaluator_kind(name, version, reads_submission=reads_submission)
             for name, version, reads_submission in self.custom
         }
-        evaluators = {**evaluator_types(), **kinds}
-        agents: list[AgentCriteria] = []
-        for name, content, is_builtin in self.files:
-            document = _parse(name, content, self.environment, evaluators, is_builtin=is_builtin)
-            if document.problems:
-                raise InvalidInput(document.problems)
-            agents += document.agents
-        return CriteriaSet(agents)
+        return {**evaluator_types(), **kinds}
+
+
+def _united(documents: Mapping[str, CriteriaDocument]) -> CriteriaSet:
+    return CriteriaSet([agent for document in documents.values() for agent in document.agents])
 
 
 class CriteriaStore:
@@ -195,7 +231,7 @@ class CriteriaStore:
         self._seen = result.digest
         self._good = files
         self._matches |= {pattern: list(names) for pattern, names in result.matches.items()}
-        self.current = CriteriaSet([agent for file in files.values() for agent in file.document.agents])
+        self.current = _united({name: file.document for name, file in files.items()})
         self.texts = CriteriaTexts(
             [(name, file.content, name == self._builtin) for name, file in files.items()],
             dict(self._environment),
@@ -246,7 +282,7 @@ class CriteriaStore:
     def _settle_conflicts(self, files: "dict[str, _CriteriaFile]") -> list[Problem]:
         """Take back changed files until no two give one evaluation: the files before did not."""
         problems: list[Problem] = []
-        while conflicts := list(_conflicts(files)):
+        while conflicts := list(_conflicts({name: file.document for name, file in files.items()})):
             for problem, names in conflicts:
                 problems.append(problem)
                 for name in names:
@@ -363,11 +399,11 @@ def _parse(
     return replace(document, agents=[replace(agent, is_builtin=True) for agent in document.agents])
 
 
-def _conflicts(files: Mapping[str, _CriteriaFile]) -> Iterator[tuple[Problem, tuple[str, str]]]:
+def _conflicts(documents: Mapping[str, CriteriaDocument]) -> Iterator[tuple[Problem, tuple[str, str]]]:
     """Evaluations that two files give one agent, each with the names of the two files."""
     first: dict[tuple[str, str, str], tuple[str, Evaluation]] = {}
-    for name, file in files.items():
-        for agent in file.document.agents:
+    for name, document in documents.items():
+        for agent in document.agents:
             if agent.is_builtin:
                 continue  # files are there to change it
             for index, evaluation in enumerate(agent.evaluations):

@@ -5,12 +5,12 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qs, parse_qsl, quote
 
 from starlette.applications import Starlette
@@ -25,13 +25,15 @@ from collector.asgi_server import AsgiServer, peer_of
 from collector.clock import SystemClock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
+from collector.page.draft_views import DraftFiles, DraftViews
+from collector.page.drafts import Draft, DraftOrder, Drafts
 from collector.page.page_access import COOKIE, HAS_SESSION, SESSION_SECONDS, VISITOR, PageAccess
 from collector.page.page_config import PageConfig
 from collector.page.views import Views
 from collector.receivers import ssl_context
 from collector.server_thread import ServerThread
 from collector.short_turns import short_turns
-from collector.store import StoreUnusable
+from collector.store import Regrade, StoreUnusable
 from collector.telemetry import RateLimitedLogger
 
 _Result = TypeVar("_Result")
@@ -40,7 +42,8 @@ _logger = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 128
 _REQUEST_TIMEOUT_SECONDS = 10.0
-_MAX_FORM_BYTES = 16_384
+_MAX_FORM_BYTES, _MAX_DRAFT_BYTES = 16_384, 1 << 20
+_MAX_FIELDS = 20
 _SECONDS_AFTER_FAILURE = 1.0
 """How long a host that sent an unknown token waits for the answer, and for its next attempt."""
 _RENDERING_THREADS = 2
@@ -80,8 +83,18 @@ class PageServer:
 
     config: PageConfig
     views: Views
+    draft_order: DraftOrder | None = None
+    """Makes the first message to the process that grades a draft; None: there are no drafts."""
+    draft_files: Callable[[], DraftFiles] = tuple
+    """The criteria files in force."""
 
     def __post_init__(self) -> None:
+        self._drafts = None if self.draft_order is None else Drafts(self.draft_order, self._in_thread)
+        self._draft_arrives = asyncio.Lock()
+        drafts = DraftViews(
+            self.views, self.draft_files, lambda: None if self._drafts is None else self._drafts.state
+        )
+        self._draft_views = drafts
         self._access = PageAccess(self.config, self.views.clock)
         self._server: ServerThread | None = None
         self._rendering = ThreadPoolExecutor(_RENDERING_THREADS, thread_name_prefix="page")
@@ -104,6 +117,12 @@ class PageServer:
                 Route("/login", self._login, methods=["GET", "POST"]),
                 Route("/logout", self._logout, methods=["POST"]),
                 Route("/reviews", self._review, methods=["POST"]),
+                Route("/draft", self._rendered(drafts.draft), methods=["GET"]),
+                Route("/draft", self._start_draft, methods=["POST"]),
+                Route("/draft/cancel", self._cancel_draft, methods=["POST"]),
+                Route("/regrade/{regrade:int}", self._rendered(drafts.regrade)),
+                Route("/regrade/{regrade:int}/write", self._write_regrade, methods=["POST"]),
+                Route("/regrade/{regrade:int}/remove", self._remove_regrade, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
                 Route("/api/newest", self._rendered(self.views.api_newest)),
                 Route("/api/agents", self._rendered(self.views.api_agents)),
@@ -113,6 +132,12 @@ class PageServer:
                 Route("/api/run/{trace_id}", self._rendered(self.views.api_run)),
                 Route("/api/reviews", self._rendered(self.views.api_reviews), methods=["GET"]),
                 Route("/api/reviews", self._review, methods=["POST"]),
+                Route("/api/draft", self._rendered(drafts.api_draft), methods=["GET"]),
+                Route("/api/draft", self._start_draft, methods=["POST"]),
+                Route("/api/draft/cancel", self._cancel_draft, methods=["POST"]),
+                Route("/api/regrades", self._rendered(drafts.api_regrades)),
+                Route("/api/regrade/{regrade:int}/write", self._write_regrade, methods=["POST"]),
+                Route("/api/regrade/{regrade:int}/remove", self._remove_regrade, methods=["POST"]),
             ],
             exception_handlers=dict.fromkeys((HTTPException, sqlite3.Error, StoreUnusable), self.views.error),
         )
@@ -144,6 +169,8 @@ class PageServer:
     async def shutdown(self, deadline: float) -> None:
         """Answer requests under way, then close, by `deadline`. Safe before `start` and twice."""
         if self._server is not None:
+            if self._drafts is not None:
+                await self._server.run(self._drafts.cancel())
             await self._server.shutdown(deadline)
         self._rendering.shutdown(wait=False, cancel_futures=True)
 
@@ -254,29 +281,67 @@ class PageServer:
         return response
 
     async def _review(self, request: Request) -> Response:
-        """Store an answer to a verdict: from a form of the page, or as JSON under `/api/`."""
-        is_api = request.url.path.startswith("/api/")
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        expected = "application/json" if is_api else "application/x-www-form-urlencoded"
-        if kind != expected:  # JSON is what another site's form cannot send
-            raise HTTPException(415, f"expected the content type {expected}")
-        body = await _body(request)
-        try:
-            fields = json.loads(body) if is_api else dict(parse_qsl(body.decode()))
-        except ValueError:
-            fields = None
-        if not isinstance(fields, dict):
-            raise HTTPException(400, f"expected fields as {expected}")
-        if not is_api and "origin" not in request.headers:  # browsers send it with each form
-            raise HTTPException(403, "expected the header Origin: programs use /api/reviews")
+        """Store an answer to a verdict."""
+        fields = await _fields(request)
         credential = self._access.credential(request)
         review = await self._in_thread(self.views.review, request, fields, credential)
         audited = {**asdict(review), "peer": peer_of(request.scope)}
         del audited["comment"]  # may quote content
         _logger.info("A verdict was reviewed.", extra=audited)
-        if is_api:
+        if _is_api(request):
             return JSONResponse(asdict(review), 201)
         return RedirectResponse(f"/run/{review.trace_id}#verdict-{review.id}", 303)
+
+    async def _start_draft(self, request: Request) -> Response:
+        """Begin to grade a draft."""
+        if self._draft_arrives.locked():  # large bodies are read one at a time
+            raise HTTPException(503, "Another draft is being sent: try again in a few seconds.")
+        async with self._draft_arrives:
+            fields = await _fields(request, _MAX_DRAFT_BYTES)
+        if self._drafts is None:
+            raise HTTPException(404, "Drafts are not graded here.")
+        credential = self._access.credential(request)
+        try:
+            draft: Draft = await self._in_thread(self._draft_views.requested, request, fields, credential)
+            if self._drafts.is_running:
+                raise HTTPException(409, "Another draft is being graded: wait for its end.")
+        except HTTPException as error:
+            if _is_api(request):
+                raise
+            given = {name: str(value) for name, value in fields.items()}
+            return await self._render(self._draft_views.draft, request, given, error.detail)
+        now = self.views.clock.unix_nano() // 1_000_000
+        self._drafts.start(draft, self.views.visible(request), now)
+        audited = {**draft.fields, "credential": credential, "peer": peer_of(request.scope)}
+        _logger.info("A draft of criteria is graded over stored runs.", extra=audited)
+        return JSONResponse({"running": True}, 202) if _is_api(request) else RedirectResponse("/draft", 303)
+
+    async def _cancel_draft(self, request: Request) -> Response:
+        """Stop grading a draft of this visitor's."""
+        await _fields(request)
+        state = None if self._drafts is None else self._drafts.state
+        if self._drafts is not None and state is not None and state.draft.visitor == request.scope[VISITOR]:
+            await self._drafts.cancel()
+        return JSONResponse({"running": False}) if _is_api(request) else RedirectResponse("/draft", 303)
+
+    async def _write_regrade(self, request: Request) -> Response:
+        return await self._decide(request, self._draft_views.write, "The results of a draft were written.")
+
+    async def _remove_regrade(self, request: Request) -> Response:
+        return await self._decide(request, self._draft_views.remove, "The results of a draft were removed.")
+
+    async def _decide(
+        self, request: Request, decide: Callable[[Request, Mapping[str, Any]], Regrade], message: str
+    ) -> Response:
+        """Retain a regrade or remove it."""
+        fields = await _fields(request)
+        regrade = await self._in_thread(decide, request, fields)
+        audited = {"regrade": regrade.id, "regrade_name": regrade.name, "author": regrade.author}
+        audited |= {"credential": self._access.credential(request), "peer": peer_of(request.scope)}
+        _logger.info(message, extra=audited)
+        is_removed = decide == self._draft_views.remove
+        to = "/draft" if is_removed else f"/regrade/{regrade.id}"
+        return JSONResponse(asdict(regrade)) if _is_api(request) else RedirectResponse(to, 303)
 
     async def _logout(self, request: Request) -> Response:
         """End the session."""
@@ -286,11 +351,36 @@ class PageServer:
         return response
 
 
-async def _body(request: Request) -> bytes:
+def _is_api(request: Request) -> bool:
+    return request.url.path.startswith("/api/")
+
+
+async def _fields(request: Request, most_bytes: int = _MAX_FORM_BYTES) -> dict[str, Any]:
+    """The fields of a form of the page, or of JSON under `/api/`; raises `HTTPException`."""
+    is_api = _is_api(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    expected = "application/json" if is_api else "application/x-www-form-urlencoded"
+    if kind != expected:  # JSON is what another site's form cannot send
+        raise HTTPException(415, f"expected the content type {expected}")
+    if not is_api and "origin" not in request.headers:  # browsers send it with each form
+        raise HTTPException(403, "expected the header Origin: programs use the addresses under /api/")
+    body = await _body(request, most_bytes)
+    try:
+        fields = json.loads(body) if is_api else dict(parse_qsl(body.decode(), max_num_fields=_MAX_FIELDS))
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise HTTPException(400, f"expected fields as {expected}")
+    return fields
+
+
+async def _body(request: Request, most_bytes: int = _MAX_FORM_BYTES) -> bytes:
     """The body of a form; raises `HTTPException` if it is too large."""
-    body = b""
+    pieces: list[bytes] = []
+    size = 0
     async for piece in request.stream():
-        body += piece
-        if len(body) > _MAX_FORM_BYTES:
+        pieces.append(piece)
+        size += len(piece)
+        if size > most_bytes:
             raise HTTPException(413)
-    return body
+    return b"".join(pieces)

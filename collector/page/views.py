@@ -35,6 +35,7 @@ from collector.store import (
     InvalidSearch,
     NewReview,
     Precision,
+    Regrades,
     Review,
     Reviews,
     RunFilter,
@@ -123,7 +124,7 @@ class Views:
     def agents(self, request: Request) -> Response:
         """Every agent: its runs, their outcomes, the evaluations in force, what is missing."""
         hours = self._hours(request)
-        queries = self._queries(request)
+        queries = self.visible(request)
         result = [agent for agent in queries.agents(hours) if agent.runs.count]
         criteria = self.criteria_in_force()
         checks: dict[str, Counts] = {}
@@ -151,7 +152,7 @@ class Views:
         silent = [name for name in criteria.exact_names(tenant or "") if name not in seen]
         # Services belong to no tenant in particular: a visitor with a tenant is not shown any.
         waits = None if self.waits is None or tenant is not None else sorted(self.waits().items())
-        return self._page(
+        return self.page(
             request,
             "agents.html",
             "Agents",
@@ -166,7 +167,7 @@ class Views:
         """One agent: its evaluations over time and by release, its tools, its failures."""
         name = request.query_params.get("name", "")
         hours = self._hours(request)
-        queries = self._queries(request)
+        queries = self.visible(request)
         summary = next((agent for agent in queries.agents(hours) if agent.name == name), None)
         if summary is None:
             raise HTTPException(404, "There are no stored runs of this agent.")
@@ -174,7 +175,7 @@ class Views:
         versions = queries.versions(name, hours)
         releases = queries.releases(name).get(name, {})
         applied = {evaluation.name: evaluation for evaluation in _in_force(self.criteria_in_force(), summary)}
-        return self._page(
+        return self.page(
             request,
             "agent.html",
             name,
@@ -198,7 +199,7 @@ class Views:
     def run(self, request: Request) -> Response:
         """The runs of a trace, each with its calls and verdicts."""
         trace_id = request.path_params["trace_id"].lower()
-        queries = self._queries(request)
+        queries = self.visible(request)
         result = queries.runs_of_trace(trace_id)[:_MAX_RUNS_OF_TRACE]
         if not result:
             beginning = queries.find(RunFilter(trace=trace_id), _PAGE_OF_RUNS)
@@ -208,7 +209,7 @@ class Views:
                 return RedirectResponse(f"/run/{beginning[0].trace_id}", 303)
             raise HTTPException(404, "There are no stored runs of this trace.")
         criteria = self.criteria_in_force()
-        reviews = Reviews(self._queries(request)).of_trace(trace_id)
+        reviews = Reviews(self.visible(request)).of_trace(trace_id)
         runs = []
         for summary, line in result:
             written = {
@@ -220,9 +221,10 @@ class Views:
                 for agent, evaluation in criteria.sources_for(summary.agent, summary.tenant)
                 if not agent.is_builtin
             }
-            runs.append((summary, shown_run(line, testable, reviews), written))
+            regrades = Regrades(queries).of_run(summary.id)
+            runs.append((summary, shown_run(line, testable, reviews), written, regrades))
         link = None if self.trace_link is None else self.trace_link.replace("{trace_id}", quote(trace_id))
-        return self._page(
+        return self.page(
             request,
             "run.html",
             f"Run of {result[0][0].agent}",
@@ -237,7 +239,7 @@ class Views:
         """Two runs side by side."""
         runs = self._compared(request)
         parts = compared_runs(runs[0][1], runs[1][1])
-        return self._page(request, "compare.html", "Two runs", runs=[run for run, _ in runs], parts_of=parts)
+        return self.page(request, "compare.html", "Two runs", runs=[run for run, _ in runs], parts_of=parts)
 
     def api_compare(self, request: Request) -> Response:
         """What `compare` shows."""
@@ -247,7 +249,7 @@ class Views:
 
     def _compared(self, request: Request) -> list[tuple[RunSummary, JsonObject]]:
         """The two runs of a query, the earlier first; to one alone, the last of its agent that passed."""
-        queries = self._queries(request)
+        queries = self.visible(request)
         chosen: list[tuple[RunSummary, JsonObject]] = []
         for name, value in request.query_params.multi_items():
             if name == "run" and _is_number(value):
@@ -272,14 +274,14 @@ class Views:
     def failures(self, request: Request) -> Response:
         """Failures by their cause: how many, since when and since which release."""
         agent = request.query_params.get("agent", "")
-        causes = self._queries(request).causes(agent, self._hours(request))
+        causes = self.visible(request).causes(agent, self._hours(request))
         more = max(len(causes) - _MAX_CAUSES, 0)
-        return self._page(request, "failures.html", "Failures", causes=causes[:_MAX_CAUSES], more=more)
+        return self.page(request, "failures.html", "Failures", causes=causes[:_MAX_CAUSES], more=more)
 
     def tools(self, request: Request) -> Response:
         """The tools that agents call: how often, how often they fail, and how long they take."""
         tools, by_release = self._tools(request)
-        return self._page(
+        return self.page(
             request,
             "tools.html",
             "Tools",
@@ -297,17 +299,17 @@ class Views:
         """The tools of a query, and whether they are apart by agent and release."""
         chosen = {name: request.query_params.get(name, "") for name in ("agent", "tool")}
         by_release, hours = any(chosen.values()), self._hours(request)
-        return self._queries(request).tools(**chosen, by_release=by_release, hours=hours), by_release
+        return self.visible(request).tools(**chosen, by_release=by_release, hours=hours), by_release
 
     def find(self, request: Request) -> Response:
         """The runs that match the query."""
         run_filter, fields, problem = self._filter(request)
-        queries = self._queries(request)
+        queries = self.visible(request)
         names = queries.names()
         runs, count = ([], 0) if problem else queries.find_and_count(run_filter, _PAGE_OF_RUNS + 1)
         more = len(runs) > _PAGE_OF_RUNS
         runs = runs[:_PAGE_OF_RUNS]
-        return self._page(
+        return self.page(
             request,
             "find.html",
             "Find",
@@ -331,14 +333,14 @@ class Views:
         if tenant is not None:
             agents = [agent for agent in criteria.agents if agent.is_builtin or agent.tenant == tenant]
             shown = CriteriaSet(agents)
-        applied = self._queries(request).evaluation_counts(self._hours(request))
+        applied = self.visible(request).evaluation_counts(self._hours(request))
         counts: dict[tuple[str, str], Counts] = {}
         for run_tenant, agent_name in {(run_tenant, agent_name) for run_tenant, agent_name, _ in applied}:
             for _, evaluation in criteria.sources_for(agent_name, run_tenant):
                 if (result := applied.get((run_tenant, agent_name, evaluation.name))) is not None:
                     counts.setdefault((evaluation.source, evaluation.name), Counts()).add_all(result)
         precision: dict[tuple[str, str], dict[str, Precision]] = {}
-        for of, answers in Reviews(self._queries(request)).precision().items():
+        for of, answers in Reviews(self.visible(request)).precision().items():
             for _, evaluation in criteria.sources_for(of.agent, of.tenant):
                 if evaluation.name == of.evaluation:
                     by_rule = precision.setdefault((evaluation.source, evaluation.name), {})
@@ -349,7 +351,7 @@ class Views:
         ]
         # Messages may name what belongs to another tenant.
         problems = [] if tenant is not None else list(map(str, self.criteria_problems()))
-        return self._page(
+        return self.page(
             request,
             "criteria.html",
             "Criteria",
@@ -365,7 +367,7 @@ class Views:
         values = {name: str(fields.get(name) or "") for name in names}
         try:
             now = self.clock.unix_nano() // 1_000_000
-            return Reviews(self._queries(request)).add(NewReview(**values), credential, now)
+            return Reviews(self.visible(request)).add(NewReview(**values), credential, now)
         except InvalidReview as error:
             raise HTTPException(400, str(error)) from error
 
@@ -381,7 +383,7 @@ class Views:
             filters["before"] = int(query.get("before") or 0)
         except ValueError as error:
             return JSONResponse({"error": str(error)}, 400)
-        reviews = Reviews(self._queries(request))
+        reviews = Reviews(self.visible(request))
         matching = islice(reviews.each(**filters), _MAX_RUNS)
         return JSONResponse(
             {
@@ -395,16 +397,16 @@ class Views:
     def login(self, request: Request, to: str, was_wrong: bool) -> Response:
         """The form for a token."""
         status = 403 if was_wrong else 200
-        return self._page(request, "login.html", "Sign in", status, to=to, was_wrong=was_wrong)
+        return self.page(request, "login.html", "Sign in", status, to=to, was_wrong=was_wrong)
 
     def api_newest(self, request: Request) -> Response:
         """The id of the newest run, which changes with every one."""
-        return JSONResponse({"newest": self._queries(request).newest()})
+        return JSONResponse({"newest": self.visible(request).newest()})
 
     def api_agents(self, request: Request) -> Response:
         """A summary of every agent."""
         criteria = self.criteria_in_force()
-        agents = self._queries(request).agents()
+        agents = self.visible(request).agents()
         rows = [{**agent.to_json(), "evaluations": len(_in_force(criteria, agent))} for agent in agents]
         running = [
             {
@@ -417,7 +419,7 @@ class Views:
             }
             for failure in self._running(request)
         ]
-        return JSONResponse({"agents": rows, "names": self._queries(request).names(), "running": running})
+        return JSONResponse({"agents": rows, "names": self.visible(request).names(), "running": running})
 
     def api_runs(self, request: Request) -> Response:
         """The runs that match the query, newest first; `limit` of them."""
@@ -431,7 +433,7 @@ class Views:
             problem = f"limit: expected a whole number from 1 to {_MAX_RUNS}, got {limit[:100]!r}"
         if problem:
             return JSONResponse({"error": problem}, 400)
-        queries = self._queries(request)
+        queries = self.visible(request)
         if run_filter.before:  # counted once, not for each page of a long list
             return JSONResponse({"runs": [asdict(run) for run in queries.find(run_filter, int(limit))]})
         runs, count = queries.find_and_count(run_filter, int(limit))
@@ -439,7 +441,7 @@ class Views:
 
     def api_run(self, request: Request) -> Response:
         """The lines of the runs of a trace."""
-        result = self._queries(request).runs_of_trace(request.path_params["trace_id"].lower())
+        result = self.visible(request).runs_of_trace(request.path_params["trace_id"].lower())
         return JSONResponse({"runs": [line for _, line in result[:_MAX_RUNS_OF_TRACE]]})
 
     def error(self, request: Request, error: Exception) -> Response:
@@ -450,7 +452,7 @@ class Views:
             status, detail = 503, f"The run store cannot be read: {error}"
         if request.url.path.startswith("/api/"):
             return JSONResponse({"error": detail}, status)
-        return self._page(request, "error.html", "Cannot be shown", status, detail=detail)
+        return self.page(request, "error.html", "Cannot be shown", status, detail=detail)
 
     def _running(self, request: Request) -> list[RunningFailure]:
         """The failures of runs that go on, as far as the visitor may see them."""
@@ -458,7 +460,7 @@ class Views:
         visible = (failure for failure in self.running() if tenant in (None, failure.tenant))
         return list(islice(visible, _MAX_RUNNING))
 
-    def _queries(self, request: Request) -> RunQueries:
+    def visible(self, request: Request) -> RunQueries:
         """Reads the runs that the visitor may see."""
         if self.queries is None:
             raise StoreUnusable("it is disabled (store: off)")
@@ -499,9 +501,10 @@ class Views:
             )
         return range(first, last)
 
-    def _page(
+    def page(
         self, request: Request, template: str, title: str, status: int = 200, **values: Any
     ) -> HTMLResponse:
+        """A view out of its template."""
         html = self._templates.get_template(template).render(
             title=title,
             path=request.url.path,
@@ -521,7 +524,7 @@ class Views:
         if VISITOR not in request.scope:  # the sign-in form
             return 0
         try:
-            return self._queries(request).newest()
+            return self.visible(request).newest()
         except StoreUnusable:
             return 0
 
@@ -530,7 +533,7 @@ class Views:
         if VISITOR not in request.scope or self.queries is None:
             return {}
         last = self.clock.unix_nano() // 1_000_000 // HOUR_MILLISECONDS
-        return self._queries(request).not_stored(range(last - _LONGEST_HOURS + 1, last + 1))
+        return self.visible(request).not_stored(range(last - _LONGEST_HOURS + 1, last + 1))
 
 
 def _with_lines(queries: RunQueries, runs: Sequence[RunSummary]) -> list[tuple[RunSummary, JsonObject]]:

@@ -220,6 +220,8 @@ class Regrades:
                 f"SELECT {columns} FROM {source} WHERE run = ? ORDER BY evaluation", (run,)
             ).fetchall()
         graded = {row[0] for row in rows}
+        if not graded:
+            return []
         return [
             (one, [RegradedResult(*row[1:]) for row in rows if row[0] == one.id and row[1] is not None])
             for one in self.each()

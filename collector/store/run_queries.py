@@ -29,6 +29,7 @@ MAX_MATCHES = 1_000
 MAX_COUNT = 2_000
 """Matches that are counted; more are not, to bound the time of a search."""
 _RUNS_AT_A_TIME = 200
+_PACKED_BYTES = 1 << 20
 _EXEMPTIONS = ("advisory", "shadow", "muted")
 """Labels of failures that alert no one."""
 _COLUMNS = (
@@ -495,8 +496,12 @@ class RunQueries:
                 run_filter = replace(run_filter, after=page[-1])
 
     def packed(self, runs: Sequence[int], *, with_traces: bool = False) -> list[PackedRun]:
-        """Those of some runs that are still there, in order; with all runs of their traces if requested."""
+        """Those of some runs that are still there, in order; with all runs of their traces if requested.
+
+        Once they have a megabyte together, the last ones are left out.
+        """
         collected = []
+        size = 0
         columns, source = "id, line", "runs JOIN lines USING (id)"
         with self.database.reading() as connection:
             for run in runs:
@@ -509,7 +514,16 @@ class RunQueries:
                 place = next((place for place, row in enumerate(rows) if row[0] == run), None)
                 if place is not None:
                     collected.append(PackedRun(run, place, [line for _, line in rows]))
+                    size += sum(len(line) for _, line in rows)
+                if size > _PACKED_BYTES:
+                    break
         return collected
+
+    def packed_pages(self, runs: Sequence[int], *, with_traces: bool = False) -> Iterator[list[PackedRun]]:
+        """As `packed`, all of them, about a megabyte at a time."""
+        while runs and (some := self.packed(runs, with_traces=with_traces)):
+            yield some
+            runs = runs[runs.index(some[-1].id) + 1 :]
 
     def count(self, run_filter: RunFilter) -> int:
         """How many runs match a filter without text."""

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 import pytest
@@ -320,6 +320,50 @@ async def test_every_view_fits_its_window_and_is_accessible_empty_and_full(tmp_p
         )
 
 
+async def test_a_draft_is_tried_from_the_file_in_force_to_the_results_with_a_run(
+    tmp_path: Path, browser: Chromium
+) -> None:
+    async with _service(tmp_path, browser) as service:
+        address = await _served(service, GOOD, BAD, EVIL)
+        await browser.open(f"{address}/draft")
+        await browser.evaluate("document.querySelector('main p a').click()")
+        await browser.until("document.querySelector('textarea')?.value.includes('search_text')")
+        await _look(browser, address, "/draft")
+        await browser.open(f"{address}/draft?file={quote(str(service.criteria_path))}")
+        await _grade(browser, "[knwon, 1]")
+        await browser.until("document.querySelector('main')?.innerText.includes('has mistakes')")
+        assert "draft:7: " in await browser.text()
+        await _look(browser, address, "/draft")
+        await _grade(browser, "['=', 5]")
+        await browser.until("document.querySelector('main')?.innerText.includes('What would change')")
+        await _look(browser, address, "/draft")
+        changes = await browser.text()
+        await browser.evaluate("document.querySelector('[name=author]').value = 'anna'")
+        await browser.evaluate("document.querySelector('form[action$=write] button').click()")
+        await browser.until("location.pathname.startsWith('/regrade/') && document.readyState === 'complete'")
+        await _look(browser, address, await browser.evaluate("location.pathname"))
+        await browser.evaluate("document.querySelector('tbody a').click()")
+        await browser.until("location.pathname === '/find' && document.readyState === 'complete'")
+        await browser.evaluate("document.querySelector('tbody a.id').click()")
+        await browser.until("location.pathname.startsWith('/run/') && document.readyState === 'complete'")
+        run = await browser.text()
+        await _look(browser, address, await browser.evaluate("location.pathname"))
+
+    assert "looks-the-order-up" in changes
+    assert "pass →" in changes
+    assert "By other criteria, 1" in run
+
+
+async def _grade(browser: Chromium, count: str) -> None:
+    """Change the draft in the form as a person does, and have it graded."""
+    await browser.evaluate(
+        "(() => { const area = document.querySelector('textarea');"
+        f"area.value = area.value.replace(/tool_calls_count:.*/, {json.dumps(_COUNT.format(count))}); }})()"
+    )
+    await browser.evaluate("document.querySelector('.draft button[type=submit]').click()")
+
+
+_COUNT = "tool_calls_count: {{lookup_order: {}}}}}"
 _NAMES_IN_TREE = (
     "[...document.querySelector('.tree ol').querySelectorAll('{}')].map((link) => link.innerText)"
 )

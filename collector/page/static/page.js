@@ -3,7 +3,7 @@
 
 const POLL_MILLISECONDS = 2000;
 const pause = document.getElementById("pause");
-const isLive = !location.pathname.startsWith("/run/") && location.pathname !== "/login";
+const isLive = !/^\/(run\/|login$|draft$|regrade\/)/.test(location.pathname);
 let newest = document.body.dataset.newest;
 
 function isBusy() {
@@ -42,6 +42,7 @@ async function refresh() {
   const scrolled = places.filter(([, part]) => part.scrollLeft).map(([key, part]) => [key, part.scrollLeft]);
   const opened = places.filter(([, part]) => part.tagName === "SUMMARY" && part.parentElement.open);
   shown.replaceChildren(...page.getElementById("main").childNodes);
+  for (const part of shown.querySelectorAll("[data-script]")) part.hidden = false;
   const fresh = identified(shown, PLACES);
   for (const [key] of opened) if (fresh.has(key)) fresh.get(key).parentElement.open = true;
   for (const [key, left] of scrolled) if (fresh.has(key)) fresh.get(key).scrollLeft = left;
@@ -53,6 +54,7 @@ async function refresh() {
 
 async function poll() {
   try {
+    if (document.querySelector("[data-running]") && !document.hidden) await refresh();
     // A run does not change once it is graded.
     if (isLive && pause.ariaPressed !== "true" && !isBusy()) {
       const answer = await fetch("/api/newest");
@@ -80,6 +82,12 @@ document.addEventListener("click", async (event) => {
     source.select();
     status.textContent = "Press Ctrl+C to copy.";
   }
+});
+
+for (const part of document.querySelectorAll("[data-script]")) part.hidden = false;
+document.addEventListener("change", async (event) => {
+  const into = event.target.dataset.into && document.getElementById(event.target.dataset.into);
+  if (into && event.target.files.length) into.value = await event.target.files[0].text();
 });
 
 function showPause(paused) {

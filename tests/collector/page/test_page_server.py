@@ -23,7 +23,7 @@ from collector.criteria import run_criteria_tests
 from collector.framework_pages import content_settings, supported_frameworks
 from collector.page import PageConfig, PageServer, Views, page_server
 from collector.page.charts import trend
-from collector.store import Counts, RunDatabase, RunQueries
+from collector.store import ChangedResult, Counts, Regrades, RunDatabase, RunQueries
 from collector.store.run_rows import not_stored_key, rows_of
 from collector.trace import RunningFailure
 from processors.criteria import CriteriaSet, read_criteria
@@ -61,7 +61,20 @@ def _recent(run: GradedRun) -> GradedRun:
 
 @pytest.fixture(scope="module")
 def many_runs(tmp_path_factory: pytest.TempPathFactory) -> RunQueries:
-    return hundred_thousand_runs(tmp_path_factory.mktemp("store") / "runs.db", SystemClock().unix_nano())
+    queries = hundred_thousand_runs(tmp_path_factory.mktemp("store") / "runs.db", SystemClock().unix_nano())
+    regrades = Regrades(queries)
+    number = regrades.begin(
+        SystemClock().unix_nano() // 1_000_000, name="a", criteria="", digest="", author="", credential=""
+    ).id
+    for start in range(1, 100_001, 1_000):
+        runs = range(start, start + 1_000)
+        changed = [
+            ChangedResult(run, f"agent_{run % 20}", "args", "pass", "fail", str(run % 30), "", 0.0, "why")
+            for run in runs
+        ]
+        regrades.add(number, runs, changed, 1, 0)
+    regrades.write(number, "", "")
+    return queries
 
 
 def _running(tenant: str) -> RunningFailure:
@@ -166,6 +179,9 @@ PATHS = (
     "/api/runs?tenant={other}&agent={other}_agent",
     "/api/run/{trace}",
     "/api/newest",
+    "/draft",
+    "/api/draft",
+    "/api/regrades",
 )
 
 
@@ -730,6 +746,10 @@ async def test_clients_that_do_not_read_leave_room_for_others_and_are_cut(
         "/find?text=%22checked+number%22+call%3Aoslo+agent%3Aagent_10",
         "/api/runs?text=answer%3Awarm",
         "/criteria",
+        "/draft",
+        "/find?regrade=1.1",
+        "/regrade/1",
+        "/api/runs?regrade=1.1",
     ],
 )
 async def test_every_view_of_a_hundred_thousand_runs_comes_within_a_fifth_of_a_second(

@@ -1,0 +1,25 @@
+"""What the process that grades a draft has to know."""
+
+import pickle
+from dataclasses import dataclass
+
+from collector.criteria import CriteriaTexts, EvaluationConfig
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSettings:
+    """How the service grades: the criteria in force, and its configuration.
+
+    `custom_order` is the message from which a worker loads custom evaluators.
+    """
+
+    texts: CriteriaTexts
+    evaluation: EvaluationConfig
+    custom_order: bytes = b""
+
+    def order(self, draft: str, replaced: str, tenant: str | None, is_partial: bool) -> bytes:
+        """The first message to the process: a draft, as `CriteriaTexts.read_with_draft` has it.
+
+        With `is_partial`, not all runs of a conversation are graded.
+        """
+        return pickle.dumps((self, draft, replaced, tenant, is_partial))
