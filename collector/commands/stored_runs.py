@@ -4,7 +4,8 @@ import csv
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from dataclasses import asdict
+from itertools import islice, product
 from typing import Any
 
 from collector.commands.arguments import add_argument, add_flag, whole_number
@@ -19,13 +20,17 @@ from collector.commands.run_source import (
     filters_of,
     with_source,
 )
+from collector.page import ComparedPart, compared_runs
 from collector.printing import RunPrintout
 from processors.annotation import graded_run_from_json
 from processors.model import EvaluationResult, JsonObject, NotEvaluatedReason, encode_json
 
 _RUNS_PER_TABLE = 500
 """As many rows share the widths of their columns."""
-_MAX_NAME, _MAX_REASON = 48, 72
+_MAX_NAME, _MAX_REASON, _MAX_SIDE = 48, 72, 60
+_COMPARED = 2
+_IDS = ("trace_id", "span_id", "agent")
+_UNKNOWN, _UNCAPTURED = "unknown", "not captured"
 """Characters in a table."""
 _MAX_RUNS_OF_ID, _MAX_TRACES = 200, 5
 """Runs read to resolve the beginning of a trace id, and trace ids listed where it has several."""
@@ -189,18 +194,75 @@ def _unimportance(result: EvaluationResult) -> tuple[bool, bool]:
 
 
 def _show(options: Namespace, source: RunSource) -> int:
-    lines = source.lines(_trace_id(options.trace_id.lower(), source))
-    if not lines:
-        print(f"no stored run belongs to trace {options.trace_id}", file=sys.stderr)
-        return EXIT_FAILED
+    if len(options.trace_id) > _COMPARED:
+        raise unusable(f"expected one trace id, or two to compare, got {len(options.trace_id)}")
+    of_traces = [source.lines(_trace_id(trace_id.lower(), source)) for trace_id in options.trace_id]
+    for trace_id, lines in zip(options.trace_id, of_traces, strict=True):
+        if not lines:
+            print(f"no stored run belongs to trace {trace_id}", file=sys.stderr)
+            return EXIT_FAILED
+    if len(of_traces) > 1:
+        return _show_two(of_traces, options)
+    (lines,) = of_traces
     console = OutputConsole()
     printout = RunPrintout.for_console(console)
     for line in lines:
         if options.json:
             print(encode_json(line).decode())
         else:
-            console.print(printout.block(graded_run_from_json(line, options.trace_id)))
+            console.print(printout.block(graded_run_from_json(line, str(line.get("trace_id")))))
     return EXIT_OK
+
+
+def _show_two(of_traces: Sequence[Sequence[JsonObject]], options: Namespace) -> int:
+    """Print two runs side by side: of two traces, the first ones of one agent, else the first of each."""
+    left, right = next(
+        (pair for pair in product(*of_traces) if _agent(pair[0]) == _agent(pair[1])),
+        (of_traces[0][0], of_traces[1][0]),
+    )
+    compared = compared_runs(left, right)
+    if options.json:
+        runs: list[JsonObject] = [{key: line.get(key) for key in _IDS} for line in (left, right)]
+        print(encode_json({"runs": [*runs], **asdict(compared)}).decode())
+        return EXIT_OK
+    rows = [(" ", "agent", _agent(left), _agent(right))]
+    sections = {
+        "": [*compared.facts, *compared.texts],
+        "verdict ": compared.verdicts,
+        "call ": compared.calls,
+    }
+    for prefix, parts in sections.items():
+        rows += [row for part in parts for row in _compared_rows(prefix, part)]
+    print_table(("", "", str(left.get("trace_id")), str(right.get("trace_id"))), rows)
+    if compared.calls_left_out:
+        print(f"{compared.calls_left_out} more calls are not compared", file=sys.stderr)
+    return EXIT_OK
+
+
+def _compared_rows(kind: str, part: ComparedPart) -> Iterator[tuple[str, str, str, str]]:
+    """What two runs have under one name, and a row for each place at which that differs, all marked."""
+    is_unknown = part.differs == [_UNKNOWN]
+    mark = "?" if is_unknown else "≠" if part.differs else " "
+    sides = [part.left, part.right]
+    if part.left_number or part.right_number:
+        sides = [f"call {number}" if number else None for number in (part.left_number, part.right_number)]
+        if "call" in part.differs:
+            sides = [part.left, part.right]
+    shown = [_UNCAPTURED if is_unknown and not side else _side(side) for side in sides]
+    yield mark, f"{kind}{shortened(part.name, _MAX_NAME)}", shown[0], shown[1]
+    for one in part.differences:
+        if one.place == part.name:  # the whole of it
+            continue
+        yield mark, f"  {shortened(one.place or 'explanation', _MAX_NAME)}", _side(one.left), _side(one.right)
+
+
+def _side(text: str | None) -> str:
+    return "none" if text is None else shortened(" ".join(text.split()), _MAX_SIDE)
+
+
+def _agent(line: JsonObject) -> str:
+    agent = line.get("agent")
+    return str(agent.get("name") or "") if isinstance(agent, dict) else ""
 
 
 def _trace_id(beginning: str, source: RunSource) -> str:
@@ -237,10 +299,9 @@ def _add_runs(parser: ArgumentParser) -> None:
 
 def _add_show(parser: ArgumentParser) -> None:
     add_source(parser)
-    add_flag(parser, "--json", "print JSON, the run line of each run of the trace")
-    add_argument(
-        parser, "trace_id", str, "TRACE_ID", "a trace id or its beginning, as `tracegrade runs` shows it"
-    )
+    add_flag(parser, "--json", "print JSON: the run line of each run of the trace, or what differs")
+    trace_id = "a trace id or its beginning, as `tracegrade runs` shows it; with two, their runs side by side"
+    add_argument(parser, "trace_id", str, "TRACE_ID", trace_id, nargs="+")
 
 
 AGENTS = Command(_add_agents, with_source(_agents))

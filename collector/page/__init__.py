@@ -2,7 +2,8 @@
 
 from collector.page.page_config import PageConfig
 from collector.page.page_server import PageServer
+from collector.page.run_comparison import ComparedPart, compared_runs
 from collector.page.run_view import test_case
 from collector.page.views import Views
 
-__all__ = ["PageConfig", "PageServer", "Views", "test_case"]
+__all__ = ["ComparedPart", "PageConfig", "PageServer", "Views", "compared_runs", "test_case"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from collector.cli import run_command
 from collector.clock import SystemClock
@@ -240,3 +241,30 @@ async def test_verdicts_are_answered_and_answers_exported(
     assert "args: pass" in tests
     await printed("add", TRACE, "args", "right")
     assert "" == await printed("tests")
+
+
+def test_two_runs_are_shown_side_by_side_with_what_differs_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "runs.db"
+    first, second = graded_run(9), graded_run(10, text="Question\x1b[2J 10")
+    (call, *others) = second.run.tool_calls
+    calls = [structs.replace(call, arguments={"city": "Rome"}, arguments_text='{"city": "Rome"}'), *others]
+    filled([first, replace(second, run=replace(second.run, tool_calls=calls))], path)
+    show = ["show", f"{9:032x}", f"{10:032x}", "--store", str(path)]
+
+    assert 0 == run_command(show)
+    printed = capsys.readouterr().out
+    rows = {tuple(line.split()) for line in printed.splitlines()}
+    assert 0 == run_command([*show, "--json"])
+    compared = json.loads(capsys.readouterr().out)
+
+    assert {("≠", "verdict", "args", "pass", "fail"), ("verdict", "order", "pass", "pass")} <= rows
+    assert ("≠", "arguments:", "city", "Oslo", "Rome") in rows
+    assert ("agent", "weather_agent", "weather_agent") in rows
+    assert "\x1b" not in printed
+    assert [f"{9:032x}", f"{10:032x}"] == [run["trace_id"] for run in compared["runs"]]
+    assert ["args"] == [one["name"] for one in compared["verdicts"] if one["differs"]]
+    assert 2 == run_command([show[0], "99", *show[1:]])
+    assert 1 == run_command(["show", f"{9:032x}", "ee", "--store", str(path)])
+    assert "no stored run belongs to trace ee" in capsys.readouterr().err
