@@ -89,7 +89,10 @@ class RunWriter(ABC):
 
     def export_results(self, trace: GradedTrace, done: Callable[[], None] | None = None) -> None:
         """Queue the runs of a trace for writing; see `ResultExporter`."""
-        lines = [(run.run.trace_id, format_run(run), _NO_ENVELOPE) for run in trace.runs]
+        # Copied: the buffer that JSON was written to was larger, and what it leaves behind each line is lost
+        # (measured: 64 MiB of lines took 87).
+        texts = [bytes(memoryview(format_run(run))) for run in trace.runs]
+        lines = [(run.run.trace_id, text, _NO_ENVELOPE) for run, text in zip(trace.runs, texts, strict=True)]
         excess = self._queue.held_spans + len(lines) - self._max_pending
         if excess > 0:
             self._queue.shed(needed_spans=excess)
