@@ -120,6 +120,11 @@ def test_the_hash_changes_with_whatever_could_change_a_verdict() -> None:
         {"evaluator": "tool-call-order", "criteria": ORDER, "pass_threshold": 0.5},
         {"evaluator": "tool-call-count", "criteria": COUNT},
         {"evaluator": "tool-repetition"},
+        {"evaluator": "tool-constraints", "criteria": {"constraints": [{"absence": {"tool": "a"}}]}},
+        {
+            "evaluator": "tool-constraints",
+            "criteria": {"constraints": [{"absence": {"tool": "a", "result": None}}]},
+        },
     ]
 
     hashes = [one(**entry).criteria_hash for entry in entries]
