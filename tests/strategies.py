@@ -8,19 +8,21 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from processors.model.agent_run import (
+from processors.model import (
     AgentIdentity,
     AgentRun,
     CallCategory,
+    Evaluator,
+    JsonValue,
     Message,
+    ModelCall,
+    TokenUsage,
     ToolCall,
     ToolError,
     ValueState,
+    json_text,
+    sum_of_usage,
 )
-from processors.model.evaluator import Evaluator
-from processors.model.json_values import JsonValue
-from processors.model.model_usage import ModelCall, TokenUsage, sum_of_usage
-from processors.model.values import json_text
 
 TOOL_NAMES = ("search", "get weather", "get_weather", "get.weather", "天気", "transfer_to_b", "!!!")
 CALL_IDS = ("c-1", "c-2", "search")

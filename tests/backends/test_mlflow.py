@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from collector.tools.demo import scripted_runs
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.corpus import recorded_requests
 from tests.support.demo_traffic import demo_request, sent_keys
 from tests.support.mlflow_server import MlflowServer

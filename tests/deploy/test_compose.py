@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.check_tools import DEPLOY, PROJECT, assert_clean, find_tool, run_tool
 from tests.support.collector_config import listening_ports
 from tests.support.deploy_files import host, port, read_yaml, section, validated

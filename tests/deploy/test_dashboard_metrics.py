@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from tests.support.dashboard_exceptions import exceptions
 from tests.support.dashboards import (
     ANY,

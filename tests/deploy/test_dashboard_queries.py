@@ -14,7 +14,7 @@ from opentelemetry.sdk.trace import Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from collector.tools.demo import ScriptedCall, ScriptedRun, perform, scripted_runs
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.backfill import PastSeries, write_blocks
 from tests.support.dashboard_exceptions import exceptions
 from tests.support.dashboards import (

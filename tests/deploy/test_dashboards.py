@@ -8,9 +8,9 @@ from itertools import combinations
 import pytest
 import yaml
 
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from deploy.grafana.generator.files import dashboard_files
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.dashboard_exceptions import exceptions
 from tests.support.dashboards import (
     ANY,

@@ -10,7 +10,7 @@ import yaml
 
 from collector.configuration import ServiceConfig
 from collector.receivers.otlp_grpc import LIVENESS_SERVICE, READINESS_SERVICES
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.check_tools import (
     DEPLOY,
     PROJECT,

@@ -12,7 +12,7 @@ import yaml
 
 from collector.config_fields import parse_duration
 from collector.receivers.otlp_grpc import LIVENESS_SERVICE, READINESS_SERVICES
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.check_tools import DEPLOY, PROJECT, assert_clean, find_tool, run_tool
 from tests.support.collector_config import listening_ports, problems
 from tests.support.deploy_files import port, read_manifests, read_yaml, section, validated

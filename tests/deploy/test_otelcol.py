@@ -6,7 +6,7 @@ import pytest
 
 from collector.config_fields import parse_duration
 from collector.receivers.kafka.config import KafkaReceiverConfig
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.check_tools import DEPLOY, assert_clean, find_tool, run_tool
 from tests.support.collector_config import listening_ports, problems
 from tests.support.deploy_files import port, read_yaml, section, validated

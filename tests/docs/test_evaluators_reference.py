@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.criteria.criteria_tests import run_criteria_tests
+from collector.criteria import run_criteria_tests
 from docs.generate.evaluators import evaluators_reference, example_of, examples, graded_example
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.evaluator_discovery import evaluator_types
+from processors.criteria import CriteriaSet, evaluator_types, read_criteria
 from processors.model import AgentRun, Evaluator, Outcome, RunFacts, Score
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluators.md"

@@ -7,7 +7,7 @@ import pytest
 
 from collector.cli import run_command
 from docs.generate.recipes import Recipe, read_recipes, recipes_in
-from processors.criteria.criteria_file import read_criteria
+from processors.criteria import read_criteria
 
 RECIPES = read_recipes()
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from collector.otlp.codec import join_spans
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.spans import RawSpan
 from tests.support.backends import ACCEPT, Answer, GrpcBackend, log_records, spans_and_verdicts
 from tests.support.held_spans import START_UNIX_NANO, raw_span
 from tests.support.otlp_senders import GrpcSender, logs_request

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.otlp.codec import join_spans
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.model import JsonObject
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, tool
 from tests.support.otlp_senders import GrpcSender, HttpSender, Sender, logs_request
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess

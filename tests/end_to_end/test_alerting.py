@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.alertmanager_server import AlertmanagerServer, calling_webhook
 from tests.support.backfill import PastSeries, record_blocks, write_blocks
 from tests.support.prometheus_server import PrometheusServer, scrape_config

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.chaos_load import CRITERIA, Load
 from tests.support.faulty_backend import Fault, FaultyBackend
 from tests.support.process_resources import resident_mib

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.backend_server import free_port
 from tests.support.chaos_load import CRITERIA, Load
 from tests.support.faulty_backend import Fault, FaultyBackend

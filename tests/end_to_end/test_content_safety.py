@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from collector.cli import run_command
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import join_spans, split_request
 from processors.annotation.evaluation_span import SCOPE_NAME
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 from processors.spans import RawSpan
 from tests.support.agent_spans import MILLISECOND, envelope, span
 from tests.support.backends import GrpcBackend, eventually

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import join_spans
-from processors.model.json_values import JsonObject
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.model import JsonObject
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, tool
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import ServiceProcess

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from collector.cli import run_command
-from collector.otlp.codec import join_spans
-from processors.model.json_values import JsonObject
+from collector.otlp import join_spans
+from processors.model import JsonObject
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import ServiceProcess

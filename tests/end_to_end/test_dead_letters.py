@@ -10,7 +10,7 @@ import pytest
 
 from collector.cli import run_command
 from collector.exporters.dead_letters import read_header
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import join_spans, split_request
 from processors.spans import RawSpan
 from tests.support.agent_spans import MILLISECOND, agent, tool
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, log_records, spans_and_verdicts

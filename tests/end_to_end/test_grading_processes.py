@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import join_spans
-from processors.model.json_values import JsonObject, JsonValue
+from collector.otlp import join_spans
+from processors.model import JsonObject, JsonValue
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import ServiceProcess

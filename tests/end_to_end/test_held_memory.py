@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp.codec import join_spans
-from processors.model.json_values import JsonObject
+from collector.otlp import join_spans
+from processors.model import JsonObject
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port
 from tests.support.otlp_senders import GrpcSender

@@ -14,12 +14,11 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from collector.journal.activity import Activity
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import join_spans, split_request
 from collector.receivers.otlp_grpc import GrpcServerConfig, OtlpGrpcReceiver
-from collector.telemetry.metrics import Metrics
-from processors.model.json_values import JsonObject
-from processors.model.unix_time import time_text
-from processors.spans.span import RawSpan
+from collector.telemetry import Metrics
+from processors.model import JsonObject, time_text
+from processors.spans import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port
 from tests.support.otlp_senders import GrpcSender, SpanSink

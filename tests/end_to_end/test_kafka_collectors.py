@@ -13,8 +13,8 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from benchmarks.child_process import cpu_seconds
-from collector.buffer.finish_policy import GroupByTraceConfig
-from processors.model.json_values import JsonObject
+from collector.buffer import GroupByTraceConfig
+from processors.model import JsonObject
 from processors.spans import RawSpan, read_span_head
 from tests.support.agent_spans import REMOTE_PARENT, envelope
 from tests.support.backend_server import free_port

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port
 from tests.support.backends import GrpcBackend, span_ids

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from collector.exporters.dead_letters import read_header
-from collector.otlp.codec import join_spans, split_request
-from processors.model.json_values import JsonObject
+from collector.otlp import join_spans, split_request
+from processors.model import JsonObject
 from tests.support.balanced_replicas import CRITERIA, Traffic, trace_id_of
 from tests.support.held_spans import raw_span, trace_id
 from tests.support.kafka_broker import ONE_BROKER, KafkaBroker

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import fnv1a
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from processors.spans import RawSpan
 from tests.support.balanced_replicas import Traffic, trace_id_of
 from tests.support.kafka_broker import ONE_BROKER, KafkaBroker

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 from confluent_kafka import fnv1a, murmur2
 
-from collector.otlp.codec import join_spans, split_request
-from processors.model.json_values import JsonObject
+from collector.otlp import join_spans, split_request
+from processors.model import JsonObject
 from processors.spans import RawSpan, read_span_head
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.balanced_replicas import Traffic, trace_id_of

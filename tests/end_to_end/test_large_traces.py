@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 from collector.clock import SystemClock
-from collector.configuration.service_file import parse_configuration
-from collector.otlp.codec import join_spans
-from collector.otlp.json_codec import request_to_json
+from collector.configuration import parse_configuration
+from collector.otlp import join_spans, request_to_json
 from collector.service import Service
-from processors.spans.span import RawSpan
+from processors.spans import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
 
 SPANS = 100_000

@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from collector.cli import run_command
-from processors.model.json_values import JsonValue
+from processors.model import JsonValue
 from tests.support.agent_population import Line, deploy_agent, population
 from tests.support.agent_spans import key_values
 from tests.support.otlp_senders import GrpcSender

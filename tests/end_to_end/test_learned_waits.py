@@ -6,8 +6,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from collector.otlp.codec import join_spans
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, tool
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_in_loop import ServiceInLoop

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import join_spans, split_request
-from processors.model.json_values import JsonObject, JsonValue
+from collector.otlp import join_spans, split_request
+from processors.model import JsonObject, JsonValue
 from tests.support.backends import ACCEPT, Answer, GrpcBackend, HttpBackend, span_ids
 from tests.support.corpus import recorded_requests
 from tests.support.otlp_senders import GrpcSender

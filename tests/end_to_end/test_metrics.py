@@ -8,7 +8,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.telemetry.agent_series import OVERFLOW, Limits
+from collector.telemetry import OVERFLOW, Limits
 from tests.support.agent_spans import key_values
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_in_loop import ServiceInLoop, read_samples

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from collector.otlp import join_spans, split_request
-from processors.model.json_values import JsonObject, JsonValue
-from processors.spans.span import RawSpan
+from processors.model import JsonObject, JsonValue
+from processors.spans import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port
 from tests.support.backends import GrpcBackend, log_records, span_ids

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.configuration.service_file import load_configuration
+from collector.configuration import load_configuration
 from collector.memory_plan import plan_memory
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.chaos_load import CRITERIA, Load
 from tests.support.faulty_backend import FaultyBackend
 from tests.support.process_resources import open_files, peak_mib, resident_mib

@@ -9,10 +9,9 @@ import orjson
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from collector.otlp.codec import join_spans, split_request
-from collector.otlp.json_codec import json_to_request
-from processors.annotation.result_attributes import EVENT_NAME
-from processors.model.json_values import JsonObject, JsonValue
+from collector.otlp import join_spans, json_to_request, split_request
+from processors.annotation import EVENT_NAME
+from processors.model import JsonObject, JsonValue
 from tests.support.corpus import recorded_requests
 from tests.support.otlp_senders import GrpcSender, HttpSender, Sender
 from tests.support.service_process import ServiceProcess

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import join_spans, split_request
 from tests.support.backends import ACCEPT, Answer, GrpcBackend
 from tests.support.corpus import recorded_requests
 from tests.support.deliveries import make_spans

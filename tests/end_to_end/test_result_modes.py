@@ -13,9 +13,9 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.otlp.codec import join_spans, split_request
+from collector.otlp import join_spans, split_request
+from processors.annotation import EVENT_NAME
 from processors.annotation.evaluation_span import SCOPE_NAME
-from processors.annotation.result_attributes import EVENT_NAME
 from tests.support.agent_spans import agent, tool
 from tests.support.backends import GrpcBackend, HttpBackend, eventually, log_records
 from tests.support.corpus import recorded_requests

@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from collector.cli import run_command
-from collector.criteria.files import default_file
-from collector.otlp.codec import split_request
-from processors.annotation.run_form import run_line_schema
+from collector.criteria import default_file
+from collector.otlp import split_request
+from processors.annotation import run_line_schema
 from tests.support.corpus import CORPUS, recorded_requests
 from tests.support.json_schema import mismatches
 from tests.support.otlp_senders import GrpcSender

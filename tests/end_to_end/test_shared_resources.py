@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from collector.otlp.codec import join_spans
-from processors.spans.envelope import Envelope
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.spans import Envelope, RawSpan
 from tests.support.agent_spans import envelope
 from tests.support.deliveries import make_spans
 from tests.support.otlp_senders import GrpcSender

@@ -14,8 +14,8 @@ from statistics import median
 
 import pytest
 
-from collector.otlp.codec import split_request
-from processors.model.json_values import JsonObject
+from collector.otlp import split_request
+from processors.model import JsonObject
 from tests.support.corpus import recorded_requests
 from tests.support.faulty_backend import Fault, FaultyBackend
 from tests.support.otlp_senders import GrpcSender, HttpSender, Sender

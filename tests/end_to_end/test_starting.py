@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from collector.otlp import split_request
-from collector.receivers.receiver import Receiver
+from collector.receivers import Receiver
 from collector.resumption import Resumption
 from collector.task_supervisor import TaskOwner
 from tests.support.otlp_senders import Answer, GrpcSender, HttpSender, export_request

@@ -15,32 +15,34 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from benchmarks.readers import python_alone
 from collector.errors import MalformedRequest, RequestTooLarge
-from collector.otlp.codec import count_records, join_spans, split_records, split_request
-from collector.otlp.compression import gzip_decompress, zlib_decompress
-from collector.otlp.json_codec import (
+from collector.otlp import (
+    count_records,
+    gzip_decompress,
+    join_spans,
     json_to_request,
     logs_json_to_request,
     logs_request_to_json,
     request_to_json,
+    split_records,
+    split_request,
+    zlib_decompress,
 )
 from docs.generate.evaluators import example_file, graded_example
-from processors.annotation import append_results
-from processors.annotation.run_line import format_run
-from processors.annotation.run_reader import run_from_json
-from processors.criteria.agent_criteria import CriteriaSet, Evaluation
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.doubtful_criteria import criteria_warnings
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import InvalidInput
+from processors.annotation import append_results, format_run, run_from_json
+from processors.criteria import CriteriaSet, Evaluation, criteria_warnings, evaluator_types, read_criteria
+from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import decode_json, encode_json
-from processors.model.values import decode_arguments, decode_result
-from processors.reconstruction.passes import reconstruct, span_reader
-from processors.reconstruction.trace_explanation import explain_trace
+from processors.model import (
+    AgentRun,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
+    decode_arguments,
+    decode_json,
+    decode_result,
+    encode_json,
+)
+from processors.reconstruction import explain_trace, reconstruct, span_reader
 from tests.fuzz.damaged_journals import recover_damaged
 from tests.fuzz.mutations import Mutate, mutated_bytes, mutated_spans, mutated_text, mutated_wire
 
