@@ -1,6 +1,7 @@
 """The servers under test, each started for one measurement: how, with what settings, and what must hold."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from typing import Final
 from benchmarks.agent_criteria import CRITERIA_TEXT, EVALUATIONS_PER_TRACE
 from benchmarks.child_process import REPOSITORY, ChildProcess, MeasurementRefused, free_endpoint
 from benchmarks.load import Protocol
+from processors.spans import NATIVE, NATIVE_REASON
+from processors.spans.native import SWITCH
 
 QUIET_SECONDS = 1.0
 """How long every server that groups spans by trace waits for more of them."""
@@ -55,13 +58,15 @@ class ServerUnderTest(ABC):
 class Tracegrade(ServerUnderTest):
     """The service as a user runs it: OTLP in, every trace graded, OTLP/gRPC out.
 
-    `listener` is the library that serves gRPC, where it is not the default one. `has_journal` keeps what is
-    acknowledged on disk, with a sync before every acknowledgement. `has_store` keeps the runs in a file and
+    `is_native` uses the reader in Rust where there is one. `listener` is the library that serves gRPC, where
+    it is not the default one. `has_journal` keeps what is acknowledged on disk, with a sync before every
+    acknowledgement. `has_store` keeps the runs in a file and
     serves the page over them.
     """
 
     name: str = "tracegrade"
     result_events_per_trace: int = EVALUATIONS_PER_TRACE
+    is_native: bool = True
     listener: str = ""
     has_journal: bool = False
     has_store: bool = False
@@ -69,7 +74,9 @@ class Tracegrade(ServerUnderTest):
     memory_limit_mib: int = 2048
 
     def missing(self) -> str:
-        """A listener that the configuration does not know."""
+        """A listener that the configuration does not know, or a reader that could be switched off."""
+        if not self.is_native and NATIVE is None:
+            return f"it is the same as tracegrade, {NATIVE_REASON}"
         if not self.listener:
             return ""
         command = [_tracegrade(), "validate", "--config", "/dev/stdin"]
@@ -96,7 +103,8 @@ class Tracegrade(ServerUnderTest):
         if self.has_store:
             settings |= {"store": {"path": str(folder / "runs.db")}, "page": {"endpoint": "127.0.0.1:0"}}
         configuration.write_text(json.dumps(settings))
-        return ChildProcess(self.name, [_tracegrade(), "run", "--config", str(configuration)])
+        switch = f"{SWITCH}={os.environ.get(SWITCH, '') if self.is_native else 'off'}"
+        return ChildProcess(self.name, ["env", switch, _tracegrade(), "run", "--config", str(configuration)])
 
     def require_graded(self, ready: dict[str, str], traces: int) -> None:
         """Every evaluation of every trace is counted as passed or failed, and the accounts add up."""
@@ -228,6 +236,7 @@ class Rotel(ServerUnderTest):
 
 TRACEGRADE: tuple[Tracegrade, ...] = (
     Tracegrade(),
+    Tracegrade(name="tracegrade-python", is_native=False),
     Tracegrade(name="tracegrade-uvicorn", listener="uvicorn"),
     Tracegrade(name="tracegrade-http", protocol="http"),
     Tracegrade(name="tracegrade-journal", has_journal=True),
