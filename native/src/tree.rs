@@ -39,25 +39,21 @@ pub fn link_spans<'py>(
     }
     let [starts, ends, span_ids, ordered, parent_ids, parents, misses] = [(); 7].map(|()| PyList::empty(py));
     let mut is_in_order = true;
-    let nothing = PyBytes::new(py, b"");
     for (position, row) in rows.iter().enumerate() {
         let Some((span_id, span)) = views[row.3].take() else { return Ok(None) };
         let parent_id = span.parent_id(py);
         let (mut parent, mut misses_parent) = (-1, false);
-        if parent_id.is_empty() {
-            parent_ids.append(&nothing)?;
-        } else {
-            parent_ids.append(PyBytes::new(py, parent_id))?;
-            let known = <[u8; 8]>::try_from(parent_id).ok();
-            let known = known.and_then(|id| positions.binary_search_by_key(&id, |(id, _)| *id).ok());
-            match known.map(|place| positions[place].1) {
-                Some(above) if above == position => {}
-                Some(above) => {
-                    is_in_order &= above < position;
-                    parent = above as i64;
-                }
-                None => misses_parent = !span.parent_is_remote(),
+        parent_ids.append(PyBytes::new(py, parent_id))?;
+        match positions
+            .binary_search_by(|(id, _)| id.as_slice().cmp(parent_id))
+            .map(|place| positions[place].1)
+        {
+            Ok(above) if above == position => {}
+            Ok(above) => {
+                is_in_order &= above < position;
+                parent = above as i64;
             }
+            Err(_) => misses_parent = !parent_id.is_empty() && !span.parent_is_remote(),
         }
         starts.append(span.start_unix_nano)?;
         ends.append(span.end_unix_nano)?;
@@ -128,10 +124,9 @@ fn shape_of<'py>(py: Python<'py>, known: &Known<'py>, span: &Span, key: &mut Vec
         } else if about.is(&known.about_attributes) {
             PyBool::new(py, count == 0).to_owned().into_any()
         } else {
-            match span.value(whole, about.cast::<PyString>()?.to_str()?.as_bytes()) {
-                Some(value) => PyBytes::new(py, value).into_any(),
-                None => return Ok(None),
-            }
+            let Ok(key) = about.cast::<PyString>() else { return Ok(None) };
+            let Some(value) = span.value(whole, key.to_str()?.as_bytes()) else { return Ok(None) };
+            PyBytes::new(py, value).into_any()
         };
         let answers = node.getattr(intern!(py, "answers"))?;
         match answers.cast::<PyDict>()?.get_item(answer)? {

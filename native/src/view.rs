@@ -5,7 +5,7 @@ use crate::wire::{Fields, Value};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyAny, PyBytes, PyFrozenSet, PyList, PyString};
+use pyo3::types::{PyAny, PyBytes, PyFrozenSet, PyList, PyString, PyTuple};
 use std::str;
 
 const NO_PARENT: [u8; 8] = [0; 8];
@@ -35,7 +35,6 @@ impl Part {
     }
 }
 
-/// The ids, the name and the description of the status, by their place here.
 const TRACE_ID: usize = 0;
 const SPAN_ID: usize = 1;
 const PARENT_ID: usize = 2;
@@ -49,6 +48,7 @@ pub struct Span {
     raw: Py<PyBytes>,
     #[pyo3(get)]
     pub envelope: Py<PyAny>,
+    /// By the numbers above.
     parts: [Part; 5],
     #[pyo3(get)]
     kind: i32,
@@ -225,11 +225,9 @@ impl Span {
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let events = self.events.get_or_try_init(py, || -> PyResult<Py<PyList>> {
             let decode = py.import("processors.spans.span")?.getattr("decode_event")?;
-            let events = PyList::empty(py);
-            for part in &self.event_parts {
-                events.append(decode.call1((PyBytes::new(py, part.of(self.raw(py))),))?)?;
-            }
-            Ok(events.unbind())
+            let encoded = self.event_parts.iter().map(|part| PyBytes::new(py, part.of(self.raw(py))));
+            let events = encoded.map(|event| decode.call1((event,))).collect::<PyResult<Vec<_>>>()?;
+            Ok(PyList::new(py, events)?.unbind())
         })?;
         Ok(events.bind(py).clone())
     }
@@ -295,6 +293,17 @@ impl Attributes {
     fn text<'py>(&self, py: Python<'py>, key: &Bound<'py, PyString>) -> Found<'py> {
         let value = self.value(py, key)?;
         Ok(value.filter(|value| value.is_instance_of::<PyString>() && value.len().is_ok_and(|size| size > 0)))
+    }
+
+    #[pyo3(signature = (key, *words))]
+    fn mentions(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyString>,
+        words: &Bound<'_, PyTuple>,
+    ) -> PyResult<bool> {
+        let Some(text) = self.text(py, key)? else { return Ok(false) };
+        words.iter().try_fold(false, |found, word| Ok(found || text.contains(word)?))
     }
 
     fn beginning_with<'py>(&self, py: Python<'py>, prefix: &str) -> PyResult<Bound<'py, PyList>> {

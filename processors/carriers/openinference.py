@@ -392,14 +392,13 @@ def _is_agent_workflow(span: Span) -> bool:
     if not span.name.endswith(".run"):
         return False
     attributes = span.attributes
-    return '"setup_agent": {' in (attributes.text(_INPUT) or "") or llama_index.is_printed_result(
+    return attributes.mentions(_INPUT, '"setup_agent": {') or llama_index.is_printed_result(
         attributes.text(_OUTPUT) or ""
     )
 
 
 def _metadata_mentions(span: Span, *words: str) -> bool:
-    metadata = span.attributes.get("metadata")
-    return isinstance(metadata, str) and any(word in metadata for word in words)
+    return span.attributes.mentions("metadata", *words)
 
 
 def _metadata(span: Span) -> JsonObject:

@@ -94,7 +94,7 @@ def _role(span: Span) -> SpanRole | None:
         workflow
     ):
         return SpanRole.OTHER
-    if kind == "task" and llama_index.AGENT_IN_STEP in (attributes.text(_OUTPUT) or ""):
+    if kind == "task" and attributes.mentions(_OUTPUT, llama_index.AGENT_IN_STEP):
         return SpanRole.STEP
     return _ROLES.get(kind, SpanRole.OTHER)
 

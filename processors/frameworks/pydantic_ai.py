@@ -161,8 +161,7 @@ def _with_failures(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
 
 
 def _offers_answers(attributes: Attributes) -> bool:
-    offered = attributes.text(_OFFERED) or ""
-    return f'"{_ANSWER_TOOLS}":[{{' in offered or f'"{_ANSWER_TOOLS}": [{{' in offered
+    return attributes.mentions(_OFFERED, f'"{_ANSWER_TOOLS}":[{{', f'"{_ANSWER_TOOLS}": [{{')
 
 
 def _with_answers(messages: Sequence[ChatMessage], attributes: Attributes) -> Sequence[ChatMessage]:

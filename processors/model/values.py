@@ -17,7 +17,6 @@ from processors.model.json_values import DIGITS_TO_ZEROS, LONG_NUMBER, JsonValue
 from processors.model.masks import REDACTION_MARKERS, has_mask, is_mask
 from processors.model.python_literal import parse_python_literal
 from processors.spans import NATIVE, AttributeValue, text_in
-from processors.spans.native import Native
 
 MAX_TEXT_LENGTH = 256 * 1024
 """Longer texts are not parsed."""
@@ -115,7 +114,7 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
     text, no object, long, withheld, or not exact as parsed.
     """
     if NATIVE is not None:
-        return None if any_value is None else _native_object(any_value, NATIVE)
+        return None if any_value is None else _object_in(NATIVE.plain_object(any_value))
     encoded = None if any_value is None else text_in(any_value)
     if encoded is None or encoded[0] != 0x7B or encoded[-1] != 0x7D:  # { and }
         return None
@@ -142,9 +141,8 @@ def plain_object(any_value: bytes | None) -> DecodedValue | None:
     return tuple.__new__(DecodedValue, (value, encoded.decode(), _PRESENT))
 
 
-def _native_object(any_value: bytes, native: Native) -> DecodedValue | None:
-    """As above."""
-    text = native.plain_object(any_value)
+def _object_in(text: str | None) -> DecodedValue | None:
+    """The object in a text that begins and ends as one, unless all or a part of it is withheld."""
     if text is None or (
         text in REDACTION_MARKERS
         if len(text) <= _LONGEST_MARKER

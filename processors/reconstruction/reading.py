@@ -33,12 +33,16 @@ _EMPTY: Final = "no attributes"
 
 @dataclass(slots=True, eq=False)
 class _Question:
-    """What decides between spans that are alike so far: an attribute's value, or one of the two above."""
+    """What decides between spans that are alike so far.
 
-    about: str
+    It is an attribute's value, whether its text mentions one of some words, or one of the two above.
+    """
+
+    about: "_About"
     answers: "dict[_Answer, _Node]" = field(default_factory=dict)
 
 
+_About: TypeAlias = str | tuple[str, tuple[str, ...]]
 _Answer: TypeAlias = bytes | str | bool | None
 _Node: TypeAlias = "_Question | Shape | None"
 """A further question, or the shape; None: no dialect recognises such spans."""
@@ -123,6 +127,8 @@ class SpanReader:
                     answer = span.name
                 elif about is _EMPTY:
                     answer = not encoded
+                elif isinstance(about, tuple):
+                    answer = span.attributes.mentions(about[0], *about[1])
                 else:
                     answer = encoded[about]  # it is there; `get` takes its arguments apart first
                 node = question.answers.get(answer, _UNKNOWN)
@@ -223,7 +229,7 @@ class _WatchedValues(Mapping[str, bytes]):
         self._encoded = encoded
         self._known = known
         self._present = present
-        self.answers: dict[str, _Answer] = {}
+        self.answers: dict[_About, _Answer] = {}
         self.new_keys: frozenset[str] = frozenset()
         self.looked_elsewhere = False
         """Whether what was seen may be different in the next span that gives the same answers."""
@@ -241,6 +247,15 @@ class _WatchedValues(Mapping[str, bytes]):
             self.answers[key] = match
         return default if match is None else match
 
+    def mentions(self, key: str, words: tuple[str, ...]) -> bool:
+        """As in `Attributes`."""
+        if key not in self:
+            return False
+        mentioned = Attributes(self._encoded).mentions(key, *words)
+        if key in self._present:
+            self.answers[key, words] = mentioned
+        return mentioned
+
     def __contains__(self, key: object) -> bool:
         if key not in self._known:
             self.new_keys |= {str(key)}
@@ -255,6 +270,20 @@ class _WatchedValues(Mapping[str, bytes]):
         return len(self._encoded)
 
 
+class _WatchedAttributes(Attributes):
+    """Attributes that note in their values what is looked at."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: _WatchedValues) -> None:
+        super().__init__(values)
+        self._values = values
+
+    def mentions(self, key: str, *words: str) -> bool:
+        """See `Attributes`."""
+        return self._values.mentions(key, words)
+
+
 class _WatchedSpan(Span):
     """A span that notes in its values what is looked at."""
 
@@ -263,6 +292,7 @@ class _WatchedSpan(Span):
     def __init__(self, span: Span, values: _WatchedValues) -> None:
         super().__init__(span.raw, _WatchedEnvelope(span.envelope, values))
         self.by_key = values
+        self._attributes = _WatchedAttributes(values)
         self._span = span
 
     def __getattribute__(self, name: str) -> object:

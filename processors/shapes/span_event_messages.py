@@ -41,18 +41,26 @@ def messages_in_attributes(attributes: Attributes) -> Conversation:
 
 def messages_in_events(span: Span) -> Conversation:
     """The messages in the events of a model's or an agent's span."""
-    given: list[ChatMessage] = []
-    answered: list[ChatMessage] = []
-    for event in span.events:
-        if event.name == DETAILS_EVENT:  # one event may hold what went in, another what came out
-            conversation = messages_in_attributes(event.attributes)
-            given.extend(conversation.input)
-            answered.extend(conversation.output)
-        elif event.name in MESSAGE_EVENTS:
-            given.append(_message(MESSAGE_EVENTS[event.name], event.attributes))
-        elif event.name == CHOICE:
-            answered.append(_message("assistant", event.attributes))
-    return Conversation(lambda: given, lambda: answered)
+
+    def given() -> list[ChatMessage]:
+        messages: list[ChatMessage] = []
+        for event in span.events:
+            if event.name in MESSAGE_EVENTS:
+                messages.append(_message(MESSAGE_EVENTS[event.name], event.attributes))
+            elif event.name == DETAILS_EVENT:  # one event may hold what went in, another what came out
+                messages.extend(messages_in_attributes(event.attributes).input)
+        return messages
+
+    def answered() -> list[ChatMessage]:
+        messages: list[ChatMessage] = []
+        for event in span.events:
+            if event.name == CHOICE:
+                messages.append(_message("assistant", event.attributes))
+            elif event.name == DETAILS_EVENT:
+                messages.extend(messages_in_attributes(event.attributes).output)
+        return messages
+
+    return Conversation(given, answered)
 
 
 def _message(role: str, attributes: Attributes) -> ChatMessage:

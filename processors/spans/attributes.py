@@ -72,6 +72,14 @@ class Attributes(Mapping[str, AttributeValue]):
         value = self.get(key)
         return value if isinstance(value, str) and value else None
 
+    def mentions(self, key: str, *words: str) -> bool:
+        """Whether the value of `key` is a text in which one of `words` stands.
+
+        Spans that differ by that alone are told apart by it, however long the text is.
+        """
+        text = self.get(key)
+        return isinstance(text, str) and any(word in text for word in words)
+
     def beginning_with(self, prefix: str) -> list[str]:
         """The keys that begin with `prefix`, in order."""
         return sorted([key for key in self._encoded if key.startswith(prefix)])

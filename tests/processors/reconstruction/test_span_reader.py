@@ -9,7 +9,7 @@ from processors.carriers import discover_dialects
 from processors.model.json_values import JsonValue
 from processors.reconstruction import reading as span_reader
 from processors.reconstruction.reading import SpanReader
-from processors.shapes.dialect import SpanRole
+from processors.shapes.dialect import Dialect, SpanRole
 from processors.shapes.rewriting import Shape
 from processors.spans.span import Span
 from tests.processors.reconstruction.test_reconstruction_corpus import SCENARIOS, traces_of
@@ -82,6 +82,26 @@ def test_what_decides_is_told_apart_and_what_does_not_is_one_shape() -> None:
     assert readings[2].shape is readings[3].shape
     assert (SpanRole.MODEL, ["otel_genai"]) == told(reader, view("a", {"gen_ai.operation.name": "chat"}))
     assert told(reader, view("a", {})) is None
+
+
+def test_words_in_a_long_text_tell_spans_apart_without_further_queries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def role(read: Span) -> SpanRole:
+        return SpanRole.AGENT if read.attributes.mentions("k", "word", "other") else SpanRole.MODEL
+
+    texts: list[dict[str, JsonValue]] = [
+        {"k": f"{number}{'x' * 1000}{word}"} for number in range(300) for word in ("", "word", "other")
+    ]
+    reader = SpanReader([Dialect("d", ("k",), role, rank=1)])
+    assert [SpanRole.MODEL, SpanRole.AGENT, SpanRole.AGENT] == [
+        reading.role for reading in reader.read_all([view("a", one) for one in texts[:3]]) if reading
+    ]
+    monkeypatch.setattr(SpanReader, "_query", None)
+
+    readings = reader.read_all([view("a", one) for one in texts])
+
+    assert [SpanRole.MODEL, SpanRole.AGENT, SpanRole.AGENT] * 300 == [one.role for one in readings if one]
 
 
 @pytest.mark.parametrize("first", [True, False])
