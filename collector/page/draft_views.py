@@ -72,7 +72,7 @@ class DraftViews:
         if state is None:
             return JSONResponse({"running": self._is_busy()})
         regrades = Regrades(self._views.visible(request))
-        found = None if state.is_running else regrades.get(state.regrade)
+        result = None if state.is_running else regrades.get(state.regrade)
         return JSONResponse(
             {
                 "running": state.is_running,
@@ -80,7 +80,7 @@ class DraftViews:
                 "total": state.total,
                 "problems": [text for _, text in state.problems],
                 "failure": state.failure,
-                "regrade": None if found is None else self._json(regrades, found),
+                "regrade": None if result is None else self._json(regrades, result),
             }
         )
 
@@ -134,10 +134,10 @@ class DraftViews:
         number = int(request.path_params["regrade"])
         state = self._state()
         is_under_way = state is not None and state.is_running and state.regrade == number
-        found = None if is_under_way or number > _LARGEST_ID else regrades.get(number)
-        if found is None:
+        existing = None if is_under_way or number > _LARGEST_ID else regrades.get(number)
+        if existing is None:
             raise HTTPException(404, "There are no such results: they were removed, or are not graded yet.")
-        return found
+        return existing
 
     def _visible_state(self, request: Request) -> DraftState | None:
         """The last draft, if it is one of those that the visitor may see."""

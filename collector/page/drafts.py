@@ -179,6 +179,6 @@ def _stored(regrades: Regrades, regrade: int, answer: bytes) -> int:
 
 
 def _remove_unless_written(regrades: Regrades, regrade: int) -> None:
-    found = regrades.get(regrade)
-    if found is not None and not found.is_written:
+    existing = regrades.get(regrade)
+    if existing is not None and not existing.is_written:
         regrades.remove(regrade)

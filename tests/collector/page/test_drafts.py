@@ -13,7 +13,7 @@ import pytest
 
 from collector.clock import SystemClock
 from collector.criteria import CriteriaStore, EvaluationConfig
-from collector.page import PageConfig, PageServer, Views, drafts
+from collector.page import PageConfig, PageServer, Views
 from collector.regrading import DraftSettings
 from collector.store import Regrades, RunQueries
 from tests.support.stored_runs import filled, graded_run
@@ -180,10 +180,10 @@ async def test_one_draft_is_graded_at_a_time_and_can_be_cancelled(
         state = await ended(session, page)
         assert ("It was cancelled.", None) == (state["failure"], state["regrade"])
         assert [] == Regrades(queries).each(written=False)
-        monkeypatch.setattr(drafts, "_LONGEST_SECONDS", 0.2)
+        monkeypatch.setattr("collector.page.drafts._LONGEST_SECONDS", 0.2)
         assert 202 == (await posted(session, address, criteria=DRAFT))[0]
         assert "longer than 15 minutes" in (await ended(session, page))["failure"]
-        monkeypatch.setattr(drafts, "_LONGEST_SECONDS", 60)
+        monkeypatch.setattr("collector.page.drafts._LONGEST_SECONDS", 60)
         assert 202 == (await posted(session, address, criteria=DRAFT))[0]
         await asyncio.sleep(0.5)  # the page is shut down while it is graded
 
