@@ -8,6 +8,7 @@ long as its series and their values are the same.
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from math import isfinite
 from typing import Any
@@ -240,11 +241,16 @@ def _header(instrument: Instrument, openmetrics: bool) -> str:
 
 
 def _pairs(instrument: Instrument, labels: Labels) -> str:
-    named = instrument.named_labels(labels)
     values = "".join(labels)
-    if "\\" in values or "\n" in values or '"' in values:  # few have any of them
-        named = [(name, _escaped(value)) for name, value in named]
-    return ",".join([f'{name}="{value}"' for name, value in named])
+    if "" in labels or "\\" in values or "\n" in values or '"' in values:  # few have any of them
+        named = instrument.named_labels(labels)
+        return ",".join([f'{name}="{_escaped(value)}"' for name, value in named])
+    return _form_of_pairs(instrument.labels, len(labels)) % labels
+
+
+@lru_cache
+def _form_of_pairs(names: Labels, count: int) -> str:
+    return ",".join([f'{name}="%s"' for name in names[:count]])
 
 
 def _escaped(value: str) -> str:

@@ -65,8 +65,6 @@ class Instrument:
 
     def named_labels(self, labels: Labels) -> list[tuple[str, str]]:
         """The labels that the series with these values has, with their names."""
-        if "" not in labels:
-            return list(zip(self.labels, labels, strict=False))
         required = len(self.labels) - len(self.optional_labels)
         return [
             (name, value)
