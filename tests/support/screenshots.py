@@ -7,6 +7,7 @@ are drawn differs from machine to machine.
 
 import asyncio
 import base64
+import json
 import struct
 import sys
 import zlib
@@ -17,8 +18,9 @@ from pathlib import Path
 from msgspec import structs
 
 from collector.clock import ManualClock
-from collector.criteria import default_file
+from collector.criteria import CriteriaStore, EvaluationConfig, default_file
 from collector.page import PageConfig, PageServer, Views
+from collector.regrading import DraftSettings
 from processors.annotation import graded_run_from_json
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import GradedRun
@@ -28,6 +30,8 @@ from tests.support.stored_runs import filled
 
 WIDTH = 1200
 _SECOND = 1_000_000_000
+_CHANGE = ('refund_payment: ["<=", 1]', 'refund_payment: ["=", 0]')
+"""What the draft in a picture changes in the criteria in force."""
 _NOON = 1_772_366_400 * _SECOND
 """2026-03-01 12:00 UTC."""
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -105,13 +109,24 @@ async def taken(folder: Path) -> Sequence[Screenshot]:
     text = default_file("criteria/demo.yaml").read_text()
     criteria = CriteriaSet(read_criteria(text, "demo.yaml", {}).agents)
     failed = next(run for run in runs if len(run.run.tool_calls) > 1 and run.verdict.value == "fail")
-    server = PageServer(PageConfig(endpoint="127.0.0.1:0"), Views(filled(runs), lambda: criteria, clock))
+    files = CriteriaStore([default_file("criteria/demo.yaml")], environment={})
+    server = PageServer(
+        PageConfig(endpoint="127.0.0.1:0"),
+        Views(filled(runs), lambda: criteria, clock),
+        draft_order=lambda *draft: DraftSettings(files.texts, EvaluationConfig()).order(*draft),
+    )
     await server.start()
     pictures = []
     async with Chromium(WIDTH) as browser:
         await browser.resize(WIDTH, 1)
-        for name, path in (("page-agents", "/"), ("page-run", f"/run/{failed.run.trace_id.hex()}")):
+        for name, path in (
+            ("page-agents", "/"),
+            ("page-run", f"/run/{failed.run.trace_id.hex()}"),
+            ("page-draft", "/draft"),
+        ):
             await browser.open(f"http://{server.endpoint}{path}")
+            if path == "/draft":
+                await _tried(browser, text.replace(*_CHANGE))
             shown = await browser.text()
             height = await browser.evaluate("document.querySelector('main').getBoundingClientRect().bottom")
             await browser.resize(WIDTH, round(height) - _BOTTOM)
@@ -121,6 +136,13 @@ async def taken(folder: Path) -> Sequence[Screenshot]:
             )
     await server.shutdown(clock.monotonic() + 5)
     return pictures
+
+
+async def _tried(browser: Chromium, draft: str) -> None:
+    """Have a draft graded."""
+    area = "document.querySelector('textarea').value"
+    await browser.evaluate(f"{area} = {json.dumps(draft)}; document.querySelector('.draft button').click()")
+    await browser.until("document.querySelector('main')?.innerText.includes('What would change')")
 
 
 def _described(png: bytes, text: str) -> bytes:
