@@ -160,7 +160,13 @@ class Regrades:
             ).rowcount
         if not updated:
             raise RegradeRefused("these results were removed meanwhile: grade again")
-        self._make_room(regrade)
+        begun = self.get(regrade)
+        if begun is not None and begun.size > self._room:
+            self.remove(regrade)
+            raise RegradeRefused(
+                f"the results take more than {self._room >> 20} MiB, the part of store.max_mib that regrades "
+                "may take: choose a shorter time or one agent"
+            )
 
     def write(self, regrade: int, name: str, author: str) -> Regrade:
         """Retain the results of a regrade, which shows them with its runs; raises `RegradeRefused`."""
@@ -174,6 +180,7 @@ class Regrades:
             )
         for one in self.each()[MAX_REGRADES:]:
             self.remove(one.id)
+        self._make_room()
         written = self.get(regrade)
         assert written is not None  # it is the newest
         return written
@@ -242,22 +249,18 @@ class Regrades:
             new.append((regrade, self._numbers[key], *key))
         return self._numbers[key]
 
-    def _make_room(self, regrade: int) -> None:
-        """Remove the oldest regrades of more than there is room for; refuses this one if it is too large."""
-        room = self._database.limit_bytes // _LARGEST_SHARE
-        with self._database.reading() as connection:
-            sizes = connection.execute("SELECT id, bytes FROM regrades ORDER BY id DESC").fetchall()
+    @property
+    def _room(self) -> int:
+        """How many bytes all written regrades may take, and one that is not written yet."""
+        return self._database.limit_bytes // _LARGEST_SHARE
+
+    def _make_room(self) -> None:
+        """Remove the oldest written regrades of more than there is room for."""
         used = 0
-        for number, size in sorted(sizes, key=lambda row: row[0] != regrade):
-            used += size
-            if used > room and number == regrade:
-                self.remove(regrade)
-                raise RegradeRefused(
-                    f"the results take more than {room >> 20} MiB, the part of store.max_mib that regrades "
-                    "may take: choose a shorter time or one agent"
-                )
-            if used > room:
-                Regrades(RunQueries(self._database)).remove(number)
+        for one in Regrades(RunQueries(self._database)).each():
+            used += one.size
+            if used > self._room:
+                Regrades(RunQueries(self._database)).remove(one.id)
 
     def _select(self, condition: str, value: object) -> list[Regrade]:
         tenant = "" if self._tenant is None else " AND tenant = ?"

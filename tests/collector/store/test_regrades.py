@@ -99,6 +99,10 @@ def test_the_newest_are_retained_within_their_room() -> None:
     large = [changed(1, "x" * 1_000, cause=str(cause)) for cause in range(600)]
     newest = regraded(regrades, *large, runs=[1])
     assert numbers[:2:-1] == [one.id for one in regrades.each()][1:]
+    tried = begun(regrades)
+    regrades.add(tried, [1], large, 0, 0)
+    assert newest == regrades.each()[0].id  # nothing written goes for what is only tried
+    regrades.remove(tried)
     another = regraded(regrades, *large, runs=[1])
     assert [another] == [one.id for one in regrades.each()], newest
     with pytest.raises(RegradeRefused, match=r"more than 1 MiB.*choose a shorter time"):
