@@ -16,6 +16,7 @@ from collector.criteria import CriteriaStore, EvaluationConfig
 from collector.page import PageConfig, PageServer, Views
 from collector.regrading import DraftSettings
 from collector.store import Regrades, RunQueries
+from processors.criteria import CriteriaSet
 from tests.support.stored_runs import filled, graded_run
 
 LIVE = """agents:
@@ -262,3 +263,19 @@ async def test_a_tenant_grades_and_sees_its_own_runs_alone(tmp_path: Path) -> No
         # What another tenant has in force is neither used nor named.
         assert 202 == (await posted(blue, address, criteria=f"tenant: green\n{LIVE}"))[0]
         assert [] == (await ended(blue, page))["problems"]
+
+
+async def test_without_a_store_there_is_no_draft(tmp_path: Path) -> None:
+    server = PageServer(
+        PageConfig(endpoint="127.0.0.1:0"),
+        Views(None, CriteriaSet, SystemClock()),
+        draft_order=lambda *draft: b"",
+    )
+    await server.start()
+    async with aiohttp.ClientSession() as session:
+        status, text = await posted(session, f"http://{server.endpoint}/api/draft", criteria=DRAFT)
+        view = await shown(session, f"http://{server.endpoint}/draft")
+    await server.shutdown(SystemClock().monotonic() + 5)
+
+    assert (503, True) == (status, "store: off" in text)
+    assert "store: off" in view
