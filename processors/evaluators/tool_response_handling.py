@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Annotated, Final, Literal
 
 from msgspec.structs import replace
@@ -300,12 +301,13 @@ def _text(value: JsonValue, state: ValueState) -> str | None:
     return value if isinstance(value, str) else json_text(value)
 
 
-def _grouped(selected: frozenset[str], applicable: frozenset[str]) -> list[str]:
+@lru_cache(maxsize=256)
+def _grouped(selected: frozenset[str], applicable: frozenset[str]) -> tuple[str, ...]:
     """The selected rules that do not apply; where no part of one applies, its id alone."""
     missing = [rule for rule in RULE_IDS if rule in selected - applicable]
     partly = {group_of(rule) for rule in selected & applicable}
     groups = (rule if group_of(rule) in partly else group_of(rule) for rule in missing)
-    return [*dict.fromkeys(groups)]
+    return tuple(dict.fromkeys(groups))
 
 
 def _without_result(call: ToolCall) -> ToolCall:

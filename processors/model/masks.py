@@ -14,7 +14,7 @@ length is. `NaN`, `Infinity` and `-Infinity` as a whole value show no more of it
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from processors.model.json_values import JsonValue
 
@@ -34,10 +34,10 @@ _ENTITIES = (
 )  # fmt: skip
 _IN_BRACKETS = (*(form for word in _WORDS for form in (word, word.capitalize(), word.upper())), *_ENTITIES)
 _FURTHER = ("fully masked due to", "sensitive_redacted", "SENSITIVE_REDACTED")
-_NEEDLES = (
-    "***", "__REDACTED__", "_hash:", *(left + form for left in "[<" for form in (*_IN_BRACKETS, *_FURTHER)),
-)  # fmt: skip
-"""Every text with a mask in it contains one of these, unless it is nothing but a mask."""
+_IN_SQUARES, _IN_ANGLES = (
+    re.compile(rf"{left}(?:{'|'.join((*_IN_BRACKETS, *_FURTHER))})") for left in (r"\[", "<")
+)
+"""Of masks in brackets every text has one of these in it; each begins with a letter, which is found fast."""
 _MASK = re.compile(
     r"\*{4,}"
     r"|(?<=\w)\*{3}(?=[\w@])"
@@ -71,13 +71,13 @@ def is_digest(text: str) -> bool:
 
 def has_mask(text: str) -> bool:
     """Whether `text` contains a mask."""
-    if "[" in text or "<" in text or "_" in text:
-        needles: Iterable[str] = _NEEDLES
-    else:
-        needles = _NEEDLES[:1]
-    for needle in needles:
-        if needle in text:
-            return next(mask_places(text), None) is not None
+    if (
+        "***" in text
+        or ("_" in text and ("__REDACTED__" in text or "_hash:" in text))
+        or ("[" in text and _IN_SQUARES.search(text))
+        or ("<" in text and _IN_ANGLES.search(text))
+    ):
+        return next(mask_places(text), None) is not None
     return len(text) <= _LONGEST_MARKER and (text in REDACTION_MARKERS or _WHOLE.fullmatch(text) is not None)
 
 

@@ -22,7 +22,7 @@ def answers_that_are_none(response: Response, _: Settings) -> Iterator[Finding]:
         yield Finding("RH15.1", shown(call), "the answer is the text of a tool call, which was not executed")
     elif len(output) <= _LONGEST_NOTICE and patterns.NOTICE.match(output):
         yield Finding("RH15.3", shown(output), "the answer is a notice of the program around the model")
-    elif not response.tokens:
+    elif any(mark in output.lower() for mark in patterns.PROMISE_MARKS) and not response.tokens:
         sentences = (response.output[start:end].strip() for start, end in reversed(response.spans))
         last = next(filter(None, sentences), "")
         if len(last) <= _LONGEST_PROMISE and patterns.PROMISE.match(last) and "?" not in last:
@@ -31,6 +31,8 @@ def answers_that_are_none(response: Response, _: Settings) -> Iterator[Finding]:
 
 def _last_call(output: str) -> str:
     """The tool call that a text ends with, if it does; nothing but quotes and closing tags may follow."""
+    if "<" not in output and "{" not in output:
+        return ""
     starts = [match.start() for match in patterns.TOOL_CALL.finditer(output)]
     rest = _CLOSING.sub("", output[output.rfind("}") + 1 :])
     return output[starts[-1] :] if starts and not rest else ""
@@ -38,19 +40,13 @@ def _last_call(output: str) -> str:
 
 def contradicted_writes(response: Response, _: Settings) -> Iterator[Finding]:
     """RH16: the result of a write has another value than its argument of the same name, unmentioned."""
-    output = folded(response.output)
     for position, call in enumerate(response.calls):
-        result = unwrapped(call.result)
-        if (
-            call.failure is not None
-            or call.was_answered
-            or not isinstance(result, dict)
-            or not acts(call.name)
-        ):
+        if call.failure is not None or call.was_answered or not acts(call.name):
             continue
-        for key, requested in (call.arguments or {}).items():
-            returned = result.get(key)
-            if _differ(requested, returned) and folded(str(returned)) not in output:
+        result = unwrapped(call.result)
+        for key, requested in (call.arguments or {}).items() if isinstance(result, dict) else ():
+            returned = result.get(key) if isinstance(result, dict) else None
+            if _differ(requested, returned) and folded(str(returned)) not in folded(response.output):
                 what = f"{call.name} was to set {key} to {shown(requested)} and returned {shown(returned)}"
                 yield Finding("RH16", shown(response.output), what, key, position)
 

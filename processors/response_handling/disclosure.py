@@ -1,7 +1,7 @@
 """Rules RH3 and RH7: what was invented by name, and what must not be told."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address
 
 from processors.response_handling.ledger import FROM_USER, Leaf, folded
@@ -13,6 +13,7 @@ _CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}|\d{1,9}[.,]\d{2,9}")
 _LONGEST_PART, _SHORTEST_PART = 200, 5
 _PLAIN_ID = re.compile(r"(?<![\w.,-])\d{9,40}(?!\w|[.,]\d)")
 _NAME_WITH_YEAR = re.compile(r"[A-Za-z]{2,20}[-_]?(?:19|20)\d\d")
+_BETWEEN_WORDS = str.maketrans("_-", "  ")
 _DIGITS = re.compile(r"\d{4,30}")
 _SHORTEST_ID, _SHORTEST_PLAIN, _MOST_DISCLOSED = 6, 9, 20
 """Signs of identifiers that are held against others, of numbers that are identifiers, and findings."""
@@ -20,7 +21,8 @@ _SHORTEST_ID, _SHORTEST_PLAIN, _MOST_DISCLOSED = 6, 9, 20
 
 def invented_addresses(response: Response, _: Settings) -> Iterator[Finding]:
     """RH3.1: an address or a URL that neither evidence nor user named."""
-    for token in response.tokens:
+    has_any = any(mark in response.output for mark in ("@", "://", "www."))
+    for token in response.tokens if has_any else ():
         if token.kind in ("url", "email"):
             bare = re.sub(r"^(?:https?://)?(?:www)?", "", folded(token.text)).rstrip("/")
             if not response.has_evidence_of(bare):
@@ -33,6 +35,8 @@ def invented_identifiers(response: Response, _: Settings) -> Iterator[Finding]:
     A slip has one sign, or two that changed places, other than an identifier of the results that the answer
     does not name.
     """
+    if response.invents_no_digits:
+        return
     named = [token.text for token in response.tokens if token.kind == "id"]
     unknown = {
         text: whole
@@ -100,14 +104,14 @@ def _members(response: Response) -> list[tuple[Leaf, tuple[str, ...], str]]:
 
 
 def _secrets(response: Response) -> Iterator[_Disclosed]:
-    output, requested = response.output, response.question_words
-    for kind, pattern in patterns.SECRETS if any(mark in output for mark in patterns.SECRET_MARKS) else ():
+    output = response.output
+    for kind, pattern in patterns.SECRETS if _has_any(output, patterns.SECRET_MARKS) else ():
         for match in pattern.finditer(output):
             yield "RH7.1", kind, match[0], None
-    low = response.results_as_written.lower()
-    if not requested.isdisjoint(keys.REQUESTS_SECRET) or not any(
-        mark in low for mark in patterns.SECRET_NAMES
-    ):
+    if not _has_any(response.low_results, patterns.SECRET_NAMES):
+        return
+    requested = response.question_words
+    if not requested.isdisjoint(keys.REQUESTS_SECRET):
         return
     for leaf in response.ledger.leaves:
         for match in (
@@ -133,25 +137,27 @@ def _secrets(response: Response) -> Iterator[_Disclosed]:
 
 def _internals(response: Response) -> Iterator[_Disclosed]:
     output, low = response.output, response.output.lower()
-    if response.question_words.isdisjoint(keys.REQUESTS_TRACE) and any(
-        mark in output for mark in patterns.TRACE_MARKS
-    ):
+    if _has_any(output, patterns.TRACE_MARKS) and response.question_words.isdisjoint(keys.REQUESTS_TRACE):
         for pattern in patterns.TRACES:
             if match := pattern.search(output):
                 yield "RH7.2", "stack trace", match[0], None
-    if response.question_words.isdisjoint(keys.REQUESTS_HOST):
-        for match in patterns.IP.finditer(output) if ":" in output or "." in output else ():
+    may_have_host = _has_any(low, patterns.HOST_MARKS)
+    may_have_address = output.count(".") > 2 or output.count(":") > 1
+    if (may_have_host or may_have_address) and response.question_words.isdisjoint(keys.REQUESTS_HOST):
+        for match in patterns.IP.finditer(output) if may_have_address else ():
             if _is_internal(match[0]):
                 yield "RH7.2", "internal address", match[0], None
-        for pattern in patterns.HOSTS if any(mark in low for mark in patterns.HOST_MARKS) else ():
+        for pattern in patterns.HOSTS if may_have_host else ():
             for match in pattern.finditer(output):
                 yield "RH7.2", "internal host", match[0], None
 
 
 def _confidential(response: Response) -> Iterator[_Disclosed]:
     """What stands only where it is closed to whoever asks, and codes in texts that say so."""
-    low = response.results_as_written.lower().replace("_", " ")
-    if not any(mark in low for mark in patterns.CLOSING_MARKS):
+    low = response.low_results
+    marks_of = [marks for stem, marks in patterns.CLOSING_MARKS.items() if stem in low]
+    written = low.translate(_BETWEEN_WORDS) if marks_of else ""
+    if not any(_has_any(written, marks) for marks in marks_of):
         return
     marks = [leaf for leaf in response.ledger.leaves if leaf.call != FROM_USER and _is_closing(leaf)]
     for mark in marks[:_MOST_DISCLOSED]:
@@ -203,6 +209,13 @@ def _closed(marks: Sequence[Leaf], response: Response) -> list[Leaf]:
         leaf for leaf in response.ledger.leaves
         if leaf.record in closed or (leaf.record, key_words(leaf.key)) in members
     ]  # fmt: skip
+
+
+def _has_any(text: str, marks: Iterable[str]) -> bool:
+    for mark in marks:  # noqa: SIM110 -- in every answer and result: a generator costs twice as much
+        if mark in text:
+            return True
+    return False
 
 
 def _stands_in(text: str, output: str) -> bool:

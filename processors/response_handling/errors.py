@@ -44,6 +44,8 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
     RH6 is the same for refused arguments.
     """
     calls = response.calls
+    if all(call.failure is None for call in calls):
+        return
     last_of_tool = {call.name: position for position, call in enumerate(calls)}
     hidden = []
     for position, failure in open_failures(response):
@@ -120,8 +122,8 @@ def _is_admitted(position: int, failure: ToolFailure, response: Response, settin
     is_plain = is_write or failure.is_absence
     if is_plain or response.kinds.isdisjoint(TROUBLE):
         return not response.kinds.isdisjoint(TROUBLE)
-    known = (str(part) for leaf in response.current for part in (leaf.value, leaf.key))
-    words = response.question_words.union(*(words_of(text[:_LONGEST]) for text in known))
+    known = "\0".join(str(part)[:_LONGEST] for leaf in response.current for part in (leaf.value, leaf.key))
+    words = response.question_words | words_of(known)
     return response.words.admits_failure(response.output, frozenset(word[:STEM] for word in words))
 
 
@@ -153,6 +155,8 @@ def futile_repetitions(response: Response, settings: Settings) -> Iterator[Findi
 
     RH6 are refused arguments sent again. What worked at last was not futile.
     """
+    if sum(call.failure is not None for call in response.calls) < _FUTILE:
+        return
     requests = [(call.name, equality_key(call.arguments)) for call in response.calls]
     good = {key: n for n, key in enumerate(requests) if response.calls[n].failure is None}
     tried = Counter[object]()

@@ -58,8 +58,7 @@ _KEY_BEFORE: Final = re.compile(r"\"([^\"\n]{1,40})\"\s{0,4}:\s{0,4}\"?$")
 
 def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
     """RH1.2: numbers that nothing gives; RH1.7: wrong totals, and slips of numbers of the results."""
-    numbers_only = (token for token in response.tokens if token.kind == "number" and not token.is_spelled)
-    if all(map(response.repeats, numbers_only)):
+    if response.invents_no_digits or not any(_may_be_wrong(token, response) for token in response.tokens):
         return  # as of most answers, so that the numbers of the evidence need not be read
     numbers = Numbers(response)
     if numbers.are_foreign:
@@ -86,6 +85,22 @@ def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
             near = min(numbers.given, key=lambda one: abs(abs(one.value) - token.value), default=None)
             beside = f"; nearest: {near.how} {near.value:.10g}" if near is not None else ""
             yield Finding("RH1.2", claim, f"{token.text} is not in the results{beside}")
+
+
+def _may_be_wrong(token: Token, response: Response) -> bool:
+    """Whether a number is not in the evidence as it is written, and of those that a rule looks at."""
+    if token.kind != "number" or token.is_spelled or not response.plain_numbers.isdisjoint(token.values):
+        return False
+    is_looked_at = token.unit in _HELD_AGAINST or _digits(token) >= _SHORT
+    return token.value >= _LEAST_SLIP or (is_looked_at and _is_checked(token, response))
+
+
+def _is_checked(token: Token, response: Response) -> bool:
+    value, is_bare = token.value, not token.unit and not token.currencies and token.scale == 1.0
+    is_small = value == int(value) and is_bare and (value <= _SMALL or value in _PEOPLE_KNOW)
+    is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
+    is_name = not token.unit and value in response.plain_numbers
+    return not (token.is_spelled or not value or is_small or is_year or is_name or token.unit == PERCENT)
 
 
 def _fills_a_field(token: Token, response: Response) -> bool:
@@ -145,7 +160,7 @@ class Numbers:
         self._starts = [support.token.start for support in self.supports]
         for support in self.supports:
             support.is_direct = self._is_direct(support.token)
-            support.is_checked = self._is_checked(support.token)
+            support.is_checked = _is_checked(support.token, response)
         alike: dict[object, list[float]] = defaultdict(list)
         for token in (support.token for support in self.supports if not support.token.is_spelled):
             alike[token.unit, token.currencies].append(token.value)
@@ -248,13 +263,6 @@ class Numbers:
         given, slack = (abs(one.value) for one in self.given), slack_of(token, token.value)
         scales = (t for one in given for t in (one * 1.8 + 32, (one - 32) / 1.8, one + 273.15, one - 273.15))
         return bool(token.unit) and any(abs(abs(t) - token.value) <= slack for t in scales)
-
-    def _is_checked(self, token: Token) -> bool:
-        value, is_bare = token.value, not token.unit and not token.currencies and token.scale == 1.0
-        is_small = value == int(value) and is_bare and (value <= _SMALL or value in _PEOPLE_KNOW)
-        is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
-        is_name = not token.unit and value in self._response.plain_numbers
-        return not (token.is_spelled or not value or is_small or is_year or is_name or token.unit == PERCENT)
 
     def _is_direct(self, token: Token) -> bool:
         for value in token.values:

@@ -12,9 +12,9 @@ from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
 from processors.response_handling.failures import ToolFailure
 from processors.response_handling.ledger import FROM_USER, Leaf, Ledger, OverLimitError, folded
-from processors.response_handling.lexicon import detect
+from processors.response_handling.lexicon import Lexicon, detect
 from processors.response_handling.quantities import Quantities
-from processors.response_handling.reading import Token, reader
+from processors.response_handling.reading import Reader, Token, reader
 
 MAX_CALLS: Final = 200
 """Calls of one run; with more, nothing is checked."""
@@ -35,7 +35,9 @@ _SENTENCE_END = re.compile(
 _CLAUSE_END = re.compile(r",(?!\d)|[，、]|\s(?:and|und|et|y|e|en|i)\s")
 _WORD = re.compile(r"[^\W_]{1,40}")
 _WRITTEN = re.compile(r"\d[\d.,]{0,30}")
+_RUN = re.compile(r"\d(?:[.,:/'’–-]?\d|[ \u00a0\u202f](?=\d{3})){0,60}")
 _INSIDE_NUMBER = re.compile(r"\d[.,]?\||\|[.,]?\d")
+_LONGEST_RUN: Final = 30
 _start_of = itemgetter(0)
 
 _RETRY_KEYS = frozenset(
@@ -108,12 +110,23 @@ class Response:
         self.is_handed_over = is_handed_over
         known = all(call.result_known or call.failure is not None for call in calls)
         self.is_captured = question is not None and output is not None and known
-        self.words = detect(self.output, self.question)
-        self.reader = reader(self.words.language)
         self._texts = (self.question, *texts)
-        tokens = self.reader.read(self.output, is_answer=True)
-        self.tokens = sorted(tokens, key=lambda token: token.start)[:MAX_CLAIMS]
+
+    @cached_property
+    def words(self) -> Lexicon:
+        """The words of the answer's language."""
+        return detect(self.output, self.question)
+
+    @cached_property
+    def reader(self) -> Reader:
+        """What reads texts in the answer's language."""
+        return reader(self.words.language)
+
+    @cached_property
+    def tokens(self) -> list[Token]:
         """What the answer states, in its order."""
+        tokens = self.reader.read(self.output, is_answer=True)
+        return sorted(tokens, key=lambda token: token.start)[:MAX_CLAIMS]
 
     @cached_property
     def ledger(self) -> Ledger:
@@ -141,6 +154,11 @@ class Response:
         )
 
     @cached_property
+    def low_results(self) -> str:
+        """The same in lower case."""
+        return self.results_as_written.lower()
+
+    @cached_property
     def _as_written(self) -> str:
         """All evidence in one text: enough for most of what answers repeat, without taking it apart."""
         arguments = (json_text(call.arguments) for call in self.calls if call.arguments)
@@ -165,12 +183,21 @@ class Response:
         whole = folded(text)
         return whole in self._folded_as_written or whole in self.ledger.text
 
-    def repeats(self, token: Token) -> bool:
-        """Whether a number stands in the evidence as it is; one with a unit, with the same unit behind it."""
-        if stands_alone(self.output[token.start : token.end], self._as_written):
-            return True
-        is_plain = not token.unit and not token.is_minor
-        return is_plain and not self.plain_numbers.isdisjoint(token.values)
+    @cached_property
+    def invents_no_digits(self) -> bool:
+        """Whether every run of digits in the answer stands in the evidence as it is written.
+
+        Then it has no number, identifier or date that is not there, so that it need not be read for them.
+        """
+        runs = {*_RUN.findall(self.output)}
+        return len(runs) <= MAX_CLAIMS and all(map(self._has_written, runs))
+
+    def _has_written(self, run: str) -> bool:
+        """Whether a run of digits stands in the evidence as it is written, or the number that it is."""
+        bare = run.replace(",", "")
+        if len(bare) < _LONGEST_RUN and bare.replace(".", "", 1).isdigit():
+            return float(bare) in self.plain_numbers
+        return _stands_alone(run, self._as_written)
 
     @cached_property
     def quantities(self) -> Quantities:
@@ -249,7 +276,7 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def stands_alone(number: str, text: str) -> bool:
+def _stands_alone(number: str, text: str) -> bool:
     """Whether a number occurs in a text as it is written, and not as a part of another one."""
     place = text.find(number)
     while place >= 0:

@@ -7,6 +7,7 @@ guards against harm and is silent on sound runs. It gates if nine of ten were ri
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Literal
 
 from processors.response_handling import answers, disclosure, errors, numbers
@@ -71,15 +72,15 @@ _EDGES = ".,;:!?…\"'()[]{}<>`*"
 _SHORTEST_PART, _PIECE = 3, 4
 """Words of so many characters may be parts of secrets; those that have so many in common hold parts."""
 
-_CHECKS: Final[tuple[tuple[str, Callable[[Response, Settings], Iterable[Finding]]], ...]] = (
-    ("RH1.2 RH1.7", numbers.unsupported_numbers),
-    ("RH3.1", disclosure.invented_addresses),
-    ("RH3.5", disclosure.invented_identifiers),
-    ("RH4 RH6 RH9.a", errors.hidden_errors),
-    ("RH5 RH6", errors.futile_repetitions),
-    ("RH7.1 RH7.2", disclosure.disclosures),
-    ("RH15.1 RH15.2 RH15.3", answers.answers_that_are_none),
-    ("RH16", answers.contradicted_writes),
+_CHECKS: Final[tuple[tuple[frozenset[str], Callable[[Response, Settings], Iterable[Finding]]], ...]] = (
+    (frozenset({"RH1.2", "RH1.7"}), numbers.unsupported_numbers),
+    (frozenset({"RH3.1"}), disclosure.invented_addresses),
+    (frozenset({"RH3.5"}), disclosure.invented_identifiers),
+    (frozenset({"RH4", "RH6", "RH9.a"}), errors.hidden_errors),
+    (frozenset({"RH5", "RH6"}), errors.futile_repetitions),
+    (frozenset({"RH7.1", "RH7.2"}), disclosure.disclosures),
+    (frozenset({"RH15.1", "RH15.2", "RH15.3"}), answers.answers_that_are_none),
+    (frozenset({"RH16"}), answers.contradicted_writes),
 )
 
 
@@ -90,12 +91,17 @@ def group_of(rule: str) -> str:
 
 def applicable_rules(response: Response) -> frozenset[str]:
     """The rules that can find something in what was captured, in the language of the answer."""
-    applicable = {rule.id for rule in RULES if not rule.reads_content or response.is_captured}
-    if not response.words.language:
+    has_failure = any(call.failure is not None for call in response.calls)
+    return _applicable(response.is_captured, response.is_answered, bool(response.words.language), has_failure)
+
+
+@cache
+def _applicable(captured: bool, answered: bool, readable: bool, failed: bool) -> frozenset[str]:
+    applicable = {rule.id for rule in RULES if not rule.reads_content or captured}
+    if not readable:
         applicable.discard("RH9.a")
-    if any(call.failure is not None for call in response.calls):
-        if not (response.words.language and response.is_answered):
-            applicable -= {"RH4", "RH9.a"}
+    if failed and not (readable and answered):
+        applicable -= {"RH4", "RH9.a"}
     return frozenset(applicable)
 
 
@@ -107,9 +113,11 @@ def findings_of(response: Response, settings: Settings, selected: frozenset[str]
     """
     findings: dict[tuple[str, str, str], Finding] = {}
     for rules, check in _CHECKS:
-        for finding in check(response, settings) if not selected.isdisjoint(rules.split()) else ():
+        for finding in check(response, settings) if not selected.isdisjoint(rules) else ():
             if finding.rule in selected:
                 findings.setdefault((finding.rule, finding.path, finding.evidence), finding)
+    if not findings:
+        return []
     return without_secrets(sorted(findings.values(), key=lambda finding: RULE_IDS.index(finding.rule)))
 
 

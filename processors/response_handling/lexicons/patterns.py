@@ -73,7 +73,8 @@ SECRETS: Final = (
     ("password in an address", re.compile(r"\b[a-z][a-z0-9+]{1,15}://[^\s/:@]{1,60}:[^\s/@]{1,60}@")),
 )
 SECRET_MARKS: Final = (
-    "AKIA", "ASIA", "sk", "pk", "rk", "gh", "glpat", "xox", "whsec", "AIza", "npm", "pat", "eyJ", "BEGIN", "Bearer", "://",
+    "AKIA", "ASIA", "eyJ", "BEGIN", "Bearer ", "://",
+    *(head + mark for head in "sk pk rk ghp gho glpat xoxa xoxb xoxp whsec AIza npm pat".split() for mark in "-_"),
 )  # fmt: skip
 """What has to stand in an answer before those are tried at every place of it."""
 WRITTEN_SECRET: Final = re.compile(
@@ -88,12 +89,19 @@ SECRET_NAMES: Final = (
     "authorization", "パスワード", "密码", "\\u30d1", "\\u5bc6",
 )  # fmt: skip
 """What the name of a secret has in it, also where JSON escapes its letters."""
-CLOSING_MARKS: Final = (
-    "share", "relay", "disclos", "tell", "reveal", "communic", "customer", "public", "extern", "only", "confid", "intern", "vertraul",
-    "weitergeben", "kunden", "divulg", "partag", "transmettre", "compartir", "revelar", "comunicar", "partilhar", "informar", "riservat",
-    "divid", "rivelare", "vertrouw", "delen", "doorgeven", "poufne", "udost", "ujawn", "przekaz", "社", "外", "内部", "保密", "\\u",
-)  # fmt: skip
-"""What every text has in it that says so."""
+_CLOSING: Final = {
+    "not": ("do not", "must not", "not to be", "not for"), "n't": ("don't",), "never": ("never",), "confid": ("confiden",),
+    "only": tuple(f"{who}{use} only" for who in ("internal", "staff", "hr", "admin", "admins", "manager", "managers") for use in ("", " use")),
+    "intern": ("nur intern", "nur für", "usage interne", "uso interno", "alleen intern"), "vertr": ("vertraul", "vertrouw"),
+    "nicht": ("nicht an kunden", "nicht weiter", "nicht für kunden"), "ne pas": ("ne pas ",),
+    "no ": ("no compart", "no revel", "no comun", "no divulg"), "riserv": ("riservat",), "non ": ("non d", "non c", "non r"), "niet": ("niet de", "niet do"),
+    "nie ": ("nie u", "nie p"), **{mark: (mark,) for mark in ("poufne", "não ", "社外秘", "部外秘", "口外", "社内限定", "内部资料", "保密", "仅限内部", "不得", "请勿", "\\u")},
+}  # fmt: skip
+CLOSING_MARKS: Final = {
+    stem: (*marks, *(mark.replace(" ", "") for mark in marks if " " in mark.strip()))
+    for stem, marks in _CLOSING.items()
+}
+"""What every text has in it that says that it is not for all, in its own words or in those of a key, by stem."""
 CONFIDENTIAL: Final = re.compile(
     r"(?:do not|don't|must not|never|not to be|not for)[ _](?:be )?(?:share|relay|disclose|tell|reveal|communicate|customer|the customer|(?:the )?public|externa)"
     r"|(?:internal|staff|hr|admins?|managers?)(?:[ _]use)?[ _]only|confidential|nur[ _](?:für den )?intern|vertraulich|nicht (?:an kunden|weitergeben|für kunden)"
@@ -107,7 +115,10 @@ SECRET_ENDS: Final = frozenset(
     tuple(name.split("_"))
     for name in "api_key private_key access_key secret_key access_token auth_token refresh_token client_secret".split()
 )
-TRACE_MARKS: Final = ("Traceback", 'File "', "at ", "Exception: ", "Error: ", "goroutine", "panic")
+TRACE_MARKS: Final = (
+    "Traceback", 'File "', ".java:", ".kt:", ".scala:", ".cs:", ".js:", ".ts:", ".py:", "(/", ":\\", "(file:", "(node:",
+    "Exception: ", "Error: ", "goroutine ", "panic: ",
+)  # fmt: skip
 TRACES: Final = (
     re.compile(r"Traceback \(most recent call last\)"),
     re.compile(r"\bFile \"[^\"\n]{1,200}\", line \d{1,6}"),
@@ -177,6 +188,18 @@ PROMISE: Final = re.compile(
     re.IGNORECASE,
 )
 """How a sentence begins that says what an agent is about to do."""
+PROMISE_MARKS: Final = (
+    "let me ",
+    "let's ",
+    "'ll ",
+    "’ll ",
+    "i will ",
+    "going to ",
+    "moment",
+    "wait",
+    "hold on",
+)
+"""What every promise has in it."""
 NOTICE: Final = re.compile(
     r"agent stopped due to|sorry, need more steps|(?:max(?:imum)?(?: number of)?|too many) (?:iterations|steps|turns|retries)\b"
     r"|you(?:'ve| have) (?:hit|reached|exceeded) (?:your|the) .{0,40}(?:limit|quota)|(?:api )?(?:quota|rate limit) (?:was )?(?:exceeded|reached)"
