@@ -1,7 +1,8 @@
 """One run that several instrumentations report, each with spans of its own: neither within the other.
 
 Frameworks notify every instrumentation of each beginning and each end in turn, so the reports of one thing
-overlap nearly wholly. What one instrumentation alone reports twice happened twice.
+overlap nearly wholly. What one instrumentation alone reports twice happened twice, but for a model's answer
+of which both reports name the same response.
 """
 
 from bisect import bisect_right
@@ -21,6 +22,7 @@ from processors.shapes import (
 )
 from processors.spans import SpanTree
 
+_RESPONSE_ID = "gen_ai.response.id"
 _LOOK_BACK = 64
 """Reports before one in time that are tried for it: keeps hostile traces linear."""
 _SAME_TIME = 0.9
@@ -166,13 +168,36 @@ def give_calls_beside(trace: Trace, outline: Outline) -> None:
 
 
 def omit_second_turns(trace: Trace, outline: Outline) -> None:
-    """Leave out a second instrumentation's report of a model turn of the same run."""
-    if not in_several_envelopes(outline.turns, trace):
-        return
+    """Leave out a second report of a model turn of the same run.
+
+    It is another instrumentation's, or names the same response.
+    """
+    has_several = in_several_envelopes(outline.turns, trace)
     for run in outline.runs:
         if len(run.models) > 1:
-            repeated = second_requests(sorted(run.models), trace)
-            run.models = [position for position in run.models if position not in repeated]
+            positions = sorted(run.models)
+            repeated = second_requests(positions, trace) if has_several else {}
+            again = _of_one_response(positions, trace)
+            if repeated or again:
+                run.models = [turn for turn in run.models if turn not in repeated and turn not in again]
+
+
+def _of_one_response(positions: Sequence[int], trace: Trace) -> Set[int]:
+    """The model spans with the response of the span before them, in whose time they began."""
+    tree = trace.tree
+    again: set[int] = set()
+    for before, position in pairwise(positions):
+        if tree.starts[position] < tree.ends[before]:
+            first, second = trace.readings[before], trace.readings[position]
+            response = second and second.span.attributes.text(_RESPONSE_ID)
+            if (
+                response
+                and first
+                and first.span.attributes.text(_RESPONSE_ID) == response
+                and agree(answer_of(first), answer_of(second)) is not False
+            ):
+                again.add(position)
+    return again
 
 
 def second_requests(positions: Sequence[int], trace: Trace) -> dict[int, int]:

@@ -32,7 +32,13 @@ def reported(number: int, parent: int | None, at: tuple[int, int], of: Envelope,
 
 
 def turn(
-    number: int, parent: int, at: tuple[int, int], of: Envelope, answer: str = "", tokens: int = 10
+    number: int,
+    parent: int,
+    at: tuple[int, int],
+    of: Envelope,
+    answer: str = "",
+    tokens: int = 10,
+    response: str = "",
 ) -> RawSpan:
     fields: dict[str, JsonValue] = {
         "gen_ai.operation.name": "chat",
@@ -40,6 +46,8 @@ def turn(
         "gen_ai.usage.input_tokens": 100,
         "gen_ai.usage.output_tokens": tokens,
     }
+    if response:
+        fields["gen_ai.response.id"] = response
     if answer:
         parts: JsonValue = [{"type": "text", "content": answer}]
         fields["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": parts}])
@@ -63,6 +71,31 @@ def test_a_run_that_two_instrumentations_report_is_one() -> None:
     (run,) = runs_of(spans)
 
     assert ("It rains.", ["get"]) == (run.output, [call.name for call in run.tool_calls])
+
+
+@pytest.mark.parametrize(
+    ("response", "at", "answer", "requests"),
+    [
+        ("r1", (11, 29), "It rains.", 1),
+        ("r1", (11, 29), "", 1),
+        ("r2", (11, 29), "It rains.", 2),
+        ("r1", (30, 40), "It rains.", 2),
+        ("r1", (11, 29), "It snows.", 2),
+    ],
+    ids=["one response", "without its answer", "another", "at another time", "another answer"],
+)
+def test_turns_that_name_one_response_are_one_whoever_reports_them(
+    response: str, at: tuple[int, int], answer: str, requests: int
+) -> None:
+    spans = [
+        reported(2, None, (1, 98), FIRST),
+        turn(4, 2, (10, 30), FIRST, "It rains.", response="r1"),
+        turn(5, 2, at, FIRST, answer, response=response),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert (100 * requests, requests) == used(run)
 
 
 @pytest.mark.parametrize(
