@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from processors.model import decode_result
-from processors.shapes.result_envelope import open_result
+from processors.shapes import open_result
 
 _BLOCK = {"type": "text", "text": "it's 5", "annotations": None}
 _PRINTED_BLOCK = "TextContent(type='text', text=\"it's 5\", annotations=None, meta=None)"
