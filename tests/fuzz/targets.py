@@ -94,7 +94,9 @@ def check_native(data: bytes) -> None:
     """Both readers split, read and join the same, or refuse with the same message."""
     native = [read(data) for read in _NATIVE_READS]
     with python_alone():
-        assert native == [read(data) for read in _NATIVE_READS]
+        for read, result in zip(_NATIVE_READS, native, strict=True):
+            python = read(data)
+            assert result == python, f"{read.__name__}: {result!r}, by Python {python!r}"
 
 
 def _split_spans(data: bytes) -> object:
