@@ -6,18 +6,17 @@ evidence, totals, and what the answer stated before. Units are not converted: a 
 against the results for slips alone.
 """
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
-from math import fsum, prod
+from math import fsum
 from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import FROM_USER, Record
-from processors.response_handling.lexicons.units import PERCENT, key_words
+from processors.response_handling.lexicons.units import PERCENT
 from processors.response_handling.quantities import Quantity
 from processors.response_handling.reading import Token
 from processors.response_handling.response import Finding, Response, Settings, shown
@@ -41,19 +40,17 @@ _SHORT, _LONG = 3, 5
 _LEAST_SLIP: Final = 100
 """Totals below it are no slips of another."""
 _STATED: Final = "what is stated"
-_LONGEST_SUM, _FEW_PARTS = 8, 5
-"""Amounts told one after the other that are added up, and of how many one may be taken off."""
+_LONGEST_SUM: Final = 8
+"""Amounts stated one after the other that are added up."""
 _MOST_SEARCHED: Final = 15
 """Numbers of one answer searched for in steps; with more, they are of something that was not read."""
-_MOST_INVENTED: Final = 2
+_MOST_INVENTED: Final = 1
 """Where more numbers of one answer have no support, it goes by something that was not read."""
 _MOST_DOUBTED: Final = 24
 """Numbers of one answer that are held against what they may be instead."""
 _MOST_GIVEN: Final = 36
 """With more numbers of the evidence, not all steps over them were tried."""
 _MOST_ROWS, _MOST_VALUES, _MOST_COMPUTED, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
-_LONGEST_KEY: Final = 60
-_KEY_BEFORE: Final = re.compile(r"\"([^\"\n]{1,40})\"\s{0,4}:\s{0,4}\"?$")
 
 
 def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
@@ -79,7 +76,6 @@ def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
             not (support.how or is_unread or token.unit not in _HELD_AGAINST)
             and len(numbers.given) <= _MOST_GIVEN
             and numbers.is_of_results(token)
-            and not _fills_a_field(token, response)
             and not numbers.is_converted(token)
         ):
             near = min(numbers.given, key=lambda one: abs(abs(one.value) - token.value), default=None)
@@ -101,16 +97,6 @@ def _is_checked(token: Token, response: Response) -> bool:
     is_year = is_bare and 1900 <= value <= 2100 and token.text.isdigit()
     is_name = not token.unit and value in response.plain_numbers
     return not (token.is_spelled or not value or is_small or is_year or is_name or token.unit == PERCENT)
-
-
-def _fills_a_field(token: Token, response: Response) -> bool:
-    """Whether a number is the value of a member, in an answer of JSON, that nothing in the run names."""
-    if response.output.lstrip()[:1] not in ("{", "["):
-        return False
-    key = _KEY_BEFORE.search(response.output, max(0, token.start - _LONGEST_KEY), token.start)
-    if key is None:
-        return False
-    return not any(response.has_evidence_of(word) for word in key_words(key[1]) if len(word) > 2)
 
 
 class Computed(NamedTuple):
@@ -289,11 +275,6 @@ class Numbers:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
         stated = [one.token for one in self._beside(support.token) if one.is_supported]
-        amounts = [one.value for one in stated if one.unit != PERCENT]
-        rests = (2 * one - fsum(amounts) for one in (amounts if len(amounts) > 2 else ()))
-        if any(abs(rest - support.token.value) <= slack_of(support.token, rest) for rest in rests):
-            support.how, support.steps = "one less the others", 2
-            return
         shares, value = self._shares, _amount_stated(support.token)
         slack = slack_of(support.token, support.token.value)
         near = sorted({_amount_stated(one) for one in stated} - {0.0})
@@ -358,8 +339,6 @@ class Numbers:
                     pairs = [(rows[n][one], rows[n][other]) for n in part if {one, other} <= rows[n].keys()]
                     total = fsum(amount(a) * amount(b) for a, b in pairs)
                     yield Computed(total, f"sum of {one} × {other} of {name}", "total")
-            total = fsum(prod(map(amount, row.values())) for row in rows if 0 < len(row) < 4)
-            yield Computed(total, "sum of rows", "total")
         for record in self._ledger.records[:_MOST_ROWS]:
             numbers = members(self._quantities.by_record[record.index])
             own = [*map(amount, numbers.values())]
@@ -376,15 +355,12 @@ class Numbers:
 
 
 def _sums_of(run: Sequence[float]) -> Iterator[tuple[float, list[float]]]:
-    """What amounts that are stated one after the other add up to, and with one of a few taken off."""
+    """What amounts that are stated one after the other add up to."""
     for start in range(len(run) - 1):
         parts = run[start : start + _LONGEST_SUM]
         total = parts[0]
         for size, part in enumerate(parts[1:], 2):
             total += part
-            if size <= _FEW_PARTS:
-                for place, off in enumerate(parts[:size]):
-                    yield round(total - 2 * off, 6), [*parts[:place], -off, *parts[place + 1 : size]]
             yield round(total, 6), [*parts[:size]]
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from math import prod
 from typing import Final, NamedTuple
 
-from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError, Record
+from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError
 from processors.response_handling.lexicons import keys, units
 from processors.response_handling.lexicons.units import key_words
 from processors.response_handling.reading import Reader, Token, moment_of_number
@@ -17,9 +17,6 @@ MAX_TEXT_TOKENS: Final = 1_000
 _HAS_DIGIT = re.compile(r"\d")
 _AMBIGUOUS = re.compile(r"\s?(?:\d{1,3}\.\d{3}|00\d{0,15})\s?")
 _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{2}:\d{2}")
-_LONGEST_UNIT = 40
-_LARGE = 9_999
-"""Numbers up to it (ten times it, in records within) are not scaled by what is said of a whole record."""
 
 
 @dataclass(slots=True)
@@ -35,13 +32,6 @@ class Quantity:
     is_minor: bool = False
     is_operand: bool = True
     is_whole: bool = True
-
-
-class _Terms(NamedTuple):
-    """In what a record and those in it count: a factor of large numbers, cents."""
-
-    scale: float = 1.0
-    is_minor: bool = False
 
 
 class _Key(NamedTuple):
@@ -79,33 +69,13 @@ class Quantities:
         self.by_record: list[list[Quantity]] = []
         self.ids: list[str] = []
         self._reader, self._read_tokens = reader, 0
-        self._terms: list[_Terms] = []
-        for record in ledger.records:  # each after the one that it stands in
+        for record in ledger.records:
             self.by_record.append([])
-            self._terms.append(self._terms[record.parent] if record.parent >= 0 else _Terms())
             for leaf in record.leaves:
                 if isinstance(leaf.value, str):
                     self._read_text(leaf.value, leaf)
                 elif leaf.value is not None and not isinstance(leaf.value, bool) and abs(leaf.value) < 1e18:
                     self._read_number(float(leaf.value), leaf)
-            self._apply_units(record)
-
-    def _apply_units(self, record: Record) -> None:
-        """Give numbers what a member such as `unit` beside them means: thousands, cents."""
-        for leaf in record.leaves:
-            member, low = leaf.value, leaf.key.lower()
-            if not isinstance(member, str) or not low or len(member) > _LONGEST_UNIT:
-                continue
-            is_unit = low in keys.UNIT_KEYS
-            if not is_unit and key_words(leaf.key)[-1:] not in (("unit",), ("units",)):
-                continue
-            words, terms = key_words(member), self._terms[record.index]
-            is_minor = is_unit and not units.MINOR.isdisjoint(words)
-            scale = next((units.SCALES[word] for word in words if word in units.SCALES), 1.0)
-            self._terms[record.index] = _Terms(scale, terms.is_minor or is_minor)
-            for quantity in self.by_record[record.index]:
-                quantity.value *= scale if quantity.value > _LARGE else 1.0
-                quantity.is_minor = quantity.is_minor or is_minor
 
     def _read_number(self, value: float, leaf: Leaf) -> None:
         key = _read_key(leaf.key)
@@ -114,9 +84,6 @@ class Quantities:
         self._add(Quantity(value * key.scale, *leaf[1:], key.is_share, key.is_minor, is_operand))
 
     def _add(self, quantity: Quantity) -> None:
-        terms = self._terms[quantity.record]
-        quantity.value *= terms.scale if quantity.value > 10 * _LARGE else 1.0
-        quantity.is_minor = quantity.is_minor or (terms.is_minor and quantity.value == int(quantity.value))
         self.numbers.append(quantity)
         self.by_record[quantity.record].append(quantity)
 

@@ -2,11 +2,6 @@
 
 from typing import Final
 
-UNIT_KEYS: Final = frozenset(
-    """
-    eenheid einheit jednostka unidad unidade unit units unità unité uom 单位 単位 unite unita unidade jednostki enhet
-    """.split()
-)
 NO_OPERANDS: Final = frozenset(
     """
     account binario build code  epoch fax gate gleis hash iban id index lat latitude limit line lng lon
@@ -68,7 +63,3 @@ BARE_KEYS: Final = frozenset(
     """.split()
 )
 """Members of a result that holds nothing but how a call failed."""
-PRESENT: Final = frozenset(
-    "this current now ce cet cette actuel actuelle dieser diese diesen aktuell este esta actual atual questo attuale deze huidig ten obecny 本 今 当前".split()
-)
-"""Words of keys of what is now."""

@@ -43,7 +43,7 @@ MODULES = (
     response_module, rules,
 )  # fmt: skip
 GUARDED = {
-    "RH1.2": 33, "RH1.7": 65, "RH3.1": 7, "RH3.5": 22, "RH4": 48, "RH5": 4, "RH7.1": 23, "RH7.2": 50,
+    "RH1.2": 29, "RH1.7": 66, "RH3.1": 7, "RH3.5": 22, "RH4": 48, "RH5": 4, "RH7.1": 23, "RH7.2": 50,
     "RH9.a": 25,
 }  # fmt: skip
 """In how many of the labelled wrong answers each rule finds something."""
@@ -53,8 +53,8 @@ def test_labelled_cases_are_caught_by_the_rules_that_remain_and_hardly_any_sound
     figures = figures_of([*(case for file in FILES for case in read_cases(file)), *HARD, *LABELLED])
 
     assert (1197, 1470) == (figures.wrong, figures.sound)
-    assert figures.caught_by_all >= 240
-    assert figures.flagged_by_all <= 15
+    assert figures.caught_by_all >= 237
+    assert figures.flagged_by_all <= 9
     assert GUARDED.items() <= dict(figures.right_of_rule).items()
 
 
