@@ -5,12 +5,11 @@ import pytest
 from collector.clock import ManualClock
 from collector.contradictions import KEPT_BYTES, KEPT_SECONDS, SETTLE_SECONDS, Contradictions
 from collector.grading import Grader, GradingStage
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, SpanBatch
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
-from processors.model.finish_reason import FinishReason
-from processors.spans.span import RawSpan
+from processors.criteria import CriteriaSet, read_criteria
+from processors.model import FinishReason
+from processors.spans import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.both_signals import traces_in
 

@@ -3,7 +3,7 @@
 import pytest
 
 from collector.conversations import MAX_CALLS, MAX_RUNS, Conversations, ConversationsConfig
-from processors.model.agent_run import AgentIdentity, AgentRun, Conversation, ToolCall
+from processors.model import AgentIdentity, AgentRun, Conversation, ToolCall
 
 SECOND = 1_000_000_000
 HOUR = 3600 * SECOND

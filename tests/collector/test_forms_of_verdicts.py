@@ -15,18 +15,21 @@ import pytest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from collector.printing import RunPrintout
-from processors.annotation import append_results
-from processors.annotation.evaluation_span import evaluation_spans
-from processors.annotation.log_record import result_records
-from processors.annotation.run_line import format_run
-from processors.model.agent_run import AgentRun
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity, Stage
-from processors.model.graded_run import GradedRun
-from processors.model.unix_time import time_text, unix_nano_of
-from processors.spans.envelope import Envelope
-from processors.spans.span import RawSpan
+from processors.annotation import append_results, evaluation_spans, format_run, result_records
+from processors.model import (
+    AgentRun,
+    EvaluationResult,
+    GradedRun,
+    NotEvaluatedReason,
+    Outcome,
+    Severity,
+    Stage,
+    time_text,
+    unix_nano_of,
+)
+from processors.spans import Envelope, RawSpan
 from tests.support.agent_spans import agent, runs_of, span_id, tool
 from tests.support.graded_spans import attributes_of
 from tests.support.score_backend import exported

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from collector.configuration.service_file import ServiceConfig, load_configuration, parse_configuration
+from collector.configuration import ServiceConfig, load_configuration, parse_configuration
 from collector.memory_plan import plan_memory
 from processors.documents import InvalidInput
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from collector.configuration.service_file import parse_configuration
+from collector.configuration import parse_configuration
 
 PAGE = Path(__file__).parents[2] / "docs" / "results.md"
 

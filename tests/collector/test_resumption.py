@@ -9,13 +9,12 @@ from collector.exporters import FanOut
 from collector.exporters.delivery import Delivery
 from collector.exporters.fan_out import DiscardingQueue
 from collector.grading import Grader, GradingStage
-from collector.journal.journal import Journal
-from collector.journal.journal_config import JournalConfig
+from collector.journal import Journal, JournalConfig
 from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry
 from collector.resumption import Resumption
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import FinishedTrace, GradedTrace, SpanBatch
 from processors.criteria import CriteriaSet
 from processors.model import FinishReason

@@ -15,7 +15,7 @@ from collector.configuration.service_file import (
     parse_configuration,
     print_configuration,
 )
-from collector.criteria.files import default_file
+from collector.criteria import default_file
 from collector.stability import LEVELS, Kind, Stability, level_of
 from collector.telemetry import Metrics
 from collector.tools.alerting import ObjectivesFile, RuleInputs, rules_text

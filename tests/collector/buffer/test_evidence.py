@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer import GroupByTraceConfig
 from collector.buffer.trace_buffer import JUDGED_A_SECOND, JUDGED_SPANS, TIMES_JUDGED
 from collector.grading import evidence_reader
 from collector.trace import FinishedTrace, SpanBatch
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 from processors.reconstruction import Scopes
-from processors.spans.span import RawSpan
+from processors.spans import RawSpan
 from tests.processors.reconstruction.test_settled import AGENT, ANSWERING, PAY, REQUESTING
 from tests.support.agent_spans import REMOTE_PARENT, TRACE_ID, envelope, span, tool
 from tests.support.held_spans import START_UNIX_NANO, BufferUnderTest

@@ -5,9 +5,9 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
+from collector.buffer import HeldTrace
 from collector.buffer.finish_policy import FinishPolicy, GroupByTraceConfig
-from collector.buffer.held_trace import HeldTrace
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 
 
 @dataclass

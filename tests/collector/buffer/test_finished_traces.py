@@ -1,4 +1,4 @@
-from collector.buffer.finished_traces import FinishedTraces
+from collector.buffer import FinishedTraces
 from tests.support.held_spans import span_id, trace_id
 
 

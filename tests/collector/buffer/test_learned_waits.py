@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer import GroupByTraceConfig
 from collector.buffer.learned_waits import (
     DEFAULT_WAIT_SECONDS,
     HORIZON_SECONDS,

@@ -1,7 +1,6 @@
 """The oldest span that is held, as a scrape sees it."""
 
-from collector.buffer.finish_policy import GroupByTraceConfig
-from collector.buffer.finished_traces import FinishedTraces
+from collector.buffer import FinishedTraces, GroupByTraceConfig
 from tests.support.held_spans import START_UNIX_NANO, BufferUnderTest, batch, raw_span
 
 START = START_UNIX_NANO / 1e9

@@ -2,7 +2,7 @@
 
 import pytest
 
-from collector.buffer.finish_clock import RecordClock
+from collector.buffer import RecordClock
 from collector.clock import ManualClock
 
 START = 1_800_000_000

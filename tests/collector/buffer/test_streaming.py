@@ -2,10 +2,10 @@
 
 import pytest
 
-from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer import GroupByTraceConfig
 from collector.errors import Overloaded
 from collector.trace import SpanBatch, held_bytes
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 from tests.support.held_spans import START_UNIX_NANO, BufferUnderTest, batch, raw_span, span_id, trace_id
 
 ROOT, CHILD = raw_span(1), raw_span(2, 1)

@@ -4,13 +4,12 @@ from itertools import permutations
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.buffer.finish_policy import GroupByTraceConfig
-from collector.buffer.finished_traces import FinishedTraces
+from collector.buffer import FinishedTraces, GroupByTraceConfig
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES
 from collector.errors import Overloaded, RequestTooLarge
 from collector.trace import FinishedTrace, held_bytes
-from processors.model.finish_reason import FinishReason
-from processors.spans.span import RawSpan
+from processors.model import FinishReason
+from processors.spans import RawSpan
 from tests.support.held_spans import (
     REMOTE_PARENT,
     SECOND,

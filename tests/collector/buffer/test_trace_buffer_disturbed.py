@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from collector.trace import FinishedTrace, SpanBatch
-from processors.model.finish_reason import CUT_SHORT
-from processors.spans.span import RawSpan
+from processors.model import CUT_SHORT
+from processors.spans import RawSpan
 from tests.support.held_spans import SECOND, START_UNIX_NANO, BufferUnderTest, batch, raw_span
 
 RUN_SECONDS = 60

@@ -1,13 +1,12 @@
 """What the trace buffer does is bounded by what comes in, not by what it holds: operations are counted."""
 
+from collector.buffer import HeldTrace, TraceBuffer
 from collector.buffer.finish_policy import FinishPolicy
-from collector.buffer.held_trace import HeldTrace
-from collector.buffer.trace_buffer import TraceBuffer
 from collector.clock import ManualClock
 from collector.memory_limiter import MemoryLimiter
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import SpanBatch
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 from processors.spans.envelope import NO_ENVELOPE
 from tests.support.held_spans import FIXED_GRACE, raw_span, trace_id
 

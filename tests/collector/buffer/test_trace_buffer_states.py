@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from collector.buffer.finish_policy import GroupByTraceConfig
+from collector.buffer import GroupByTraceConfig
 from collector.buffer.held_trace import TRACE_OVERHEAD_BYTES
 from collector.errors import Overloaded, RequestTooLarge
 from collector.trace import FinishedTrace, SpanBatch, held_bytes
-from processors.model.finish_reason import FinishReason
-from processors.spans.span import RawSpan, Span
+from processors.model import FinishReason
+from processors.spans import RawSpan, Span
 from tests.support.held_spans import (
     REMOTE_PARENT,
     START_UNIX_NANO,

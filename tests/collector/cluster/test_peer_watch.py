@@ -4,9 +4,9 @@ from collections.abc import Coroutine
 import pytest
 
 from collector.clock import ManualClock
-from collector.cluster.cluster_config import ClusterConfig
+from collector.cluster import ClusterConfig
 from collector.cluster.peer_watch import Answer, LookupFailed, PeerWatch
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 
 TWO = frozenset({"127.0.0.2", "127.0.0.3"})
 

@@ -8,10 +8,8 @@ import pytest
 
 from collector.cli import run_command
 from collector.commands.import_criteria import ImportedFile, import_criteria
-from processors.criteria.agent_criteria import Evaluation
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import InvalidInput
-from processors.documents.yaml import read_yaml
+from processors.criteria import Evaluation, read_criteria
+from processors.documents import InvalidInput, read_yaml
 
 DATA = Path(__file__).parents[2] / "data"
 WEATHER, LETTA = DATA / "import" / "weather", DATA / "import" / "letta"

@@ -9,8 +9,8 @@ import pytest
 
 from collector.commands.replay import replay
 from collector.config_fields import BUILTIN
-from collector.criteria.criteria_files import load_criteria
-from collector.recordings.recorded_stream import RecordedStream
+from collector.criteria import load_criteria
+from collector.recordings import RecordedStream
 
 CASES = Path(__file__).parents[2] / "data" / "public_cases"
 NAMES = sorted(path.parent.name for path in CASES.glob("*/expected.json"))

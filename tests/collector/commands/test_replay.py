@@ -10,9 +10,9 @@ import pytest
 
 from collector.cli import run_command
 from collector.commands.replay import ReplaySummary, replay
-from collector.criteria.criteria_files import load_criteria
-from collector.otlp.codec import join_spans
-from collector.recordings.recorded_stream import RecordedStream
+from collector.criteria import load_criteria
+from collector.otlp import join_spans
+from collector.recordings import RecordedStream
 from tests.support.agent_spans import agent, tool
 
 MUTED_UNTIL = 1_769_817_600_000_000_000

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from collector.cli import run_command
-from collector.criteria.files import default_file
+from collector.criteria import default_file
 from collector.tools.alerting.objectives import Thresholds
 from collector.tools.alerting.rules import RuleInputs, rules_text
 

@@ -8,19 +8,19 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collector.configuration.service_file import (
+from collector.configuration import (
     ServiceConfig,
     load_configuration,
     parse_configuration,
     print_configuration,
 )
-from collector.criteria.files import default_file
-from collector.exporters.assembly import exporter_types
+from collector.criteria import default_file
+from collector.exporters import exporter_types
 from collector.exporters.debug import DebugConfig
 from collector.exporters.file import FileConfig
 from collector.exporters.otlp_grpc import OtlpGrpcConfig
 from collector.receivers.kafka.config import KafkaReceiverConfig
-from processors.documents.problems import InvalidInput
+from processors.documents import InvalidInput
 
 
 def load(text: str, **environment: str) -> ServiceConfig:

@@ -7,9 +7,9 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.cli import run_command
-from collector.configuration.service_file import parse_configuration
-from collector.otlp.codec import join_spans
-from processors.documents.problems import InvalidInput
+from collector.configuration import parse_configuration
+from collector.otlp import join_spans
+from processors.documents import InvalidInput
 from tests.support.agent_spans import span
 
 CONFIG = """

@@ -6,19 +6,12 @@ from pathlib import Path
 import pytest
 
 from collector.clock import ManualClock
-from collector.configuration.json_schemas import schema_documents
-from collector.criteria.criteria_files import (
-    UNCOVERED_AGENTS,
-    CriteriaFollower,
-    CriteriaStore,
-    load_criteria,
-)
-from collector.criteria.files import default_file
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.signals import Readiness
+from collector.configuration import schema_documents
+from collector.criteria import UNCOVERED_AGENTS, CriteriaFollower, CriteriaStore, default_file, load_criteria
+from collector.telemetry import Metrics, Readiness
 from collector.text_file import KeptFile
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.documents.problems import InvalidInput
+from processors.criteria import CriteriaSet
+from processors.documents import InvalidInput
 
 
 def agent(pattern: str, *names: str) -> str:

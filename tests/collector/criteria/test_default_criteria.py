@@ -7,14 +7,12 @@ from functools import cache
 
 import pytest
 
-from collector.criteria.criteria_files import load_criteria
-from collector.criteria.files import default_file
-from collector.recordings.recorded_stream import RecordedStream
-from processors.annotation.run_reader import run_from_json
-from processors.criteria.agent_criteria import CriteriaSet
+from collector.criteria import default_file, load_criteria
+from collector.recordings import RecordedStream
+from processors.annotation import run_from_json
+from processors.criteria import CriteriaSet
 from processors.evaluate import evaluate_run
-from processors.model.evaluation_result import EvaluationResult, Outcome, Severity
-from processors.model.json_values import JsonObject
+from processors.model import EvaluationResult, JsonObject, Outcome, Severity
 from tests.support.corpus import CORPUS
 
 _SOUND_SCENARIOS = ("s1", "s1-*", "s2", "s2-*", "s3", "s3-*", "s5")

@@ -11,11 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from collector.clock import ManualClock
 from collector.errors import ContentRefusedError, PermanentExportError, RetryableExportError
+from collector.exporters import FanOut, SpanExporterConfig
 from collector.exporters.exporter import ACCEPTED, ExportResponse
-from collector.exporters.fan_out import FanOut
-from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import held_bytes
 from tests.support.backends import span_ids
 from tests.support.deliveries import MemoryExporter, make_trace, span_queue

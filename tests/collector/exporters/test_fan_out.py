@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from collector.clock import ManualClock
-from collector.exporters.assembly import exporter_types
+from collector.exporters import exporter_types
 from collector.exporters.delivery import Delivery, encoded_size
 from collector.exporters.fan_out import DiscardingQueue, FanOut
 from collector.exporters.retry import MAX_RETRY_AFTER_SECONDS, BackOff
 from collector.exporters.span_exporter_config import RetryConfig, SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.codec import join_spans
-from collector.telemetry.metrics import Metrics
+from collector.otlp import join_spans
+from collector.telemetry import Metrics
 from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, held_bytes
 from tests.support.deliveries import MemoryExporter, make_spans, make_trace, span_queue
 from tests.support.graded_runs import weather_run

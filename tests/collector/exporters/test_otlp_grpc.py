@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from collector.errors import ContentRefusedError, PermanentExportError, RetryableExportError, StartupError
 from collector.exporters.otlp_grpc import OtlpGrpcConfig, OtlpGrpcExporter
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from tests.support.backends import TLS_DIRECTORY, Answer, GrpcBackend
 from tests.support.deliveries import make_spans
 

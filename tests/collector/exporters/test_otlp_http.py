@@ -10,7 +10,7 @@ from collector.clock import ManualClock
 from collector.errors import ContentRefusedError, PermanentExportError, RetryableExportError
 from collector.exporters.exporter import ExportResponse
 from collector.exporters.otlp_http import OtlpHttpConfig, OtlpHttpExporter
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from tests.support.backends import TLS_DIRECTORY, HttpBackend
 from tests.support.deliveries import make_spans
 

@@ -10,24 +10,21 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
 from collector.clock import ManualClock, SystemClock
 from collector.errors import PermanentExportError, RetryableExportError, StartupError
-from collector.exporters.assembly import build_fan_out, exporter_types
+from collector.exporters import FanOut, SpanExporterConfig, build_fan_out, exporter_types
 from collector.exporters.counts import ExportCounts
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporter
-from collector.exporters.fan_out import FanOut
 from collector.exporters.file import FileConfig, FileExporter
 from collector.exporters.otlp_grpc import OtlpGrpcConfig, OtlpGrpcExporter
 from collector.exporters.otlp_http import OtlpHttpConfig, OtlpHttpExporter
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import exporter_sink
-from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from collector.results_config import ResultsConfig
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import GradedTrace, Signal, held_bytes
-from processors.annotation.evaluation_span import evaluation_spans
-from processors.annotation.log_record import result_records
-from processors.spans.span import RawSpan
+from processors.annotation import evaluation_spans, result_records
+from processors.spans import RawSpan
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, eventually, log_records, span_ids
 from tests.support.deliveries import MemoryExporter, make_trace, span_queue
 from tests.support.graded_spans import FAILED_CALL, PASSED, RUN, SPANS

@@ -13,12 +13,12 @@ import pytest
 
 from collector.clock import Clock, ManualClock, SystemClock
 from collector.errors import StartupError
-from collector.exporters.exporter import ExporterContext
+from collector.exporters import ExporterContext
 from collector.exporters.json_lines_file import JsonLinesFile
 from collector.exporters.results_file import ResultsFileConfig, ResultsFileExporter
 from collector.memory_limiter import MemoryLimiter
-from collector.telemetry.metrics import Metrics
-from processors.annotation.run_line import format_run
+from collector.telemetry import Metrics
+from processors.annotation import format_run
 from tests.support.backends import eventually
 from tests.support.graded_runs import trace_of, weather_run
 

@@ -14,21 +14,16 @@ from msgspec import structs
 
 from collector.clock import ManualClock, SystemClock
 from collector.errors import ContentRefusedError, ExportError, PermanentExportError, RetryableExportError
-from collector.exporters.assembly import build_fan_out, exporter_types
+from collector.exporters import FanOut, build_fan_out, exporter_types, redrive_file
 from collector.exporters.exporter import ACCEPTED, ExporterContext, ExportResponse, SpanExporter
-from collector.exporters.fan_out import FanOut
-from collector.exporters.redrive import redrive_file
 from collector.exporters.score_exporter import Score, ScoreExporterConfig, read_scores
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.codec import join_spans
-from collector.otlp.json_codec import logs_request_to_json
+from collector.otlp import join_spans, logs_request_to_json
 from collector.results_config import ResultsConfig
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import GradedTrace
-from processors.annotation.log_record import result_records
-from processors.model.agent_run import AgentIdentity, AgentRun
-from processors.model.evaluation_result import EvaluationResult
-from processors.model.json_values import JsonObject
+from processors.annotation import result_records
+from processors.model import AgentIdentity, AgentRun, EvaluationResult, JsonObject
 from tests.support.backends import eventually
 from tests.support.graded_spans import BROKEN, FAILED_CALL, NOT_EVALUATED, PASSED, RUN, SPANS
 from tests.support.json_schema import mismatches

@@ -9,11 +9,11 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.errors import ContentRefusedError, PermanentExportError, RetryableExportError
+from collector.exporters import SpanExporterConfig
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ACCEPTED, ExportResponse
-from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import held_bytes
 from tests.support.backends import span_ids
 from tests.support.deliveries import MemoryExporter, make_delivery, make_spans, span_queue

@@ -12,15 +12,11 @@ from pydantic import BaseModel
 
 from collector.clock import SystemClock
 from collector.errors import ExportError, RetryableExportError
-from collector.exporters.assembly import exporter_types
-from collector.exporters.exporter import ExporterContext, SpanExporter
-from collector.exporters.fan_out import FanOut
+from collector.exporters import ExporterContext, FanOut, SpanExporter, SpanExporterConfig, exporter_types
 from collector.exporters.sending_queue import SendingQueue
-from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
-from collector.otlp.codec import join_spans
-from collector.otlp.json_codec import json_to_request
-from collector.telemetry.metrics import Metrics
+from collector.otlp import join_spans, json_to_request
+from collector.telemetry import Metrics
 from collector.trace import held_bytes
 from tests.support.backends import Answer, GrpcBackend, HttpBackend, eventually, span_ids
 from tests.support.deliveries import MemoryExporter, make_spans, make_trace, span_queue

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from collector.errors import GradingCutShort
-from collector.grading.lanes import GradingThread
+from collector.grading import GradingThread
 
 
 async def test_the_loop_waits_a_millisecond_for_the_thread_and_only_while_it_works() -> None:

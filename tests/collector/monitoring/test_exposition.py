@@ -10,8 +10,8 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 from prometheus_client.samples import Sample
 
-from collector.monitoring.exposition import MetricsRegistry
-from collector.telemetry.metrics import Counter, Exemplar, Histogram, Metrics
+from collector.monitoring import MetricsRegistry
+from collector.telemetry import Counter, Exemplar, Histogram, Metrics
 from tests.support.metric_table import rendered
 
 OPENMETRICS_ACCEPT = "application/openmetrics-text"

@@ -9,17 +9,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from collector.clock import SystemClock
 from collector.errors import StartupError
-from collector.monitoring.exposition import MetricsRegistry
+from collector.monitoring import MetricsRegistry
 from collector.monitoring.http import Probes, TelemetryServer
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.score_series import ScoreSeries
-from collector.telemetry.signals import Readiness
-from collector.telemetry.telemetry_config import TelemetryConfig
+from collector.telemetry import Metrics, Readiness, ScoreSeries, TelemetryConfig
 from collector.trace import GradedTrace
-from processors.model import GradedRun
-from processors.model.agent_run import AgentIdentity, AgentRun
-from processors.model.evaluation_result import EvaluationResult, Outcome
-from processors.model.json_values import JsonObject
+from processors.model import AgentIdentity, AgentRun, EvaluationResult, GradedRun, JsonObject, Outcome
 from tests.support.named_criteria import criteria_with
 
 

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 
 from collector.clock import ManualClock, SystemClock
 from collector.errors import StartupError
-from collector.monitoring.own_telemetry import OwnLogs, OwnTraces, refuse_own_receivers
+from collector.monitoring import OwnLogs, OwnTraces, refuse_own_receivers
 from collector.telemetry.telemetry_config import LogsConfig, OtlpConfig, TelemetryConfig, TracesConfig
 
 

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Exemplar as ParsedExemplar
 
 from collector.monitoring.exposition import OPENMETRICS, TEXT, MetricsRegistry, gzip_accepted
-from collector.telemetry.metrics import Counter, Exemplar, Histogram, Metrics
+from collector.telemetry import Counter, Exemplar, Histogram, Metrics
 from tests.support.metric_table import rendered
 
 AWKWARD = 'quote " backslash \\ newline \n comma , brace } ünïcödé 日本'

@@ -9,7 +9,7 @@ import pytest
 from collector.clock import ManualClock
 from collector.monitoring.exposition import MetricsRegistry, MetricsSnapshot
 from collector.monitoring.http import TURN_SECONDS, scrape_body
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from tests.support.metric_table import rendered
 
 OPENMETRICS_ACCEPT = "application/openmetrics-text"

@@ -9,9 +9,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.errors import MalformedRequest
-from collector.otlp import codec
-from collector.otlp.codec import EnvelopeRegistry, SplitRequest, join_spans, split_request
-from processors.spans.protobuf_wire import encode_field
+from collector.otlp import EnvelopeRegistry, SplitRequest, codec, join_spans, split_request
+from processors.spans import encode_field
 from tests.support.corpus import recorded_requests
 
 pytestmark = pytest.mark.usefixtures("each_reader")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collector.errors import MalformedRequest, RequestTooLarge
-from collector.otlp.compression import gzip_compress, gzip_decompress, zlib_decompress
+from collector.otlp import gzip_compress, gzip_decompress, zlib_decompress
 
 _MIB = 1 << 20
 

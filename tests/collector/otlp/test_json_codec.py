@@ -12,8 +12,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyVa
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
 from collector.errors import MalformedRequest
-from collector.otlp.codec import split_request
-from collector.otlp.json_codec import json_to_request, request_to_json
+from collector.otlp import json_to_request, request_to_json, split_request
 from tests.support.corpus import recorded_requests
 
 TRACE_ID = "5B8EFFF798038103D269B633813FC60C"

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from collector.errors import MalformedRequest, Overloaded
-from collector.otlp.json_codec import json_to_request, request_to_json
-from collector.otlp.json_process import json_to_request_in_process
+from collector.otlp import json_to_request, json_to_request_in_process, request_to_json
 from tests.support.backends import eventually
 from tests.support.otlp_senders import export_request
 

@@ -5,8 +5,7 @@ import pytest
 
 from collector.clock import ManualClock
 from collector.errors import StartupError, Unauthenticated
-from collector.receivers.receiver import BearerAuth
-from collector.receivers.server_config import ServerAuthConfig
+from collector.receivers import BearerAuth, ServerAuthConfig
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from collector.otlp.codec import join_spans
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.spans import RawSpan
 from tests.support.deliveries import make_spans
 from tests.support.otlp_senders import GrpcSender, HttpSender
 from tests.support.service_in_loop import ServiceInLoop

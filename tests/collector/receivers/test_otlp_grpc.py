@@ -18,7 +18,7 @@ from collector.receivers.otlp_grpc import (
     OtlpGrpcReceiver,
 )
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from tests.support.otlp_senders import GrpcSender, SpanSink, export_request
 
 _LIMIT = 1 << 20

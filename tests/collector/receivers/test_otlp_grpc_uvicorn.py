@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack
 import pytest
 import zttp
 
-from collector.receivers.otlp_grpc import GrpcServerConfig
+from collector.receivers import GrpcServerConfig
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from tests.support.backends import eventually
 from tests.support.otlp_senders import EXPORT_METHOD, GrpcSender, SpanSink, export_request
 

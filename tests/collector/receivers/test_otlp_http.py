@@ -11,10 +11,10 @@ from google.rpc import status_pb2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.clock import ManualClock
-from collector.otlp.json_codec import request_to_json
+from collector.otlp import request_to_json
+from collector.receivers import ServerAuthConfig
 from collector.receivers.otlp_http import DISCONNECTED, HttpServerConfig, OtlpHttpReceiver
-from collector.receivers.server_config import ServerAuthConfig
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from tests.support.backends import eventually
 from tests.support.otlp_senders import SpanSink, export_request
 

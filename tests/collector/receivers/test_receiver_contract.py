@@ -25,13 +25,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from collector.clock import ManualClock
 from collector.errors import Draining, Overloaded, Refusal, StartupError
 from collector.otlp.status import UNEXPECTED_ERROR_MESSAGE
+from collector.receivers import Receiver, ServerAuthConfig, ServerTlsConfig
 from collector.receivers.otlp_grpc import GrpcServerConfig, OtlpGrpcReceiver
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
 from collector.receivers.otlp_http import HttpServerConfig, OtlpHttpReceiver
-from collector.receivers.receiver import Receiver
-from collector.receivers.server_config import ServerAuthConfig, ServerTlsConfig
-from collector.telemetry.metrics import Metrics
-from processors.spans.protobuf_wire import encode_field
+from collector.telemetry import Metrics
+from processors.spans import encode_field
 from tests.support.otlp_senders import (
     TLS,
     GrpcSender,

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from collector.errors import Overloaded
-from collector.receivers.consumer import ExportOutcome
+from collector.receivers import ExportOutcome, ServerAuthConfig, ServerTlsConfig
 from collector.receivers.otlp_grpc import GrpcServerConfig, OtlpGrpcReceiver
 from collector.receivers.otlp_grpc_uvicorn import UvicornGrpcReceiver
-from collector.receivers.server_config import ServerAuthConfig, ServerTlsConfig
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from tests.support.otlp_senders import TLS, SpanSink
 
 _ROOT = Path(__file__).parents[3]

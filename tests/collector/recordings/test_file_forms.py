@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from collector.otlp import request_to_json
-from collector.recordings.recorded_stream import RecordedStream
+from collector.recordings import RecordedStream
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun
 from tests.support.backend_server import free_port

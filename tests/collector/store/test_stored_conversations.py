@@ -6,13 +6,10 @@ import pytest
 
 from collector.clock import ManualClock, SystemClock
 from collector.conversations import Conversations, ConversationsConfig
-from collector.store.run_store import RunStore
-from collector.store.store_config import StoreConfig
-from collector.store.stored_conversations import StoredConversations
-from collector.telemetry.metrics import Metrics
-from processors.annotation.run_reader import run_from_json
-from processors.model.agent_run import AgentIdentity, AgentRun, Conversation, ToolCall
-from processors.model.graded_run import GradedRun
+from collector.store import RunStore, StoreConfig, StoredConversations
+from collector.telemetry import Metrics
+from processors.annotation import run_from_json
+from processors.model import AgentIdentity, AgentRun, Conversation, GradedRun, ToolCall
 from tests.support.backends import eventually
 from tests.support.graded_runs import trace_of
 

@@ -1,7 +1,7 @@
 """What came in equals what went out, was dropped or is held."""
 
-from collector.monitoring.exposition import MetricsRegistry
-from collector.telemetry.metrics import Metrics
+from collector.monitoring import MetricsRegistry
+from collector.telemetry import Metrics
 from collector.telemetry.signals import accounting_error, publish_accounting_errors
 from tests.support.metric_table import rendered
 

@@ -5,13 +5,10 @@ import logging
 import pytest
 
 from collector.clock import ManualClock
-from collector.telemetry.agent_series import OVERFLOW, Limits
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.score_series import ScoreSeries
+from collector.telemetry import OVERFLOW, Limits, Metrics, ScoreSeries
 from collector.trace import GradedTrace
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.model.agent_run import AgentIdentity, AgentRun
-from processors.model.graded_run import GradedRun
+from processors.criteria import CriteriaSet
+from processors.model import AgentIdentity, AgentRun, GradedRun
 from tests.support.named_criteria import criteria_with
 
 

@@ -19,7 +19,7 @@ from collector.grading import WATCHED
 from collector.telemetry import Heartbeat, Watchdog
 from collector.telemetry import liveness as liveness_module
 from collector.trace import FinishedTrace
-from processors.model.finish_reason import FinishReason
+from processors.model import FinishReason
 from tests.support.agent_spans import MILLISECOND, TRACE_ID, agent, tool
 from tests.support.held_spans import START_UNIX_NANO
 from tests.support.otlp_senders import GrpcSender

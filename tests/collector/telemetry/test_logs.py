@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from collector.clock import ManualClock
-from collector.telemetry.logs import RateLimitedLogger, configure_logging
+from collector.telemetry import RateLimitedLogger, configure_logging
 
 
 class Terminal(io.StringIO):

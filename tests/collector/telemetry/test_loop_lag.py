@@ -3,8 +3,7 @@
 import asyncio
 
 from collector.clock import ManualClock
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.signals import measure_loop_lag
+from collector.telemetry import Metrics, measure_loop_lag
 
 
 async def rounds() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from collector.configuration.service_file import ServiceConfig, parse_configuration, print_configuration
-from collector.telemetry.telemetry_config import PrometheusConfig
-from processors.documents.problems import InvalidInput
+from collector.configuration import ServiceConfig, parse_configuration, print_configuration
+from collector.telemetry import PrometheusConfig
+from processors.documents import InvalidInput
 
 
 def load(settings: str) -> ServiceConfig:

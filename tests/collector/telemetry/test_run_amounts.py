@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from collector.clock import ManualClock
-from collector.monitoring.exposition import MetricsRegistry
-from collector.telemetry.metrics import Histogram, Metrics
-from collector.telemetry.score_series import ScoreSeries
+from collector.monitoring import MetricsRegistry
+from collector.telemetry import Histogram, Metrics, ScoreSeries
 from collector.trace import GradedTrace
 from processors.model import AgentIdentity, AgentRun, GradedRun, TokenUsage
 from tests.support.metric_table import rendered

@@ -10,15 +10,22 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from collector.clock import ManualClock
-from collector.monitoring.exposition import MetricsRegistry
-from collector.telemetry.agent_series import OVERFLOW, Limits
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.score_series import ScoreSeries
+from collector.monitoring import MetricsRegistry
+from collector.telemetry import OVERFLOW, Limits, Metrics, ScoreSeries
 from collector.trace import GradedTrace
-from processors.model.agent_run import AgentIdentity, AgentRun, CallCategory, ToolCall, ToolError
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Stage
-from processors.model.graded_run import GradedRun
-from processors.model.json_values import JsonValue
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    CallCategory,
+    EvaluationResult,
+    GradedRun,
+    JsonValue,
+    NotEvaluatedReason,
+    Outcome,
+    Stage,
+    ToolCall,
+    ToolError,
+)
 from tests.support.metric_table import rendered
 from tests.support.named_criteria import criteria_with
 

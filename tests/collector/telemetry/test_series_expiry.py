@@ -6,14 +6,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from collector.clock import ManualClock
-from collector.telemetry.agent_series import OVERFLOW, Limits
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.score_series import ScoreSeries
+from collector.telemetry import OVERFLOW, Limits, Metrics, ScoreSeries
 from collector.trace import GradedTrace
-from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall
-from processors.model.evaluation_result import EvaluationResult, Outcome, Stage
-from processors.model.graded_run import GradedRun
-from processors.model.model_usage import TokenUsage
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    EvaluationResult,
+    GradedRun,
+    Outcome,
+    Stage,
+    TokenUsage,
+    ToolCall,
+)
 from tests.support.named_criteria import criteria_with
 
 EXPIRY_SECONDS = 3600.0

@@ -2,13 +2,17 @@
 
 import pytest
 
-from collector.telemetry.metrics import Metrics
-from collector.telemetry.signals import observe_verdict_delays
+from collector.telemetry import Metrics, observe_verdict_delays
 from collector.trace import GradedTrace
-from processors.model.agent_run import AgentIdentity, AgentRun, ToolCall
-from processors.model.evaluation_result import EvaluationResult, Outcome
-from processors.model.finish_reason import FinishReason
-from processors.model.graded_run import GradedRun
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    EvaluationResult,
+    FinishReason,
+    GradedRun,
+    Outcome,
+    ToolCall,
+)
 
 SECOND = 1_000_000_000
 NOW = 1_800_000_000 * SECOND

@@ -9,9 +9,8 @@ from collector.clock import ManualClock
 from collector.workers.config import WorkersConfig
 from collector.workers.custom_evaluators import load_custom_evaluators
 from collector.workers.pool import Suspensions
-from processors.criteria.criteria_file import read_criteria
-from processors.criteria.evaluator_discovery import evaluator_types
-from processors.documents.problems import InvalidInput
+from processors.criteria import evaluator_types, read_criteria
+from processors.documents import InvalidInput
 from tests.support.custom_evaluators import loaded
 
 GOOD = "def grade(run, config, criteria):\n    return 1\n"

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from collector.clock import ManualClock
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.workers.custom_evaluators import CustomEvaluators
 from collector.workers.pool import MAX_QUESTION_BYTES, WAIT_SECONDS, WorkerPool
 from collector.workers.worker_evaluator import WorkerFailure, run_text
-from processors.model.evaluation_result import NotEvaluated, NotEvaluatedReason, Score
+from processors.model import NotEvaluated, NotEvaluatedReason, Score
 from tests.support.custom_evaluators import evaluator, loaded, running_pool
 from tests.support.graded_runs import weather_run
 

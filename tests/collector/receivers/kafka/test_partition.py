@@ -10,7 +10,7 @@ from confluent_kafka import fnv1a
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from collector.receivers.kafka.keys import TrustedKeys
 from collector.receivers.kafka.offsets import Commit, Progress, read_progress
 from collector.receivers.kafka.partition import ReadPartition

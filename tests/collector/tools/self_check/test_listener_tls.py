@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from collector.errors import StartupError
-from collector.receivers.server_config import ServerTlsConfig
-from collector.telemetry.telemetry_config import SelfCheckTlsConfig
+from collector.receivers import ServerTlsConfig
+from collector.telemetry import SelfCheckTlsConfig
 from collector.tools.self_check.listener_client import ListenerTls
 from tests.support.otlp_senders import TLS
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from collector.configuration.service_file import load_configuration, parse_configuration
-from collector.telemetry.telemetry_config import SelfCheckConfig
-from processors.documents.problems import InvalidInput
+from collector.configuration import load_configuration, parse_configuration
+from collector.telemetry import SelfCheckConfig
+from processors.documents import InvalidInput
 
 
 def self_check(text: str) -> SelfCheckConfig:
