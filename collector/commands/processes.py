@@ -45,7 +45,7 @@ def in_processes(
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
-            raise TracegradeError("one of the processes ended before its work did: try fewer") from None
+            raise TracegradeError("a process ended before its work was done, perhaps for want of memory: use fewer processes") from None
         finally:
             pool.shutdown(cancel_futures=True)
 
