@@ -12,7 +12,7 @@ pub const MAX_DEPTH: u32 = 100;
 const LONG: usize = 16 * 1024;
 const LONG_NUMBER: usize = 19;
 
-/// The key and the value of a KeyValue message.
+/// The key and the value of a KeyValue message; `None` where it has other fields, which Python leaves out.
 pub fn key_value(entry: &[u8]) -> Option<(&[u8], &[u8])> {
     let (mut key, mut value) = (&entry[..0], &entry[..0]);
     let mut fields = Fields(entry);
@@ -21,7 +21,7 @@ pub fn key_value(entry: &[u8]) -> Option<(&[u8], &[u8])> {
         match (field.number, field.value) {
             (1, Value::Bytes(bytes)) => key = bytes,
             (2, Value::Bytes(bytes)) => value = bytes,
-            _ => {}
+            _ => return None,
         }
     }
     Some((key, value))
