@@ -45,7 +45,9 @@ def in_processes(
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool:
-            raise TracegradeError("a process ended before its work was done, perhaps for want of memory: use fewer processes") from None
+            raise TracegradeError(
+                "a process ended, perhaps for want of memory: use fewer processes"
+            ) from None
         finally:
             pool.shutdown(cancel_futures=True)
 
