@@ -68,8 +68,8 @@ for kind in CALLS:
     client.responses.create(model="m", input="Do it.")
     attributes = dict(spans.get_finished_spans()[-1].attributes)
     begin = "llm.output_messages.0.message."
-    told = sorted(key.removeprefix(begin) for key in attributes if key.startswith(begin + "tool_calls"))
-    print(kind, told, f'"{kind}"' in attributes["output.value"])
+    reported = sorted(key.removeprefix(begin) for key in attributes if key.startswith(begin + "tool_calls"))
+    print(kind, reported, f'"{kind}"' in attributes["output.value"])
 PYTHON
 
 observed="$("$folder/venv/bin/python" "$folder/run.py" 2>/dev/null)"

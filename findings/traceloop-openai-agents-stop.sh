@@ -71,7 +71,7 @@ for tool, turns in (
     spans.clear()
     asyncio.run(Runner.run(Agent(name="a", model=Scripted(*turns), tools=[tool]), "Do it."))
     finished = [(span.name, dict(span.attributes or {})) for span in spans.get_finished_spans()]
-    told = [
+    reported = [
         part["type"]
         for _, span in finished
         for key in ("gen_ai.input.messages", "gen_ai.output.messages")
@@ -80,7 +80,7 @@ for tool, turns in (
     ]
     reasons = [list(span["gen_ai.response.finish_reasons"]) for _, span in finished if "gen_ai.response.finish_reasons" in span]
     tools = sum(span.get("traceloop.span.kind") == "tool" for _, span in finished)
-    print(type(tool).__name__, "parts", sorted(set(told)), "spans of calls", tools, "reasons", reasons)
+    print(type(tool).__name__, "parts", sorted(set(reported)), "spans of calls", tools, "reasons", reasons)
 PYTHON
 
 export OPENAI_API_KEY=unused
