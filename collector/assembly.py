@@ -29,7 +29,7 @@ from collector.configuration import PROMETHEUS, ServiceConfig
 from collector.container import container_memory
 from collector.contradictions import Contradictions
 from collector.conversations import Conversations
-from collector.criteria import CriteriaFollower, CriteriaStore
+from collector.criteria import CriteriaFollower, CriteriaStore, DraftSettings
 from collector.exporters import DeadLetters, ExporterContext, FanOut, build_fan_out, contents_of
 from collector.grading import (
     WATCHED,
@@ -50,7 +50,6 @@ from collector.otlp import EnvelopeRegistry
 from collector.page import PageServer, Views
 from collector.path import Delivery, EarlyVerdicts, Finisher, Intake
 from collector.receivers import SpanSource, build_receivers
-from collector.regrading import DraftSettings
 from collector.resumption import Resumption
 from collector.store import RunStore, StoredConversations
 from collector.task_supervisor import TaskOwner

@@ -13,8 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from collector.commands.output import OutputConsole, print_table, print_while_read, shortened
-from collector.recordings import Progress, RecordedStream, no_progress, whole_trace
-from collector.regrading import Change, changes
+from collector.recordings import Change, Progress, RecordedStream, changes, no_progress, whole_trace
 from processors.criteria import CriteriaSet
 from processors.model import AgentRun, EvaluationResult, encode_json
 

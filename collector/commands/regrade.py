@@ -25,7 +25,8 @@ from collector.criteria import EvaluationConfig
 from collector.errors import ExportError
 from collector.exporters import ExporterContext, SpanExporter, exporter_types, send_patiently
 from collector.otlp import join_spans
-from collector.regrading import HIDDEN, Change, Regrader
+from collector.recordings import Change
+from collector.regrading import HIDDEN, Regrader, stored_change
 from collector.store import (
     RegradeRefused,
     Regrades,
@@ -223,7 +224,7 @@ class _StoredResults:
 
     def add(self, graded: _Regraded) -> None:
         """Add some results."""
-        changed = [change.to_store() for change in graded.differing if change.new is not None]
+        changed = [stored_change(change) for change in graded.differing if change.new is not None]
         removed = len(graded.differing) - len(changed)
         self._regrades.add(self._regrade.id, graded.runs, changed, graded.same, removed)
 

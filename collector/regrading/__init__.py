@@ -1,7 +1,5 @@
 """Stored runs graded by other criteria, and what that changes."""
 
-from collector.regrading.differences import Change, changes
-from collector.regrading.draft_settings import DraftSettings
-from collector.regrading.stored_runs import HIDDEN, Regrader
+from collector.regrading.stored_runs import HIDDEN, Regrader, stored_change
 
-__all__ = ["HIDDEN", "Change", "DraftSettings", "Regrader", "changes"]
+__all__ = ["HIDDEN", "Regrader", "stored_change"]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from collector.clock import SystemClock
-from collector.regrading.stored_runs import HIDDEN, Regrader
+from collector.regrading.stored_runs import HIDDEN, Regrader, stored_change
 from collector.store import ChangedResult, PackedRun
 from collector.workers.custom_evaluators import CustomEvaluators, evaluator_kind
 from collector.workers.offline import OfflineWorkers
@@ -64,7 +64,7 @@ def _graded(regrader: Regrader, runs: Sequence[PackedRun]) -> tuple[list[int], l
             elif change.new is None:
                 removed += 1
             else:
-                changed.append(change.to_store())
+                changed.append(stored_change(change))
     return graded, changed, same, removed
 
 

@@ -6,9 +6,8 @@ from msgspec import structs
 
 from collector.conversations import Conversations
 from collector.criteria import EvaluationConfig
-from collector.recordings import RecordedStream, whole_trace
-from collector.regrading.differences import Change, changes
-from collector.store import PackedRun, unpacked
+from collector.recordings import Change, RecordedStream, changes, whole_trace
+from collector.store import ChangedResult, PackedRun, unpacked
 from collector.workers.offline import OfflineWorkers
 from processors.annotation import graded_run_from_json
 from processors.criteria import CriteriaSet, applied_criteria
@@ -66,6 +65,18 @@ class Regrader:
             conversations=conversations,
         )
         return self._stream
+
+
+def stored_change(change: Change) -> ChangedResult:
+    """As a store retains it; only for a change with a `new` result."""
+    new = change.new
+    assert new is not None  # what is removed has no row
+    call = new.tool_call_id or ("" if new.tool_span_id is None else new.tool_span_id.hex())
+    old = "" if change.old is None else change.old.outcome.value
+    why = ": ".join(filter(None, (new.reason, new.explanation)))
+    return ChangedResult(
+        change.stored_id, change.agent, new.name, old, new.outcome.value, change.cause, call, new.score, why
+    )
 
 
 def _graded(line: bytes, run: int) -> GradedRun:

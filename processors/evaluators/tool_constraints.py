@@ -179,6 +179,8 @@ class ToolConstraint(EvaluatorModel):
         template = given[0]
         if self.same is not None and template not in RELATIONS:
             raise ValueError(f"same: {template} relates no call to another one")
+        if self.where is not None and template not in RELATIONS:
+            raise ValueError(f"where: {template} relates no event to another one")
         for key, templates in _TAKEN_BY.items():
             if getattr(self, key) is not None and template not in templates:
                 raise ValueError(f"{key}: {template} does not take it; expected {' or '.join(templates)}")

@@ -18,9 +18,8 @@ from pathlib import Path
 from msgspec import structs
 
 from collector.clock import ManualClock
-from collector.criteria import CriteriaStore, EvaluationConfig, default_file
+from collector.criteria import CriteriaStore, DraftSettings, EvaluationConfig, default_file
 from collector.page import PageConfig, PageServer, Views
-from collector.regrading import DraftSettings
 from processors.annotation import graded_run_from_json
 from processors.criteria import CriteriaSet, read_criteria
 from processors.model import GradedRun

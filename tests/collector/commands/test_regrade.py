@@ -11,8 +11,7 @@ import pytest
 
 from collector.cli import run_command
 from collector.criteria import load_criteria
-from collector.recordings import RecordedStream
-from collector.regrading import changes
+from collector.recordings import RecordedStream, changes
 from collector.store import Regrades, RunFilter
 from processors.model import AgentIdentity, GradedRun, Outcome
 from tests.support.graded_runs import result, weather_run

@@ -98,5 +98,5 @@ def test_a_process_that_is_killed_ends_the_work_with_an_error() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         return item
 
-    with pytest.raises(TracegradeError, match="try fewer"):
+    with pytest.raises(TracegradeError, match="use fewer processes"):
         list(in_processes(lambda: end_itself, range(5), 2, "fork"))

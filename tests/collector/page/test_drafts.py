@@ -12,9 +12,8 @@ import aiohttp
 import pytest
 
 from collector.clock import SystemClock
-from collector.criteria import CriteriaStore, EvaluationConfig
+from collector.criteria import CriteriaStore, DraftSettings, EvaluationConfig
 from collector.page import PageConfig, PageServer, Views
-from collector.regrading import DraftSettings
 from collector.store import Regrades, RunQueries
 from processors.criteria import CriteriaSet
 from tests.support.stored_runs import filled, graded_run

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from collector.store import ChangedResult
 from processors.model import AgentRun, EvaluationResult, JsonObject, Outcome
 
 _SCORE_TOLERANCE = 1e-9
@@ -62,17 +61,6 @@ class Change:
         """Whether it is a flip of an evaluation whose failures may gate something."""
         sides = (self.old, self.new)
         return self.kind == "flip" and any(side is not None and side.counts for side in sides)
-
-    def to_store(self) -> ChangedResult:
-        """As a store retains it; only for a change with a `new` result."""
-        new = self.new
-        assert new is not None  # what is removed has no row
-        call = new.tool_call_id or ("" if new.tool_span_id is None else new.tool_span_id.hex())
-        old = "" if self.old is None else self.old.outcome.value
-        why = ": ".join(filter(None, (new.reason, new.explanation)))
-        return ChangedResult(
-            self.stored_id, self.agent, new.name, old, new.outcome.value, self.cause, call, new.score, why
-        )
 
 
 def changes(

@@ -3,7 +3,8 @@
 import pickle
 from dataclasses import dataclass
 
-from collector.criteria import CriteriaTexts, EvaluationConfig
+from collector.criteria.criteria_files import CriteriaTexts
+from collector.criteria.evaluation_config import EvaluationConfig
 
 
 @dataclass(frozen=True, slots=True)
