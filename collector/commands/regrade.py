@@ -12,8 +12,6 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from opentelemetry.proto.logs.v1.logs_pb2 import ResourceLogs
-
 from collector.commands.arguments import add_argument, add_config, path_argument, path_text, whole_number
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
 from collector.commands.compare import print_by_cause, print_changes, print_json
@@ -23,10 +21,9 @@ from collector.commands.run_source import add_filters, filters_of, run_filter_of
 from collector.container import usable_cores
 from collector.criteria import EvaluationConfig
 from collector.errors import ExportError
-from collector.exporters import ExporterContext, SpanExporter, exporter_types, send_patiently
-from collector.otlp import join_spans
+from collector.exporters import ScoreSender, score_exporters
 from collector.recordings import Change
-from collector.regrading import HIDDEN, Regrader, stored_change
+from collector.regrading import HIDDEN, Regrader, stored_change, verdict_records, verdict_requests
 from collector.store import (
     RegradeRefused,
     Regrades,
@@ -36,23 +33,17 @@ from collector.store import (
     StoreUnusable,
     open_store_file,
 )
-from collector.telemetry import Metrics
 from collector.workers.offline import OfflineWorkers
-from processors.annotation import result_records
 from processors.criteria import CriteriaSet
-from processors.model import AgentRun, EvaluationResult
-from processors.spans import Envelope, RawSpan
+from processors.spans import RawSpan
 
 _DESCRIPTION = """
 Grade the runs in a store by other criteria, as they would have been graded then, and print which verdicts
 would change: by agent, evaluation and cause. Exit code 0: no outcome differs; 1: one does, of an evaluation
 that is not advisory, muted or in shadow in both; 2: unusable input or criteria, or no run matches.
 """
-_INSTANCE = "regrade"
-"""Whose verdicts they are, as `tracegrade.instance` of each."""
 _STORE = "store"
 _NOT_WRITTEN = "verdicts over conversations are only printed, since the store may lack runs of one"
-_SCORES_PER_REQUEST, _PATIENCE_SECONDS = 200, 60.0
 
 
 class _Regraded(NamedTuple):
@@ -110,22 +101,9 @@ class _Regrading:
                 else:
                     same += 1
             if self.writes:
-                verdicts += _records(run, new, self.unix_nano)
+                verdicts += verdict_records(run, new, self.unix_nano)
             graded.append(stored.id)
         return _Regraded(graded, same, differing, verdicts)
-
-
-def _records(run: AgentRun, results: Sequence[EvaluationResult], unix_nano: int) -> list[RawSpan]:
-    """The verdicts among `results` as log records, as a service makes them."""
-    decided = [result for result in results if result.is_verdict]
-    resource = ResourceLogs()
-    for key, value in run.resource.items():
-        if isinstance(value, str):
-            resource.resource.attributes.add(key=key).value.string_value = value
-    envelope = Envelope(resource.SerializeToString(), b"")
-    carriers = {result.tool_span_id or run.carrier_span_id or b"" for result in decided} - {b""}
-    spans = [(span_id, b"", envelope) for span_id in sorted(carriers)]
-    return result_records(spans, [(run, decided)], time_unix_nano=unix_nano, instance=_INSTANCE)
 
 
 def _grading(make: "partial[_Regrading]") -> Callable[[Sequence[int]], _Regraded]:
@@ -245,55 +223,31 @@ class _Scores:
     def __init__(
         self, names: Sequence[str], config: Path | None, context: CommandContext, workers: OfflineWorkers
     ) -> None:
-        self._clock = context.clock
         self._workers = workers
-        configured = context.service_file(config).exporters if names else {}
-        exporting = ExporterContext(clock=context.clock, metrics=Metrics(), console=sys.stdout)
-        self._exporters: dict[str, SpanExporter] = {}
-        self._written: Counter[str] = Counter()
-        self._rejected: Counter[str] = Counter()
+        known = score_exporters(context.service_file(config).exporters) if names else {}
         for name in names:
-            component = exporter_types()[name.partition("/")[0]] if name in configured else None
-            if component is None or component.kind != "scores":
-                known = [
-                    name for name in configured if exporter_types()[name.partition("/")[0]].kind == "scores"
-                ]
+            if name not in known:
                 shown = ", ".join(known) or "none"
                 raise unusable(
                     f'--write: "{name}" is no exporter of scores of the service file; those are: {shown}'
                 )
-            # What is not there now, days after the runs, will not come.
-            settings = configured[name].model_copy(update={"span_wait": 0.0})
-            self._exporters[name] = component.create(name, settings, exporting)
+        self._sender = ScoreSender({name: known[name] for name in names}, context.clock)
 
     def write(self, verdicts: Sequence[RawSpan]) -> None:
         """Send verdicts to every exporter; raises ExportError where one does not accept them."""
-        for start in range(0, len(verdicts) if self._exporters else 0, _SCORES_PER_REQUEST):
-            some = verdicts[start : start + _SCORES_PER_REQUEST]
-            self._workers.run(self._send(join_spans(some), len(some)))
-
-    async def _send(self, request: bytes, count: int) -> None:
-        for name, exporter in self._exporters.items():
-            await exporter.start()
-            try:
-                answer = await send_patiently(
-                    exporter, request, count, "logs", self._clock, _PATIENCE_SECONDS
-                )
-            finally:
-                await exporter.shutdown(self._clock.monotonic())
-            self._written[name] += count - answer.rejected_spans
-            self._rejected[name] += answer.rejected_spans
+        for request, count in verdict_requests(verdicts):
+            self._workers.run(self._sender.send(request, count))
 
     def report(self) -> None:
         """Print how many verdicts were written."""
-        for name in self._exporters:
-            rejected = self._rejected[name]
+        for name, accepted in self._sender.accepted.items():
+            rejected = self._sender.rejected[name]
             note = (
                 f", {rejected} not accepted, such as those of spans that {name} does not have"
                 if rejected
                 else ""
             )
-            print(f"{self._written[name]} verdicts written to {name}{note}", file=sys.stderr)
+            print(f"{accepted} verdicts written to {name}{note}", file=sys.stderr)
 
 
 def _print(
