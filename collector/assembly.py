@@ -30,7 +30,14 @@ from collector.container import container_memory
 from collector.contradictions import Contradictions
 from collector.conversations import Conversations
 from collector.criteria import CriteriaFollower, CriteriaStore, DraftSettings
-from collector.exporters import DeadLetters, ExporterContext, FanOut, build_fan_out, contents_of
+from collector.exporters import (
+    DeadLetters,
+    ExporterContext,
+    FanOut,
+    build_fan_out,
+    contents_of,
+    score_exporters,
+)
 from collector.grading import (
     WATCHED,
     EarlyFailure,
@@ -389,6 +396,7 @@ def assemble(
                 *draft
             ),
             draft_files=lambda: criteria.texts.files,
+            score_exporters=score_exporters(config.exporters),
         )
         if config.page
         else None,

@@ -18,9 +18,10 @@ class DraftSettings:
     evaluation: EvaluationConfig
     custom_order: bytes = b""
 
-    def order(self, draft: str, replaced: str, tenant: str | None, is_partial: bool) -> bytes:
+    def order(self, draft: str, replaced: str, tenant: str | None, is_partial: bool, writes: bool) -> bytes:
         """The first message to the process: a draft, as `CriteriaTexts.read_with_draft` has it.
 
-        With `is_partial`, not all runs of a conversation are graded.
+        With `is_partial`, not all runs of a conversation are graded. With `writes`, the process answers with
+        the verdicts for exporters of scores, not with what differs.
         """
-        return pickle.dumps((self, draft, replaced, tenant, is_partial))
+        return pickle.dumps((self, draft, replaced, tenant, is_partial, writes))

@@ -1,6 +1,6 @@
 """The views of drafts of criteria and of what they would have made of stored runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from collector.page.drafts import Draft, DraftState
+from collector.page.drafts import Draft, DraftState, ScoresProgress
 from collector.page.page_access import VISITOR, Visitor
 from collector.page.views import Views
 from collector.store import InvalidSearch, Regrade, RegradeRefused, Regrades, read_filter
@@ -23,14 +23,22 @@ DraftFiles = Sequence[tuple[str, bytes, bool]]
 
 
 class DraftViews:
-    """Renders drafts, each function in a thread; `state` returns how far the last one is."""
+    """Renders drafts, each function in a thread; `state` returns how far the last one is.
+
+    `exporters` are the names of exporters of scores.
+    """
 
     def __init__(
-        self, views: Views, files: Callable[[], DraftFiles], state: Callable[[], DraftState | None]
+        self,
+        views: Views,
+        files: Callable[[], DraftFiles],
+        state: Callable[[], DraftState | None],
+        exporters: Collection[str] = (),
     ) -> None:
         self._views = views
         self._files = files
         self._state = state
+        self._exporters = exporters
 
     def draft(self, request: Request, given: Mapping[str, str] | None = None, problem: str = "") -> Response:
         """The form for a draft, and how far the last one is; `problem` is what is wrong with a form."""
@@ -53,6 +61,7 @@ class DraftViews:
             problem=problem,
             state=state,
             is_busy=state is None and self._is_busy(),
+            exporters=() if state is None or state.problem_of_scores else self._exporters,
             lines=() if state is None else state.draft.text.splitlines(),
             results=self._results(regrades, None if state is None else regrades.get(state.regrade)),
             written=regrades.each(),
@@ -75,11 +84,12 @@ class DraftViews:
         result = None if state.is_running else regrades.get(state.regrade)
         return JSONResponse(
             {
-                "running": state.is_running,
+                "running": state.is_busy,
                 "graded": state.graded,
                 "total": state.total,
                 "problems": [text for _, text in state.problems],
                 "failure": state.failure,
+                "scores": None if state.scores is None else _scores_json(state.scores),
                 "regrade": None if result is None else self._json(regrades, result),
             }
         )
@@ -112,6 +122,26 @@ class DraftViews:
             run_filter=run_filter,
             fields=values,
         )
+
+    def scored(self, request: Request, fields: Mapping[str, Any]) -> tuple[Sequence[str], DraftState | None]:
+        """The exporters of scores that a form chooses, and the draft whose verdicts they are to get.
+
+        No draft without exporters. Raises `HTTPException` if its verdicts cannot be written there.
+        """
+        chosen = fields.get("exporters", [])
+        if isinstance(chosen, str):
+            chosen = [chosen]
+        if not chosen:
+            return (), None
+        state = self._visible_state(request)
+        known = () if _visitor(request).tenant is not None else tuple(self._exporters)
+        if not isinstance(chosen, list) or any(name not in known for name in chosen):
+            raise HTTPException(400, f"exporters: expected some of: {', '.join(known) or 'none'}")
+        if state is None or state.regrade != request.path_params["regrade"]:
+            raise HTTPException(409, "exporters: only the last draft that you graded can be written there")
+        if state.problem_of_scores:
+            raise HTTPException(409, f"exporters: {state.problem_of_scores}")
+        return chosen, state
 
     def write(self, request: Request, fields: Mapping[str, Any]) -> Regrade:
         """Retain the results of a regrade; raises `HTTPException` if they are not there any more."""
@@ -146,7 +176,7 @@ class DraftViews:
 
     def _is_busy(self) -> bool:
         state = self._state()
-        return state is not None and state.is_running
+        return state is not None and state.is_busy
 
     def _texts(self, request: Request) -> dict[str, str]:
         """The files in force that a visitor may replace: with a tenant, those of that tenant alone."""
@@ -169,6 +199,19 @@ class DraftViews:
             "is_written": bool(one.is_written),
             "changes": [asdict(change) for change in regrades.changes(one.id)],
         }
+
+
+def _scores_json(scores: ScoresProgress) -> dict[str, Any]:
+    sender = scores.sender
+    return {
+        "graded": scores.graded,
+        "total": scores.total,
+        "failure": scores.failure,
+        "exporters": {
+            name: {"accepted": accepted, "rejected": sender.rejected[name]}
+            for name, accepted in sender.accepted.items()
+        },
+    }
 
 
 def _visitor(request: Request) -> Visitor:

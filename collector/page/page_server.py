@@ -5,9 +5,9 @@ import json
 import logging
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from collector.asgi_server import AsgiServer, peer_of
 from collector.clock import SystemClock
 from collector.config_fields import parse_endpoint
 from collector.errors import StartupError
+from collector.exporters import ScoreExporterConfig, ScoreSender
 from collector.page.draft_views import DraftFiles, DraftViews
 from collector.page.drafts import Draft, DraftOrder, Drafts
 from collector.page.page_access import COOKIE, HAS_SESSION, SESSION_SECONDS, VISITOR, PageAccess
@@ -87,12 +88,17 @@ class PageServer:
     """Makes the first message to the process that grades a draft; None: there are no drafts."""
     draft_files: Callable[[], DraftFiles] = tuple
     """The criteria files in force."""
+    score_exporters: Mapping[str, ScoreExporterConfig] = field(default_factory=dict)
+    """The exporters of scores to which the verdicts of a draft can be written."""
 
     def __post_init__(self) -> None:
         self._drafts = None if self.draft_order is None else Drafts(self.draft_order, self._in_thread)
         self._draft_arrives = asyncio.Lock()
         drafts = DraftViews(
-            self.views, self.draft_files, lambda: None if self._drafts is None else self._drafts.state
+            self.views,
+            self.draft_files,
+            lambda: None if self._drafts is None else self._drafts.state,
+            self.score_exporters,
         )
         self._draft_views = drafts
         self._access = PageAccess(self.config, self.views.clock)
@@ -304,7 +310,7 @@ class PageServer:
         try:
             draft: Draft = await self._in_thread(self._draft_views.requested, request, fields, credential)
             if self._drafts.is_running:
-                raise HTTPException(409, "Another draft is being graded: wait for its end.")
+                raise HTTPException(409, "Another draft is being graded or written: wait for its end.")
         except HTTPException as error:
             if _is_api(request):
                 raise
@@ -325,19 +331,39 @@ class PageServer:
         return JSONResponse({"running": False}) if _is_api(request) else RedirectResponse("/draft", 303)
 
     async def _write_regrade(self, request: Request) -> Response:
-        return await self._decide(request, self._draft_views.write, "The results of a draft were written.")
+        """Retain a regrade, and send its verdicts to the exporters that were chosen."""
+        fields = await _fields(request)
+        exporters, state = self._draft_views.scored(request, fields)
+        answer = await self._decide(
+            request, fields, self._draft_views.write, "The results of a draft were written.", exporters
+        )
+        if state is None or self._drafts is None:
+            return answer
+        if self._drafts.is_running or self._drafts.state is not state:
+            raise HTTPException(409, "exporters: another draft is being graded or written")
+        sender = ScoreSender({name: self.score_exporters[name] for name in exporters}, SystemClock())
+        self._drafts.write_scores(state, sender, self.views.visible(request))
+        return answer if _is_api(request) else RedirectResponse("/draft", 303)
 
     async def _remove_regrade(self, request: Request) -> Response:
-        return await self._decide(request, self._draft_views.remove, "The results of a draft were removed.")
+        fields = await _fields(request)
+        return await self._decide(
+            request, fields, self._draft_views.remove, "The results of a draft were removed."
+        )
 
     async def _decide(
-        self, request: Request, decide: Callable[[Request, Mapping[str, Any]], Regrade], message: str
+        self,
+        request: Request,
+        fields: Mapping[str, Any],
+        decide: Callable[[Request, Mapping[str, Any]], Regrade],
+        message: str,
+        exporters: Sequence[str] = (),
     ) -> Response:
         """Retain a regrade or remove it."""
-        fields = await _fields(request)
         regrade = await self._in_thread(decide, request, fields)
         audited = {"regrade": regrade.id, "regrade_name": regrade.name, "author": regrade.author}
         audited |= {"credential": self._access.credential(request), "peer": peer_of(request.scope)}
+        audited |= {"exporters": ", ".join(exporters)} if exporters else {}
         _logger.info(message, extra=audited)
         is_removed = decide == self._draft_views.remove
         to = "/draft" if is_removed else f"/regrade/{regrade.id}"
@@ -366,12 +392,18 @@ async def _fields(request: Request, most_bytes: int = _MAX_FORM_BYTES) -> dict[s
         raise HTTPException(403, "expected the header Origin: programs use the addresses under /api/")
     body = await _body(request, most_bytes)
     try:
-        fields = json.loads(body) if is_api else dict(parse_qsl(body.decode(), max_num_fields=_MAX_FIELDS))
+        fields = json.loads(body) if is_api else _form(body)
     except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
         raise HTTPException(400, f"expected fields as {expected}")
     return fields
+
+
+def _form(body: bytes) -> dict[str, str | list[str]]:
+    """The fields of a form; `exporters` is a list, of the others the last one counts."""
+    pairs = parse_qsl(body.decode(), max_num_fields=_MAX_FIELDS)
+    return {**dict(pairs), "exporters": [value for name, value in pairs if name == "exporters"]}
 
 
 async def _body(request: Request, most_bytes: int = _MAX_FORM_BYTES) -> bytes:

@@ -1,6 +1,8 @@
 """Drafts of criteria on the page: graded apart, one at a time, bounded, and seen by those who may."""
 
 import asyncio
+import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,9 +15,12 @@ import pytest
 
 from collector.clock import SystemClock
 from collector.criteria import CriteriaStore, DraftSettings, EvaluationConfig
+from collector.exporters import exporter_types, score_exporters
 from collector.page import PageConfig, PageServer, Views
 from collector.store import Regrades, RunQueries
 from processors.criteria import CriteriaSet
+from tests.support.score_backend import Call, ScoreBackend, takes_all
+from tests.support.service_in_loop import ServiceInLoop
 from tests.support.stored_runs import filled, graded_run
 
 LIVE = """agents:
@@ -37,9 +42,13 @@ JSON = {"content-type": "application/json"}
 
 @asynccontextmanager
 async def served(
-    folder: Path, queries: RunQueries, criteria: str = LIVE, **config: Any
+    folder: Path,
+    queries: RunQueries,
+    criteria: str = LIVE,
+    exporters: Mapping[str, str] | None = None,
+    **config: Any,
 ) -> AsyncIterator[str]:
-    """The address of a page over a store and these criteria in force."""
+    """The address of a page over a store and these criteria in force, with exporters to endpoints."""
     (folder / "live.yaml").write_text(criteria)
     store = CriteriaStore([folder / "live.yaml"], environment={"SECRET": "hush"})
     page = PageConfig.model_validate({"endpoint": "127.0.0.1:0", **config})
@@ -48,6 +57,12 @@ async def served(
         Views(queries, lambda: store.current, SystemClock()),
         draft_order=lambda *draft: DraftSettings(store.texts, EvaluationConfig()).order(*draft),
         draft_files=lambda: store.texts.files,
+        score_exporters=score_exporters(
+            {
+                name: exporter_types()[name].config_model.model_validate({"endpoint": endpoint})
+                for name, endpoint in (exporters or {}).items()
+            }
+        ),
     )
     await server.start()
     try:
@@ -230,7 +245,7 @@ async def test_a_tenant_grades_and_sees_its_own_runs_alone(tmp_path: Path) -> No
     )
     for name in ("all", "blue", "green"):
         (tmp_path / name).write_text(f"token-of-{name}\n")
-    tokens = {
+    tokens: dict[str, Any] = {
         "auth": {"bearer_token_file": str(tmp_path / "all")},
         "tenant_auth": {name: {"bearer_token_file": str(tmp_path / name)} for name in ("blue", "green")},
     }
@@ -262,6 +277,210 @@ async def test_a_tenant_grades_and_sees_its_own_runs_alone(tmp_path: Path) -> No
         # What another tenant has in force is neither used nor named.
         assert 202 == (await posted(blue, address, criteria=f"tenant: green\n{LIVE}"))[0]
         assert [] == (await ended(blue, page))["problems"]
+
+
+async def written_to(
+    session: aiohttp.ClientSession, page: str, regrade: int, *exporters: str
+) -> tuple[int, str]:
+    """The answer to the choice of exporters for the results of a draft."""
+    body = {"exporters": list(exporters)}
+    async with session.post(f"{page}/api/regrade/{regrade}/write", json=body) as response:
+        return response.status, await response.text()
+
+
+async def test_the_verdicts_of_a_draft_are_written_to_exporters_of_scores(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    exporters = ("phoenix_annotations", "mlflow_assessments")
+    async with (
+        ScoreBackend(takes_all) as phoenix,
+        ScoreBackend(takes_all) as mlflow,
+        served(
+            tmp_path,
+            recent(120),
+            exporters=dict(zip(exporters, (phoenix.endpoint, mlflow.endpoint), strict=True)),
+        ) as page,
+        aiohttp.ClientSession() as session,
+    ):
+        await posted(session, f"{page}/api/draft", criteria=DRAFT, replaced="*")
+        graded = await ended(session, page)
+        regrade = graded["regrade"]["id"]
+        view = await shown(session, f"{page}/draft")
+        form = [("name", "stricter"), ("author", "anna"), ("exporters", exporters[0])]
+        with caplog.at_level(logging.INFO):
+            write = f"{page}/regrade/{regrade}/write"
+            async with session.post(write, data=form, headers={"origin": page}) as response:
+                assert "/draft" == response.url.path
+        first = (await ended(session, page))["scores"]
+        assert [] == mlflow.calls
+        written = await shown(session, f"{page}/draft")
+        unknown = next(span for call in phoenix.calls for span in spans_of(call))
+        phoenix.answer = lambda call: (404, {"detail": unknown}) if unknown in spans_of(call) else (200, {})
+        assert 200 == (await written_to(session, page, regrade, *exporters))[0]
+        second = (await ended(session, page))["scores"]
+        again = await shown(session, f"{page}/draft")
+        mlflow.answer = lambda call: (401, {})
+        assert 200 == (await written_to(session, page, regrade, "mlflow_assessments"))[0]
+        third = (await ended(session, page))["scores"]
+        refused = await shown(session, f"{page}/draft")
+        async with session.get(f"{page}/api/regrades") as response:
+            (one,) = (await response.json())["regrades"]
+
+    for name in exporters:
+        assert f'<input type="checkbox" name="exporters" value="{name}">' in view
+    assert None is graded["scores"]
+    everything = {"graded": 120, "total": 120, "failure": ""}
+    assert {**everything, "exporters": {"phoenix_annotations": {"accepted": 240, "rejected": 0}}} == first
+    assert "240 verdicts written to phoenix_annotations." in written
+    assert [("phoenix_annotations", "stricter", "anna")] == [
+        (record.exporters, record.regrade_name, record.author)  # type: ignore[attr-defined]
+        for record in caplog.records
+        if hasattr(record, "exporters")
+    ]
+    assert "stricter" == one["name"]
+    rejected = {"accepted": 0, "rejected": 240}  # all of these runs have one span
+    accepted = {"accepted": 240, "rejected": 0}
+    assert {"phoenix_annotations": rejected, "mlflow_assessments": accepted} == second["exporters"]
+    assert "0 verdicts written to phoenix_annotations, 240 not accepted" in again
+    assert third["failure"].startswith("Not accepted: mlflow_assessments: ")
+    assert {"mlflow_assessments": {"accepted": 0, "rejected": 0}} == third["exporters"]
+    assert "Not all verdicts were written to exporters. Not accepted: mlflow_assessments: " in refused
+
+
+def spans_of(call: Call) -> list[Any]:
+    """The spans that a call to Phoenix annotates."""
+    entries: Any = call.body["data"]
+    return [entry["span_id"] for entry in entries]
+
+
+async def test_the_writing_of_verdicts_can_be_cancelled(tmp_path: Path) -> None:
+    async with (
+        ScoreBackend(lambda call: (503, {})) as backend,
+        served(tmp_path, recent(3), exporters={"mlflow_assessments": backend.endpoint}) as page,
+        aiohttp.ClientSession() as session,
+    ):
+        await posted(session, f"{page}/api/draft", criteria=DRAFT, replaced="*")
+        regrade = (await ended(session, page))["regrade"]["id"]
+        assert 200 == (await written_to(session, page, regrade, "mlflow_assessments"))[0]
+        async with asyncio.timeout(30):
+            while not backend.calls:
+                await asyncio.sleep(0.05)
+        assert "are written to mlflow_assessments" in await shown(session, f"{page}/draft")
+        assert 409 == (await posted(session, f"{page}/api/draft", criteria=DRAFT))[0]
+        assert 409 == (await written_to(session, page, regrade, "mlflow_assessments"))[0]
+        assert 200 == (await posted(session, f"{page}/api/draft/cancel"))[0]
+        state = await ended(session, page)
+
+    assert "It was cancelled." == state["scores"]["failure"]
+    assert ("", 3) == (state["failure"], state["regrade"]["runs"])
+    assert state["regrade"]["is_written"]
+
+
+async def test_verdicts_that_must_not_be_written_to_exporters_are_refused(tmp_path: Path) -> None:
+    for name in ("all", "blue"):
+        (tmp_path / name).write_text(f"token-of-{name}\n")
+    tokens: dict[str, Any] = {
+        "auth": {"bearer_token_file": str(tmp_path / "all")},
+        "tenant_auth": {"blue": {"bearer_token_file": str(tmp_path / "blue")}},
+    }
+    of = {name: {"authorization": f"Bearer token-of-{name}"} for name in ("all", "blue")}
+    conversation = (
+        "agents: {'*': {evaluations: [{evaluator: tool-precedence, name: first, scope: conversation, "
+        "criteria: {before: [[verify, refund]]}}]}}"
+    )
+    async with (
+        ScoreBackend(takes_all) as backend,
+        served(tmp_path, recent(2), exporters={"phoenix_annotations": backend.endpoint}, **tokens) as page,
+        aiohttp.ClientSession(headers=of["all"]) as everyone,
+        aiohttp.ClientSession(headers=of["blue"]) as blue,
+    ):
+
+        async def graded(session: aiohttp.ClientSession, **values: str) -> int:
+            assert 202 == (await posted(session, f"{page}/api/draft", **values))[0]
+            return int((await ended(session, page))["regrade"]["id"])
+
+        of_blue = await graded(blue, criteria=f"tenant: blue\n{DRAFT}")
+        assert 'name="exporters"' not in await shown(blue, f"{page}/draft")
+        status, text = await written_to(blue, page, of_blue, "phoenix_annotations")
+        assert (400, True) == (status, "expected some of: none" in text)
+        status, text = await written_to(everyone, page, of_blue, "phoenix_annotations")
+        assert (409, True) == (status, "only the last draft that you graded" in text)
+        regrade = await graded(everyone, criteria=conversation, replaced="*")
+        status, text = await written_to(everyone, page, regrade, "phoenix_annotations")
+        assert (409, True) == (status, "over conversations" in text)
+        view = await shown(everyone, f"{page}/draft")
+        assert "Verdicts over conversations are not written" in view
+        assert 'name="exporters"' not in view
+        regrade = await graded(everyone, criteria=DRAFT)
+        assert 400 == (await written_to(everyone, page, regrade, "otlp_http"))[0]
+        assert 409 == (await written_to(everyone, page, regrade + 1, "phoenix_annotations"))[0]
+        wrong: Any
+        for wrong in (3, [{}]):
+            body = {"exporters": wrong}
+            async with everyone.post(f"{page}/api/regrade/{regrade}/write", json=body) as response:
+                assert 400 == response.status
+        assert [] == backend.calls
+
+
+async def test_verdicts_of_other_criteria_than_those_graded_are_not_written(tmp_path: Path) -> None:
+    queries = recent(2)
+    (tmp_path / "live.yaml").write_text(LIVE)
+    store = CriteriaStore([tmp_path / "live.yaml"], environment={})
+    exporters = exporter_types()["phoenix_annotations"]
+    async with ScoreBackend(takes_all) as backend, aiohttp.ClientSession() as session:
+        server = PageServer(
+            PageConfig(endpoint="127.0.0.1:0"),
+            Views(queries, lambda: store.current, SystemClock()),
+            draft_order=lambda *draft: DraftSettings(store.texts, EvaluationConfig()).order(*draft),
+            score_exporters=score_exporters(
+                {exporters.type_name: exporters.config_model.model_validate({"endpoint": backend.endpoint})}
+            ),
+        )
+        await server.start()
+        page = f"http://{server.endpoint}"
+        await posted(session, f"{page}/api/draft", criteria=DRAFT)
+        regrade = (await ended(session, page))["regrade"]["id"]
+        (tmp_path / "live.yaml").write_text(LIVE.replace("Oslo", "Rome"))
+        store = CriteriaStore([tmp_path / "live.yaml"], environment={})
+        assert 200 == (await written_to(session, page, regrade, "phoenix_annotations"))[0]
+        state = await ended(session, page)
+        await server.shutdown(SystemClock().monotonic() + 5)
+
+    assert "The criteria in force have changed" in state["scores"]["failure"]
+    assert [] == backend.calls
+
+
+async def test_verdicts_that_are_written_change_no_live_series(tmp_path: Path) -> None:
+    filled(
+        [replace(graded_run(n), graded_unix_nano=SystemClock().unix_nano()) for n in range(1, 6)],
+        tmp_path / "runs.db",
+    )
+    (tmp_path / "live.yaml").write_text(LIVE)
+    async with ScoreBackend(takes_all) as backend, aiohttp.ClientSession() as session:
+        configuration = {
+            "receivers": {"otlp": {"protocols": {"http": {"endpoint": "127.0.0.1:0"}}}},
+            "exporters": {"phoenix_annotations": {"endpoint": backend.endpoint}},
+            "processors": {"evaluation": {"criteria": [str(tmp_path / "live.yaml")]}},
+            "store": {"path": str(tmp_path / "runs.db")},
+            "page": {"endpoint": "127.0.0.1:0"},
+            "service": {"telemetry": {"endpoint": "127.0.0.1:0"}},
+        }
+        async with ServiceInLoop(json.dumps(configuration), SystemClock().unix_nano()) as service:
+            page = f"http://{service.endpoints['page']}"
+            await posted(session, f"{page}/api/draft", criteria=DRAFT, replaced="*")
+            regrade = (await ended(session, page))["regrade"]["id"]
+            before = await service.metrics()
+            assert 200 == (await written_to(session, page, regrade, "phoenix_annotations"))[0]
+            state = await ended(session, page)
+            after = await service.metrics()
+
+    assert 10 == state["scores"]["exporters"]["phoenix_annotations"]["accepted"]
+    assert 10 == sum(len(spans_of(call)) for call in backend.calls if call.method == "POST")
+    of_the_process = ("process_", "python_", "tracegrade_event_loop", "tracegrade_store")
+    live = {name: value for name, value in before.items() if not name.startswith(of_the_process)}
+    assert any("phoenix_annotations" in name for name in live)
+    assert live == {name: after[name] for name in live}
+    assert before.keys() == after.keys()
 
 
 async def test_without_a_store_there_is_no_draft(tmp_path: Path) -> None:
