@@ -31,6 +31,7 @@ from processors.model import (
     ToolCall,
     decode_arguments,
     decode_result,
+    has_mask,
     json_text,
     text_value,
 )
@@ -86,6 +87,8 @@ def masked(value: JsonValue, mask: str, dice: random.Random) -> JsonValue:
     if isinstance(value, list) and value:
         place = dice.randrange(len(value))
         return [*value[:place], masked(value[place], mask, dice), *value[place + 1 :]]
+    if isinstance(value, str) and has_mask(value):
+        return value  # recorded so: nobody masks a part of a mask
     if isinstance(value, str) and value and mask != "***" and dice.random() < 0.5:
         return part_masked(value, mask, dice)
     return mask
