@@ -117,7 +117,7 @@ class ToolResponseHandling(Evaluator):
     """
 
     id = "tool-response-handling"
-    version = "3"
+    version = "4"
     Config = ToolResponseHandlingConfig
 
     def __init__(self, config: ToolResponseHandlingConfig, criteria: None = None) -> None:

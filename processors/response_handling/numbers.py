@@ -17,9 +17,8 @@ from typing import Final, NamedTuple
 
 from processors.response_handling.ledger import FROM_USER, Record
 from processors.response_handling.lexicons.units import PERCENT
-from processors.response_handling.quantities import Quantity
 from processors.response_handling.reading import Token
-from processors.response_handling.response import Finding, Response, Settings, shown
+from processors.response_handling.response import Finding, Quantity, Response, Settings, shown
 
 _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""

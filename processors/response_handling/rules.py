@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final, Literal
 
-from processors.response_handling import answers, disclosure, errors, numbers
+from processors.response_handling import disclosure, errors, numbers
 from processors.response_handling.response import Finding, Response, Settings
 
 
@@ -79,8 +79,8 @@ _CHECKS: Final[tuple[tuple[frozenset[str], Callable[[Response, Settings], Iterab
     (frozenset({"RH4", "RH6", "RH9.a"}), errors.hidden_errors),
     (frozenset({"RH5", "RH6"}), errors.futile_repetitions),
     (frozenset({"RH7.1", "RH7.2"}), disclosure.disclosures),
-    (frozenset({"RH15.1", "RH15.2", "RH15.3"}), answers.answers_that_are_none),
-    (frozenset({"RH16"}), answers.contradicted_writes),
+    (frozenset({"RH15.1", "RH15.2", "RH15.3"}), errors.answers_that_are_none),
+    (frozenset({"RH16"}), errors.contradicted_writes),
 )
 
 

@@ -14,14 +14,12 @@ import pytest
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
 from processors.model import NotEvaluated, NotEvaluatedReason, RunFacts
 from processors.response_handling import (
-    answers,
     disclosure,
     errors,
     failures,
     ledger,
     lexicon,
     numbers,
-    quantities,
     reading,
     rules,
 )
@@ -39,8 +37,7 @@ LABELLED = read_cases(DATA / "parity" / "response_handling_labelled.jsonl")
 DEVELOPMENT = read_cases(DATA / "response_handling" / "dev.jsonl")
 FRESH = read_cases(DATA / "response_handling" / "fresh.jsonl")
 MODULES = (
-    answers, disclosure, errors, failures, ledger, lexicon, numbers, patterns, quantities, reading,
-    response_module, rules,
+    disclosure, errors, failures, ledger, lexicon, numbers, patterns, reading, response_module, rules,
 )  # fmt: skip
 GUARDED = {
     "RH1.2": 29, "RH1.7": 66, "RH3.1": 7, "RH3.5": 22, "RH4": 48, "RH5": 4, "RH7.1": 23, "RH7.2": 50,
