@@ -132,8 +132,7 @@ class ToolResponseHandling(Evaluator):
             {ErrorClass(name): words for name, words in config.error_words.items()}
         )
         # Evaluations that differ in what they gate alone read the same answer in the same way.
-        error_words = frozenset((name, tuple(words)) for name, words in config.error_words.items())
-        self._facts_key = (self.id, self._categories, error_words)
+        self._facts_key = (self.id, self._categories, frozenset(config.error_words.items()))
         self._settings = Settings(
             require_retry=config.require_retry,
             retryable_attempts=config.retryable_attempts,
@@ -145,7 +144,9 @@ class ToolResponseHandling(Evaluator):
         # What was never executed counts with what the model was told instead of a result, if anything. What
         # waits or was refused was called, and has no result that an answer could be held against.
         calls = [
-            _without_result(call) if call.is_held_back else call
+            replace(call, result=None, result_text=None, result_state=ValueState.ABSENT)
+            if call.is_held_back
+            else call
             for call in without_invented(run, run.evaluated_calls(self._categories))
             if call.executed or call.is_held_back or call.result_state is not ValueState.ABSENT
         ]
@@ -273,15 +274,10 @@ def _is_handed_over(run: AgentRun, calls: Sequence[ToolCall], observed: Sequence
 
 def _is_masked(run: AgentRun, calls: Iterable[ToolCall]) -> bool:
     """Whether redaction masked a part of something that rules look at."""
-    return (
-        _hides(run.input)
-        or _hides(run.output)
-        or any(_hides(message.content) for message in run.messages)
-        or any(
-            _hides(call.arguments, call.arguments_text) or _hides(call.result, call.result_text)
-            for call in calls
-        )
-    )
+    texts = (run.input, run.output, *(message.content for message in run.messages))
+    values = ((call.arguments, call.arguments_text) for call in calls)
+    results = ((call.result, call.result_text) for call in calls)
+    return any(map(_hides, texts)) or any(_hides(value, text) for value, text in (*values, *results))
 
 
 def _hides(value: JsonValue, text: str | None = None) -> bool:
@@ -308,7 +304,3 @@ def _grouped(selected: frozenset[str], applicable: frozenset[str]) -> tuple[str,
     partly = {group_of(rule) for rule in selected & applicable}
     groups = (rule if group_of(rule) in partly else group_of(rule) for rule in missing)
     return tuple(dict.fromkeys(groups))
-
-
-def _without_result(call: ToolCall) -> ToolCall:
-    return replace(call, result=None, result_text=None, result_state=ValueState.ABSENT)

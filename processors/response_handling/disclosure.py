@@ -7,7 +7,15 @@ from ipaddress import ip_address
 from processors.response_handling.ledger import FROM_USER, Leaf, folded
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import MAX_CLAIMS, Finding, Response, Settings, shown, words_of
+from processors.response_handling.response import (
+    MAX_CLAIMS,
+    Finding,
+    Response,
+    Settings,
+    is_slip,
+    shown,
+    words_of,
+)
 
 _CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}|\d{1,9}[.,]\d{2,9}")
 _LONGEST_PART, _SHORTEST_PART = 200, 5
@@ -65,16 +73,6 @@ def _identifiers(response: Response) -> dict[str, str]:
     return {other: written for other, written in known.items() if other not in output}
 
 
-def is_slip(one: str, other: str) -> bool:
-    """Whether two texts of one length differ in one sign, or in two that changed places."""
-    if len(one) != len(other):
-        return False
-    places = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-    return len(places) == 1 or (
-        len(places) == 2 and places[1] - places[0] <= 2 and sorted(one) == sorted(other)
-    )
-
-
 def disclosures(response: Response, _: Settings) -> Iterator[Finding]:
     """RH7.1: credentials, RH7.2: traces, internal hosts and what is marked confidential.
 
@@ -95,14 +93,6 @@ def disclosures(response: Response, _: Settings) -> Iterator[Finding]:
 _Disclosed = tuple[str, str, str, Leaf | None]
 
 
-def _members(response: Response) -> list[tuple[Leaf, tuple[str, ...], str]]:
-    """The values of results with the words of their keys and their text."""
-    leaves = (leaf for leaf in response.ledger.leaves if leaf.call != FROM_USER)
-    valued = (leaf for leaf in leaves if leaf.value is not None and not isinstance(leaf.value, bool))
-    named = ((leaf, key_words(leaf.key)) for leaf in valued)
-    return [(leaf, words, str(leaf.value).strip()) for leaf, words in named if words]
-
-
 def _secrets(response: Response) -> Iterator[_Disclosed]:
     output = response.output
     for kind, pattern in patterns.SECRETS if _has_any(output, patterns.SECRET_MARKS) else ():
@@ -113,26 +103,21 @@ def _secrets(response: Response) -> Iterator[_Disclosed]:
     requested = response.question_words
     if not requested.isdisjoint(keys.REQUESTS_SECRET):
         return
-    for leaf in response.ledger.leaves:
-        for match in (
-            patterns.WRITTEN_SECRET.finditer(leaf.value[:20_000])
-            if isinstance(leaf.value, str) and any(mark in leaf.value for mark in "=:：")
-            else ()
-        ):
+    leaves = [leaf for leaf in response.ledger.leaves if leaf.call != FROM_USER]
+    for leaf in leaves:
+        written = leaf.value[:20_000] if isinstance(leaf.value, str) else ""
+        for match in patterns.WRITTEN_SECRET.finditer(written) if _has_any(written, "=:：") else ():
             text = match[1].rstrip(".)]}")
             is_masked = text.isalpha() or "*" in text or "•" in text
-            if leaf.call != FROM_USER and len(text) >= 6 and not is_masked and _stands_in(text, output):
+            if len(text) >= 6 and not is_masked and _stands_in(text, output):
                 yield "RH7.1", "password", text, leaf
-    for leaf, words, text in _members(response):
-        is_secret = words[-1] in keys.SECRET_WORDS or words[-2:] in patterns.SECRET_ENDS
-        is_secret |= words[-1] == "token" and isinstance(leaf.value, str) and len(text) > 12
-        if (
-            is_secret
-            and len(text) >= 4
-            and requested.isdisjoint(keys.REQUESTS_SECRET.union(words[-1:]))
-            and _stands_in(text, output)
-        ):
-            yield "RH7.1", words[-1], text, leaf
+    for leaf in leaves:
+        *_, last = words = ("", *key_words(leaf.key))
+        text = "" if leaf.value is None or isinstance(leaf.value, bool) else str(leaf.value).strip()
+        is_secret = last in keys.SECRET_WORDS or words[-2:] in patterns.SECRET_ENDS
+        is_secret |= last == "token" and isinstance(leaf.value, str) and len(text) > 12
+        if is_secret and len(text) >= 4 and last not in requested and _stands_in(text, output):
+            yield "RH7.1", last, text, leaf
 
 
 def _internals(response: Response) -> Iterator[_Disclosed]:

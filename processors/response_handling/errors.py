@@ -18,17 +18,10 @@ from processors.response_handling.ledger import folded, unwrapped
 from processors.response_handling.lexicon import STEM
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import (
-    TROUBLE,
-    Finding,
-    ObservedCall,
-    Response,
-    Settings,
-    shown,
-    target_of,
-    words_of,
-)
+from processors.response_handling.response import Finding, ObservedCall, Response, Settings, shown, words_of
 
+_TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
+"""Kinds of words by which an answer tells that something is not as it was wanted."""
 _MOST_SHOWN: Final = 5
 _LONGEST: Final = 2_000
 _FUTILE: Final = 2
@@ -39,6 +32,9 @@ _RESTATED: Final = 2
 _LONGEST_NOTICE, _LONGEST_PROMISE = 300, 200
 """Characters of answers that may be the notice of a harness, and of a last sentence that may be a promise."""
 _CLOSING = re.compile(r"[\s`}\]>;)\"']|</?[\w|]{1,20}>|<\|[\w|]{1,20}\|>")
+_RETRY_KEYS = frozenset(
+    {"force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"}
+)
 _NUMBER = re.compile(r"\d[\d.,]{0,20}\d|\d{2,20}")
 
 
@@ -87,7 +83,7 @@ def _is_recovered(position: int, response: Response) -> bool:
     later = [calls[n] for n in same if n > position]
     if later:
         is_series = len(later) < len(same) or (acts(failed.name) and _is_named_alone(failed, later, response))
-        is_again = failed.arguments is None or any(target_of(call) == target_of(failed) for call in later)
+        is_again = failed.arguments is None or any(_target_of(call) == _target_of(failed) for call in later)
         if is_again or not is_series:
             return True
     others = [call for call in calls[position + 1 :] if call.failure is None and call.name != failed.name]
@@ -124,9 +120,12 @@ def _is_admitted(position: int, failure: ToolFailure, response: Response, settin
     if _is_restated(failure.text, position, response):
         return True
     is_plain = is_write or failure.is_absence
-    if is_plain or response.kinds.isdisjoint(TROUBLE):
-        return not response.kinds.isdisjoint(TROUBLE)
-    known = "\0".join(str(part)[:_LONGEST] for leaf in response.current for part in (leaf.value, leaf.key))
+    if is_plain or response.kinds.isdisjoint(_TROUBLE):
+        return not response.kinds.isdisjoint(_TROUBLE)
+    succeeded = [(call, place) for place, call in enumerate(response.calls) if call.failure is None]
+    current = {(call.name, _target_of(call)): place for call, place in succeeded}.values()
+    evidence = [leaf for leaf in response.ledger.leaves if leaf.call in current]
+    known = "\0".join(str(part)[:_LONGEST] for leaf in evidence for part in (leaf.value, leaf.key))
     words = response.question_words | words_of(known)
     return response.words.admits_failure(response.output, frozenset(word[:STEM] for word in words))
 
@@ -204,8 +203,9 @@ def contradicted_writes(response: Response, _: Settings) -> Iterator[Finding]:
         if call.failure is not None or call.was_answered or not acts(call.name):
             continue
         result = unwrapped(call.result)
-        for key, requested in (call.arguments or {}).items() if isinstance(result, dict) else ():
-            returned = result.get(key) if isinstance(result, dict) else None
+        members = result if isinstance(result, dict) else {}
+        for key, requested in (call.arguments or {}).items():
+            returned = members.get(key)
             if _differ(requested, returned) and folded(str(returned)) not in folded(response.output):
                 what = f"{call.name} was to set {key} to {shown(requested)} and returned {shown(returned)}"
                 yield Finding("RH16", shown(response.output), what, key, position)
@@ -213,14 +213,20 @@ def contradicted_writes(response: Response, _: Settings) -> Iterator[Finding]:
 
 def _differ(requested: JsonValue, returned: JsonValue) -> bool:
     """Whether two plain values of one kind differ, and neither is a part of the other: `cuff`, `BP cuff`."""
-    if isinstance(requested, bool) or isinstance(returned, bool):
-        return isinstance(requested, bool) and isinstance(returned, bool) and requested != returned
-    if isinstance(requested, (int, float)) and isinstance(returned, (int, float)):
-        return requested != returned
     if not isinstance(requested, str) or not isinstance(returned, str):
-        return False
+        are_numbers = isinstance(requested, (int, float)) and isinstance(returned, (int, float))
+        is_one_kind = isinstance(requested, bool) == isinstance(returned, bool)
+        return are_numbers and is_one_kind and requested != returned
     one, other = folded(requested), folded(returned)
     return (one + other).isascii() and bool(one and other) and one not in other and other not in one
+
+
+def _target_of(call: ObservedCall) -> object:
+    """What a call was for: its arguments without those that only say how."""
+    arguments = (call.arguments or {}).items()
+    return equality_key(
+        {key: value for key, value in arguments if type(value) is not bool and key not in _RETRY_KEYS}
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -120,10 +120,7 @@ class Evidence:
         return bool(words)
 
     def _is_number_text(self, text: str) -> bool:
-        try:
-            value = float(re.sub(r"[,' ]", "", text))
-        except ValueError:
-            return False
+        value = float(re.sub(r"[,' ]", "", text))
         return self._supports_number(int(value) if value.is_integer() and "." not in text else value)
 
     def _supports_number(self, value: int | float) -> bool:
@@ -135,13 +132,8 @@ class Evidence:
         self._read_all()
         # A share may be told in percent, an amount in cents.
         decimals = _decimals(value)
-        for scaled, digits in (
-            (number, decimals),
-            (number * 100, decimals - 2),
-            (number / 100, decimals + 2),
-        ):
-            if self._is_rounded(scaled, max(0, digits)):
-                return True
+        if any(self._is_rounded(number * 10.0**by, max(0, decimals - by)) for by in (0, 2, -2)):
+            return True
         moment = moment_of_number(number)
         if moment is not None:
             day = (moment.year, moment.month, moment.day)
@@ -225,11 +217,7 @@ def _products(one: float, other: float) -> Iterator[float]:
 
 def _magnitude(value: int | float) -> float | None:
     """The number without its sign, or None where no float holds it."""
-    try:
-        number = abs(float(value))
-    except OverflowError:
-        return None
-    return number if number < 2**53 else None
+    return abs(float(value)) if abs(value) < 2**53 else None
 
 
 def _decimals(value: int | float) -> int:

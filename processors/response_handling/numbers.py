@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from processors.response_handling.ledger import FROM_USER, Record
 from processors.response_handling.lexicons.units import PERCENT
 from processors.response_handling.reading import Token
-from processors.response_handling.response import Finding, Quantity, Response, Settings, shown
+from processors.response_handling.response import Finding, Quantity, Response, Settings, is_slip, shown
 
 _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
@@ -129,11 +129,6 @@ class Support:
         """Whether anything gives the number, or nothing need."""
         return bool(self.is_direct or self.how or not self.is_checked)
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether what gives the number does so hardly by chance."""
-        return self.is_direct or bool(self.how and self.chance <= _CHANCE)
-
 
 class Numbers:
     """The numbers of one answer, each looked up once."""
@@ -214,7 +209,8 @@ class Numbers:
         if near is None or abs(abs(near.value) - value) <= slack_of(token, value):
             return None
         is_wrong = _is_slip(value, near.value, token.readings[token.reading][1])
-        return near if is_wrong and (near.how == _STATED or not support.is_sure) else None
+        may_be_wrong = near.how == _STATED or not support.how or support.chance > _CHANCE
+        return near if is_wrong and may_be_wrong else None
 
     def slip(self, token: Token) -> Computed | None:
         """The number of a result, or a total, that is not stated and of which a number is a slip."""
@@ -461,10 +457,6 @@ def _is_slip(value: float, other: float, decimals: int, least: int = 1) -> bool:
     if not 0 < gap < 10 and gap % 9:
         return False
     one, two = f"{value:.{decimals}f}", f"{abs(other):.{decimals}f}"
-    places = [place for place, pair in enumerate(zip(one, two, strict=False)) if pair[0] != pair[1]]
-    if len(one) != len(two) or len(places) < 2:
-        return len(one) == len(two) > least and len(places) == 1
-    if gap < 10 and len(one) > _LONG:
+    if 0 < gap < 10 and len(one) == len(two) > _LONG:
         return True  # one column is wrong, and what it carries
-    first, last = places[0], places[-1]
-    return len(places) == 2 and one[first] == two[last] and one[last] == two[first] and last - first <= 2
+    return is_slip(one, two) and (len(one) > least or sorted(one) == sorted(two))

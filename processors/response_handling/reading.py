@@ -125,36 +125,26 @@ class Reader:
         return _masked(text, spans)
 
     def _days(self, match: "re.Match[str]") -> list[CalendarDay]:
-        numbers = [int(part) for part in re.findall(r"\d{1,8}", match[0])]
-        if match["iso"] or match["ymd"]:
-            return [(numbers[0], numbers[1], numbers[2])]
+        first, second, third = [*map(int, re.findall(r"\d{1,8}", match[0])), 0, 0][:3]
         if match["compact"]:
-            return [(numbers[0] // 10000, numbers[0] // 100 % 100, numbers[0] % 100)]
-        if match["cjk"]:
-            if len(numbers) == 3:
-                return [(numbers[0], numbers[1], numbers[2])]
-            return [(numbers[0], numbers[1], None) if "年" in match[0] else (None, numbers[0], numbers[1])]
-        if match["dm"]:
-            return [(None, numbers[1], numbers[0])]
+            return [(first // 10000, first // 100 % 100, first % 100)]
         if match["dmy"]:
-            first, second, year = numbers
-            year += 2000 if year < 100 else 0
+            year = third + (2000 if third < 100 else 0)
             return [(year, second, first), (year, first, second)]
-        name = match["month"] or match["day_month"] or match["only_month"]
-        day, year_text = (
-            match["month_day"] or match["day"],
-            match["md_year"] or match["dm_year"] or match["only_year"],
-        )
-        month = self._months[name.rstrip(".").lower()]
-        return [(int(year_text) if year_text else None, month, int(day) if day else None)]
+        if match["dm"]:
+            return [(None, second, first)]
+        if name := match["month"] or match["day_month"] or match["only_month"]:
+            month = self._months[name.rstrip(".").lower()]
+            return [(first, month, None) if match["only_month"] else (second or None, month, first)]
+        if match["cjk"] and not third:
+            return [(first, second, None) if "年" in match[0] else (None, first, second)]
+        return [(first, second, third)]
 
     def _times(self, text: str, tokens: list[Token]) -> str:
         spans = []
         for match in patterns.TIME.finditer(text):
-            hours = ("hour", "only", "h", "at", "uhr", "cjk_hour")
-            written = next(match[name] for name in hours if match[name])
-            minutes = ("minute", "only_minute", "h_minute", "uhr_minute", "uhr_after", "cjk_minute")
-            minute = next((int(match[name]) for name in minutes if match[name]), 30 if match["cjk_30"] else 0)
+            written, *others = re.findall(r"\d{1,2}", match[0])
+            minute = int(others[0]) if others else 30 if match["cjk_30"] else 0
             hour, half, part = int(written), match["half"] or match["only_half"], match["part"]
             if half is not None and hour <= 12:
                 hour = hour % 12 + (12 if half[0] in "pP" else 0)
@@ -312,16 +302,10 @@ def _masked(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def _is_day(day: CalendarDay) -> bool:
-    return to_date((day[0] or 2024, day[1], day[2] or 1)) is not None
-
-
-def to_date(day: CalendarDay) -> date | None:
-    """The day, where all its parts are written and there is such a day."""
-    year, month, number = day
     try:
-        return date(year, month, number) if year and number else None
+        return bool(date(day[0] or 2024, day[1], day[2] or 1))
     except ValueError:
-        return None
+        return False
 
 
 def agree(one: CalendarDay, other: CalendarDay) -> bool:

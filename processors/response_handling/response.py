@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final
 
-from processors.comparison import equality_key
 from processors.model import JsonObject, JsonValue, json_text
 from processors.response_handling.failures import ToolFailure
 from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError, folded
@@ -30,8 +29,6 @@ _MOST_WRITTEN: Final = 1 << 18
 """Characters of evidence as it is written that are searched."""
 MAX_SHOWN: Final = 80
 """Characters that a finding shows of one text."""
-TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
-"""Kinds of words by which an answer tells that something is not as it was wanted."""
 
 _SENTENCE_END = re.compile(
     r"(?:(?<=[^\W\d]{3})|(?<=[\d)%\"'»”*`°€])|(?<=\d\s[^\W\d_]{2})|(?<=\d\s[^\W\d_])|(?<=/[^\W\d_]))\.(?=\s|$)|[!?](?=\s|$)|[。！？;\n]|(?<=\s)[–—](?=\s)"
@@ -46,10 +43,6 @@ _AMBIGUOUS = re.compile(r"\s?(?:\d{1,3}\.\d{3}|00\d{0,15})\s?")
 _OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{2}:\d{2}")
 _LONGEST_RUN: Final = 30
 _start_of = itemgetter(0)
-
-_RETRY_KEYS = frozenset(
-    {"force", "cache", "cached", "from_cache", "stale", "retry", "attempt", "nocache", "refresh"}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +102,14 @@ class Quantity:
     is_whole: bool = True
 
 
-class _Key(NamedTuple):
-    """What the key of a number says of it."""
-
-    scale: float
-    is_share: bool
-    is_minor: bool
-    is_name: bool
-
-
 @lru_cache(maxsize=4096)
-def _read_key(key: str) -> _Key:
+def _read_key(key: str) -> tuple[float, bool, bool, bool]:
+    """What the key of a number says of it: its scale, and whether it is a share, in cents, or a name."""
     words = key_words(key)
-    return _Key(
-        prod(
-            units.SCALES.get(word, units.MYRIADS.get(word, 1.0) if units.YEN & {*words} else 1.0)
-            for word in words
-        ),
-        is_share=not units.PERCENT_WORDS.isdisjoint(words),
-        is_minor=not units.MINOR.isdisjoint(words),
-        is_name=not keys.NO_OPERANDS.isdisjoint(words[-1:]) or key.lower() in ("month", "day", "room"),
-    )
+    scales = units.SCALES if units.YEN.isdisjoint(words) else units.SCALES | units.MYRIADS
+    is_name = not keys.NO_OPERANDS.isdisjoint(words[-1:]) or key.lower() in ("month", "day", "room")
+    is_share, is_minor = not units.PERCENT_WORDS.isdisjoint(words), not units.MINOR.isdisjoint(words)
+    return prod(scales.get(word, 1.0) for word in words), is_share, is_minor, is_name
 
 
 class Quantities:
@@ -153,10 +133,9 @@ class Quantities:
                     self._read_number(float(leaf.value), leaf)
 
     def _read_number(self, value: float, leaf: Leaf) -> None:
-        key = _read_key(leaf.key)
+        scale, is_share, is_minor, is_name = _read_key(leaf.key)
         is_moment = value == int(value) and moment_of_number(value) is not None
-        is_operand = not is_moment and not key.is_name
-        self._add(Quantity(value * key.scale, *leaf[1:], key.is_share, key.is_minor, is_operand))
+        self._add(Quantity(value * scale, *leaf[1:], is_share, is_minor, not (is_moment or is_name)))
 
     def _add(self, quantity: Quantity) -> None:
         self.numbers.append(quantity)
@@ -346,14 +325,6 @@ class Response:
         return self.output[start:end].strip()
 
     @cached_property
-    def current(self) -> list[Leaf]:
-        """The values of calls that succeeded and that no later call of the same tool and target replaced."""
-        succeeded = [(call, position) for position, call in enumerate(self.calls) if call.failure is None]
-        last = {(call.name, target_of(call)): position for call, position in succeeded}
-        positions = frozenset(last.values())
-        return [leaf for leaf in self.ledger.leaves if leaf.call in positions]
-
-    @cached_property
     def user_text(self) -> str:
         """What the user and the arguments say, folded."""
         return folded("\0".join(str(leaf.value) for leaf in self.ledger.leaves if leaf.call == FROM_USER))
@@ -364,17 +335,19 @@ class Response:
         return words_of(self.question)
 
 
-def target_of(call: ObservedCall) -> object:
-    """What a call was for: its arguments without those that only say how."""
-    arguments = (call.arguments or {}).items()
-    return equality_key(
-        {key: value for key, value in arguments if type(value) is not bool and key not in _RETRY_KEYS}
-    )
-
-
 def words_of(text: str) -> frozenset[str]:
     """The words and numbers of a text, in lower case."""
     return frozenset(_WORD.findall(text.lower()))
+
+
+def is_slip(one: str, other: str) -> bool:
+    """Whether two texts of one length differ in one sign, or in two that changed places."""
+    if len(one) != len(other):
+        return False
+    places = [place for place, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+    return len(places) == 1 or (
+        len(places) == 2 and places[1] - places[0] <= 2 and sorted(one) == sorted(other)
+    )
 
 
 def _stands_alone(number: str, text: str) -> bool:

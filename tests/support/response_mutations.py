@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 from processors.response_handling.lexicon import detect
-from processors.response_handling.reading import Token, reader, to_date
+from processors.response_handling.reading import Token, reader
 
 _UNITS = {
     "km": "miles",
@@ -41,13 +41,9 @@ def _of_token(token: Token, output: str) -> Iterator[tuple[str, str]]:
             hour = int(match[1])
             yield "hour", f"{hour + 3 if hour < 9 else hour - 3}{match[2]}"
     elif token.kind == "date":
-        day = (
-            to_date((token.dates[0][0] or 2026, token.dates[0][1], token.dates[0][2]))
-            if token.dates[0][2]
-            else None
-        )
+        year, month, day = token.dates[0]
         if day is not None:
-            yield "date by a day", _with_day(written, day)
+            yield "date by a day", _with_day(written, date(year or 2024, month, day))
     elif token.kind == "number" and not token.is_spelled:
         digits = [place for place, character in enumerate(written) if character.isdigit()]
         if len(digits) >= 4 and token.scale == 1.0:
