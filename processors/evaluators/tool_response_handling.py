@@ -131,13 +131,14 @@ class ToolResponseHandling(Evaluator):
         self._classifier = ErrorClassifier(
             {ErrorClass(name): words for name, words in config.error_words.items()}
         )
-        # Evaluations that differ in what they gate alone read the same answer in the same way.
-        self._facts_key = (self.id, self._categories, frozenset(config.error_words.items()))
         self._settings = Settings(
             require_retry=config.require_retry,
             retryable_attempts=config.retryable_attempts,
             acknowledgements=config.acknowledgements,
         )
+        # Evaluations that differ in what they gate alone read the same answer in the same way.
+        error_words = frozenset(config.error_words.items())
+        self._facts_key = (self.id, self._categories, error_words, self._settings)
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; not evaluated without calls, without content for any gating rule, and over limits."""
@@ -182,7 +183,7 @@ class ToolResponseHandling(Evaluator):
         applicable = applicable_rules(response) & self._selected
         if applicable.isdisjoint(gating):
             return NotEvaluated.not_captured("no gating rule applies to what was captured")
-        findings = findings_of(response, self._settings, applicable)
+        findings = findings_of(response, applicable)
         violated = {finding.rule for finding in findings if finding.rule in gating}
         shown: list[JsonValue] = [
             {
@@ -237,6 +238,7 @@ class ToolResponseHandling(Evaluator):
             calls=observed,
             texts=(*users, *spoken),
             is_handed_over=_is_handed_over(run, calls, observed),
+            settings=self._settings,
         )
 
     def _observed(self, call: ToolCall, answered: Collection[str]) -> ObservedCall:

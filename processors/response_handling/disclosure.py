@@ -7,15 +7,7 @@ from ipaddress import ip_address
 from processors.response_handling.ledger import FROM_USER, Leaf, folded
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import (
-    MAX_CLAIMS,
-    Finding,
-    Response,
-    Settings,
-    is_slip,
-    shown,
-    words_of,
-)
+from processors.response_handling.response import MAX_CLAIMS, Finding, Response, is_slip, shown, words_of
 
 _CODE = re.compile(r"(?=[\w-]{0,20}[\d_])[\w-]{5,60}|\d{1,9}[.,]\d{2,9}")
 _LONGEST_PART, _SHORTEST_PART = 200, 5
@@ -27,7 +19,7 @@ _SHORTEST_ID, _SHORTEST_PLAIN, _MOST_DISCLOSED = 6, 9, 20
 """Signs of identifiers that are held against others, of numbers that are identifiers, and findings."""
 
 
-def invented_addresses(response: Response, _: Settings) -> Iterator[Finding]:
+def invented_addresses(response: Response) -> Iterator[Finding]:
     """RH3.1: an address or a URL that neither evidence nor user named."""
     has_any = any(mark in response.output for mark in ("@", "://", "www."))
     for token in response.tokens if has_any else ():
@@ -37,7 +29,7 @@ def invented_addresses(response: Response, _: Settings) -> Iterator[Finding]:
                 yield Finding("RH3.1", shown(token.text), f"no {token.kind} of the evidence is this one")
 
 
-def invented_identifiers(response: Response, _: Settings) -> Iterator[Finding]:
+def invented_identifiers(response: Response) -> Iterator[Finding]:
     """RH3.5: an identifier that no evidence has, nor any that it is a part of; short ones, if they are slips.
 
     A slip has one sign, or two that changed places, other than an identifier of the results that the answer
@@ -73,7 +65,7 @@ def _identifiers(response: Response) -> dict[str, str]:
     return {other: written for other, written in known.items() if other not in output}
 
 
-def disclosures(response: Response, _: Settings) -> Iterator[Finding]:
+def disclosures(response: Response) -> Iterator[Finding]:
     """RH7.1: credentials, RH7.2: traces, internal hosts and what is marked confidential.
 
     Nothing counts that the user supplied or asked for. What was disclosed is not repeated.

@@ -18,7 +18,7 @@ from processors.response_handling.ledger import folded, unwrapped
 from processors.response_handling.lexicon import STEM
 from processors.response_handling.lexicons import keys, patterns
 from processors.response_handling.lexicons.units import key_words
-from processors.response_handling.response import Finding, ObservedCall, Response, Settings, shown, words_of
+from processors.response_handling.response import Finding, ObservedCall, Response, shown, words_of
 
 _TROUBLE: Final = frozenset({"negation", "failure", "no", "absent"})
 """Kinds of words by which an answer tells that something is not as it was wanted."""
@@ -38,12 +38,12 @@ _RETRY_KEYS = frozenset(
 _NUMBER = re.compile(r"\d[\d.,]{0,20}\d|\d{2,20}")
 
 
-def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
+def hidden_errors(response: Response) -> Iterator[Finding]:
     """RH4: a failure that is neither made good nor admitted; RH9.a: success claimed all the same.
 
     RH6 is the same for refused arguments.
     """
-    calls = response.calls
+    calls, settings = response.calls, response.settings
     if all(call.failure is None for call in calls):
         return
     last_of_tool = {call.name: position for position, call in enumerate(calls)}
@@ -53,7 +53,7 @@ def hidden_errors(response: Response, settings: Settings) -> Iterator[Finding]:
         if settings.require_retry and is_retryable and last_of_tool[calls[position].name] == position:
             what = f"not tried again: {failure.summary}"
             yield Finding("RH4", f"no further call of {calls[position].name}", what, "", position)
-        elif not _is_admitted(position, failure, response, settings):
+        elif not _is_admitted(position, failure, response):
             hidden.append((position, failure))
     for position, failure in hidden[:_MOST_SHOWN]:
         rule = "RH6" if failure.error_class is ErrorClass.ARGUMENT else "RH4"
@@ -103,7 +103,7 @@ def _is_named_alone(failed: ObservedCall, later: Sequence[ObservedCall], respons
     return not is_argument and any(name in output for name in own)
 
 
-def _is_admitted(position: int, failure: ToolFailure, response: Response, settings: Settings) -> bool:
+def _is_admitted(position: int, failure: ToolFailure, response: Response) -> bool:
     """Whether the answer says that a call did not work, or cannot be read for that.
 
     It may say so by words of trouble, by what the failure itself says, or by handing over to a person. That
@@ -112,7 +112,7 @@ def _is_admitted(position: int, failure: ToolFailure, response: Response, settin
     low = response.output.casefold()
     if not (response.is_answered and response.words.language) or response.is_handed_over:
         return True
-    if any(phrase.casefold() in low for phrase in settings.acknowledgements if phrase.strip()):
+    if any(phrase.casefold() in low for phrase in response.settings.acknowledgements if phrase.strip()):
         return True
     is_write = acts(response.calls[position].name)
     if patterns.PROPOSAL.search(response.output) if is_write else patterns.UNKNOWN_TOOL.search(failure.text):
@@ -153,7 +153,7 @@ def _numbers_in(text: str) -> set[str]:
     return {number.rstrip(".,") for number in _NUMBER.findall(text[:_LONGEST])}
 
 
-def futile_repetitions(response: Response, settings: Settings) -> Iterator[Finding]:
+def futile_repetitions(response: Response) -> Iterator[Finding]:
     """RH5: a call with a permanent or unknown error made again, or a retryable one too often.
 
     RH6 are refused arguments sent again. What worked at last was not futile.
@@ -168,13 +168,14 @@ def futile_repetitions(response: Response, settings: Settings) -> Iterator[Findi
         if failure is not None and call.arguments is not None and good.get(key, -1) < position:
             is_retryable = failure.error_class is ErrorClass.RETRYABLE
             tried[key, is_retryable] += 1
-            if tried[key, is_retryable] >= (settings.retryable_attempts if is_retryable else _FUTILE):
+            most = response.settings.retryable_attempts if is_retryable else _FUTILE
+            if tried[key, is_retryable] >= most:
                 rule = "RH6" if failure.error_class is ErrorClass.ARGUMENT else "RH5"
                 what = f"{call.name} repeated unchanged after: {failure.summary}"
                 yield Finding(rule, call.name, what, "", position)
 
 
-def answers_that_are_none(response: Response, _: Settings) -> Iterator[Finding]:
+def answers_that_are_none(response: Response) -> Iterator[Finding]:
     """RH15.1: the answer ends with the text of a call, RH15.2: with a promise; RH15.3: it is a notice."""
     output = response.output.strip()
     if call := _last_call(output):
@@ -197,7 +198,7 @@ def _last_call(output: str) -> str:
     return output[starts[-1] :] if starts and not rest else ""
 
 
-def contradicted_writes(response: Response, _: Settings) -> Iterator[Finding]:
+def contradicted_writes(response: Response) -> Iterator[Finding]:
     """RH16: the result of a write has another value than its argument of the same name, unmentioned."""
     for position, call in enumerate(response.calls):
         if call.failure is not None or call.was_answered or not acts(call.name):

@@ -131,7 +131,8 @@ class Evidence:
             return self._occurs(folded(str(abs(value))))
         self._read_all()
         # A share may be told in percent, an amount in cents.
-        decimals = _decimals(value)
+        written = repr(value)
+        decimals = 0 if "e" in written else len(written.partition(".")[2])
         if any(self._is_rounded(number * 10.0**by, max(0, decimals - by)) for by in (0, 2, -2)):
             return True
         moment = moment_of_number(number)
@@ -218,8 +219,3 @@ def _products(one: float, other: float) -> Iterator[float]:
 def _magnitude(value: int | float) -> float | None:
     """The number without its sign, or None where no float holds it."""
     return abs(float(value)) if abs(value) < 2**53 else None
-
-
-def _decimals(value: int | float) -> int:
-    text = repr(value)
-    return len(text.partition(".")[2]) if isinstance(value, float) and "e" not in text else 0

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from processors.response_handling.ledger import FROM_USER, Record
 from processors.response_handling.lexicons.units import PERCENT
 from processors.response_handling.reading import Token
-from processors.response_handling.response import Finding, Quantity, Response, Settings, is_slip, shown
+from processors.response_handling.response import Finding, Quantity, Response, is_slip, shown
 
 _SMALL, _PEOPLE_KNOW = 12, frozenset({24.0, 60.0, 100.0, 365.0, 1000.0})
 """Whole numbers up to the first, and those, without a unit are counts and marks that are not looked up."""
@@ -55,7 +55,7 @@ _MOST_GIVEN: Final = 36
 _MOST_ROWS, _MOST_VALUES, _MOST_COMPUTED, _MOST_OPERANDS, _MOST_DEEP = 400, 12, 3_000, 36, 16
 
 
-def unsupported_numbers(response: Response, _: Settings) -> Iterator[Finding]:
+def unsupported_numbers(response: Response) -> Iterator[Finding]:
     """RH1.2: numbers that nothing gives; RH1.7: wrong totals, and slips of numbers of the results."""
     if response.invents_no_digits or not any(_may_be_wrong(token, response) for token in response.tokens):
         return  # as of most answers, so that the numbers of the evidence need not be read
@@ -171,7 +171,7 @@ class Numbers:
         is_known = support.is_direct or support.how or token.unit == PERCENT
         if is_known and all(computed.value != token.value for computed in self._known):
             kind = "share" if token.unit == PERCENT else ""
-            self._known.append(Computed(_amount_stated(token), "stated", kind))
+            self._known.append(Computed(amount(token), "stated", kind))
 
     @cached_property
     def _computed(self) -> list[Computed]:
@@ -266,7 +266,7 @@ class Numbers:
 
     def _natural(self, support: Support) -> None:
         values, computed = self._natural_values
-        value, slack = _amount_stated(support.token), slack_of(support.token, support.token.value)
+        value, slack = amount(support.token), slack_of(support.token, support.token.value)
         place = bisect_left(values, value - slack)
         if place < len(values) and values[place] <= value + slack:
             support.how, support.steps = computed[place].how, 1
@@ -280,9 +280,9 @@ class Numbers:
             support.how, support.steps = " + ".join(f"{part:.10g}" for part in run), 2
             return
         stated = [one.token for one in self._beside(support.token) if one.is_supported]
-        shares, value = self._shares, _amount_stated(support.token)
+        shares, value = self._shares, amount(support.token)
         slack = slack_of(support.token, support.token.value)
-        near = sorted({_amount_stated(one) for one in stated} - {0.0})
+        near = sorted({amount(one) for one in stated} - {0.0})
         by = [one.value / (100 if one.unit == PERCENT else 1) for one in stated if one.value]
         by += [other for share in by if share < 1 for other in (1 + share, 1 - share)]
         for tier in range(3):
@@ -429,13 +429,9 @@ def members(numbers: Sequence[Quantity]) -> dict[str, Quantity]:
     return {q.key: q for q in reversed(numbers) if q.is_operand and q.is_whole}
 
 
-def amount(quantity: Quantity) -> float:
-    """The number of a quantity as people state it: cents as a part of the currency."""
-    return quantity.value / 100 if quantity.is_minor else quantity.value
-
-
-def _amount_stated(token: Token) -> float:
-    return token.value / 100 if token.is_minor else token.value
+def amount(number: Quantity | Token) -> float:
+    """A number as people state it: cents as a part of the currency."""
+    return number.value / 100 if number.is_minor else number.value
 
 
 def _digits(token: Token) -> int:

@@ -40,7 +40,6 @@ _RUN = re.compile(r"\d(?:[.,:/'’–-]?\d|[ \u00a0\u202f](?=\d{3})){0,60}")
 _INSIDE_NUMBER = re.compile(r"\d[.,]?\||\|[.,]?\d")
 _HAS_DIGIT = re.compile(r"\d")
 _AMBIGUOUS = re.compile(r"\s?(?:\d{1,3}\.\d{3}|00\d{0,15})\s?")
-_OFFSET = re.compile(r"(?:UTC|GMT)?[+-]\d{2}:\d{2}")
 _LONGEST_RUN: Final = 30
 _start_of = itemgetter(0)
 
@@ -148,7 +147,7 @@ class Quantities:
         if len(text) < 20 and PLAIN_NUMBER.fullmatch(text) and not _AMBIGUOUS.fullmatch(text):
             self.ids.append(text.strip())
             self._read_number(float(text), leaf)
-        elif _OFFSET.fullmatch(text) is None:  # a difference from UTC is no time
+        else:
             tokens = self._reader.read(text, is_spelled=is_spelled)
             self._read_tokens += len(tokens)
             if self._read_tokens > MAX_TEXT_TOKENS:
@@ -182,12 +181,13 @@ class Response:
         calls: Sequence[ObservedCall],
         texts: Sequence[str] = (),
         is_handed_over: bool = False,
+        settings: Settings = Settings(),
     ) -> None:
         if len(output or "") > MAX_OUTPUT_CHARACTERS:
             raise OverLimitError(f"answer of more than {MAX_OUTPUT_CHARACTERS} characters")
         self.question, self.output, self.calls = question or "", output or "", calls
         self.is_answered = output is not None
-        self.is_handed_over = is_handed_over
+        self.is_handed_over, self.settings = is_handed_over, settings
         known = all(call.result_known or call.failure is not None for call in calls)
         self.is_captured = question is not None and output is not None and known
         self._texts = (self.question, *texts)

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final, Literal
 
 from processors.response_handling import disclosure, errors, numbers
-from processors.response_handling.response import Finding, Response, Settings
+from processors.response_handling.response import Finding, Response
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ _EDGES = ".,;:!?…\"'()[]{}<>`*"
 _SHORTEST_PART, _PIECE = 3, 4
 """Words of so many characters may be parts of secrets; those that have so many in common hold parts."""
 
-_CHECKS: Final[tuple[tuple[frozenset[str], Callable[[Response, Settings], Iterable[Finding]]], ...]] = (
+_CHECKS: Final[tuple[tuple[frozenset[str], Callable[[Response], Iterable[Finding]]], ...]] = (
     (frozenset({"RH1.2", "RH1.7"}), numbers.unsupported_numbers),
     (frozenset({"RH3.1"}), disclosure.invented_addresses),
     (frozenset({"RH3.5"}), disclosure.invented_identifiers),
@@ -105,7 +105,7 @@ def _applicable(captured: bool, answered: bool, readable: bool, failed: bool) ->
     return frozenset(applicable)
 
 
-def findings_of(response: Response, settings: Settings, selected: frozenset[str]) -> list[Finding]:
+def findings_of(response: Response, selected: frozenset[str]) -> list[Finding]:
     """What the `selected` rules find, in the order of their ids, each rule once at a path.
 
     Raises:
@@ -113,7 +113,7 @@ def findings_of(response: Response, settings: Settings, selected: frozenset[str]
     """
     findings: dict[tuple[str, str, str], Finding] = {}
     for rules, check in _CHECKS:
-        for finding in check(response, settings) if not selected.isdisjoint(rules) else ():
+        for finding in check(response) if not selected.isdisjoint(rules) else ():
             if finding.rule in selected:
                 findings.setdefault((finding.rule, finding.path, finding.evidence), finding)
     if not findings:
