@@ -205,7 +205,7 @@ def contradicted_writes(response: Response) -> Iterator[Finding]:
             continue
         result = unwrapped(call.result)
         members = result if isinstance(result, dict) else {}
-        for key, requested in (call.arguments or {}).items():
+        for key, requested in (call.arguments or {}).items() if members else ():
             returned = members.get(key)
             if _differ(requested, returned) and folded(str(returned)) not in folded(response.output):
                 what = f"{call.name} was to set {key} to {shown(requested)} and returned {shown(returned)}"

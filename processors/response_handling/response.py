@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import prod
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from processors.model import JsonObject, JsonValue, json_text
 from processors.response_handling.failures import ToolFailure
@@ -44,8 +44,7 @@ _LONGEST_RUN: Final = 30
 _start_of = itemgetter(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What a user may change about the rules."""
 
     require_retry: bool = False
@@ -180,8 +179,8 @@ class Response:
         output: str | None,
         calls: Sequence[ObservedCall],
         texts: Sequence[str] = (),
+        settings: Settings,
         is_handed_over: bool = False,
-        settings: Settings = Settings(),
     ) -> None:
         if len(output or "") > MAX_OUTPUT_CHARACTERS:
             raise OverLimitError(f"answer of more than {MAX_OUTPUT_CHARACTERS} characters")

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from processors.model import AgentRun, CallCategory, Message, ToolCall, ToolError
-from processors.response_handling import ErrorClass, ErrorClassifier, ObservedCall, Response
+from processors.response_handling import ErrorClass, ErrorClassifier, ObservedCall, Response, Settings
 from tests.processors.response_handling.test_rules import evidence, parts_of
 from tests.support.agent_responses import answered, call
 
@@ -167,7 +167,7 @@ def test_a_write_that_returned_another_value_than_it_was_given_is_reported(
 
 def _response(output: str, run: AgentRun) -> Response:
     calls = [ObservedCall(one.name, {}, one.result, True, one.result_text, None) for one in run.tool_calls]
-    return Response(question="How much?", output=output, calls=calls)
+    return Response(question="How much?", output=output, calls=calls, settings=Settings())
 
 
 @pytest.mark.parametrize(
