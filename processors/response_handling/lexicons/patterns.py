@@ -22,20 +22,20 @@ NUMERIC_DATE: Final = (
 )
 YEAR: Final = r"(?:19|20)\d{2}(?!\d)"
 NAMED_DATE: Final = (
-    r"(?<![\w])(?P<month>{month})\s(?P<month_day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)(?:,?\s(?P<md_year>{year}))?"
-    r"|(?<![\d{L}.,:/-])(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|º|°|\.)?(?:\s(?:de|del|of))?\s(?P<day_month>{month})(?!['’]s\s\d)"
-    r"(?:(?:,|\sde|\sdel)?\s(?P<dm_year>{year}))?"
-    r"|(?<![\w])(?P<only_month>{month})(?:,|\sde|\sdel|\sof)?\s(?P<only_year>{year})"
+    r"(?<![\w])(?P<month>{month})\s\d{{1,2}}(?:st|nd|rd|th)?(?![\d:%]|[.,]\d)(?:,?\s{year})?"
+    r"|(?<![\d{L}.,:/-])\d{{1,2}}(?:st|nd|rd|th|er|º|°|\.)?(?:\s(?:de|del|of))?\s(?P<day_month>{month})(?!['’]s\s\d)"
+    r"(?:(?:,|\sde|\sdel)?\s{year})?"
+    r"|(?<![\w])(?P<only_month>{month})(?:,|\sde|\sdel|\sof)?\s{year}"
 )
 """Dates with the name of a month, of which `month` matches one."""
 TIME: Final = re.compile(
-    rf"(?:(?P<iso>(?<=[\d ]T))|(?<![\d{L}.:,])(?<!UTC[+-])(?<!GMT[+-]))(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
+    rf"(?:(?P<iso>(?<=[\d ]T))|(?<![\d{L}.:,])(?<!UTC[+-])(?<!GMT[+-]))(?:[01]?\d|2[0-4]):[0-5]\d(?P<second>:[0-5]\d(?:\.\d{{1,9}})?)?(?![\d:])"
     r"\s?(?P<half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)?(?P<zone>\s?(?:Z|UTC|GMT)\b|(?(iso)[+-]|(?(second)[+-]|\+))\d{2}:?\d{2}(?!\d))?"
-    rf"|(?<![\d{L}.:,])(?P<only>1[0-2]|[1-9])(?:[.:](?P<only_minute>[0-5]\d))?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
-    rf"|(?<![\d{L}.,:])(?P<h>[01]?\d|2[0-4])\s?[hH]\s?(?P<h_minute>[0-5]\d)(?![\d{L}]|\s?m)"
-    rf"|(?:(?<=\b[àÀ]s )|(?<=\bas )|(?<=\blas )|(?<=\bà ))(?P<at>[01]?\d|2[0-4])\s?h(?![\d{L}]|\s?\d|\sd[e'’])"
-    rf"|(?<![\d{L}.,:])(?P<uhr>[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)(?:uur|(?=(?:tot|bis|en|und)\s\d{{1,2}}[.:][0-5]\d\s(?:uur|Uhr)))|Uhr))\b(?:\s(?P<uhr_after>[0-5]\d)(?!\d))?"
-    r"|(?P<part>上午|下午|晚上|早上|中午|午前|午後)?\s?(?<!\d)(?P<cjk_hour>\d{1,2})\s?[時时點点](?!間|间)\s?(?:(?P<cjk_minute>\d{1,2})\s?分|(?P<cjk_30>半))?"
+    rf"|(?<![\d{L}.:,])(?:1[0-2]|[1-9])(?:[.:][0-5]\d)?\s?(?P<only_half>[ap]\.?\s?m\b\.?|[AP]\.?M\b\.?)"
+    rf"|(?<![\d{L}.,:])(?:[01]?\d|2[0-4])\s?[hH]\s?[0-5]\d(?![\d{L}]|\s?m)"
+    rf"|(?:(?<=\b[àÀ]s )|(?<=\bas )|(?<=\blas )|(?<=\bà ))(?:[01]?\d|2[0-4])\s?h(?![\d{L}]|\s?\d|\sd[e'’])"
+    rf"|(?<![\d{L}.,:])(?:[01]?\d|2[0-4])(?:[.:](?P<uhr_minute>[0-5]\d))?\s?(?:Uhr|(?(uhr_minute)(?:uur|(?=(?:tot|bis|en|und)\s\d{{1,2}}[.:][0-5]\d\s(?:uur|Uhr)))|Uhr))\b(?:\s[0-5]\d(?!\d))?"
+    r"|(?P<part>上午|下午|晚上|早上|中午|午前|午後)?\s?(?<!\d)\d{1,2}\s?[時时點点](?!間|间)\s?(?:\d{1,2}\s?分|(?P<cjk_30>半))?"
 )
 DAYPARTS: Final = {"下午": 12, "晚上": 12, "午後": 12, "上午": 0, "早上": 0, "午前": 0, "中午": 12}
 NUMBER: Final = re.compile(
