@@ -57,6 +57,7 @@ lock:
 	$(LOCK) --extra kafka --constraint requirements-dev.lock --output-file requirements.lock
 	$(LOCK_GROUP):build --constraint requirements-dev.lock --output-file requirements-build.lock
 	$(LOCK_GROUP):native --upgrade --output-file requirements-native.lock
+	cargo update --quiet --manifest-path native/Cargo.toml && grep -v '^source = ' native/Cargo.lock > native/crates.lock
 	$(LOCK_GROUP):release --constraint requirements-dev.lock --output-file requirements-release.lock
 	$(LOCK_GROUP):checks --upgrade --output-file requirements-checks.lock
 	$(LOCK_GROUP):backends --upgrade --output-file requirements-backends.lock
@@ -72,6 +73,13 @@ NATIVE_WHEELS := native/target/wheels
 
 native-install: $(VENV)/.native-installed
 
+# Cargo's lock names where packages come from; what is pinned by hash, native/crates.lock, is the same without that.
+native/Cargo.lock: native/crates.lock native/Cargo.toml
+	rm -f $@
+	cargo generate-lockfile --quiet --manifest-path native/Cargo.toml
+	sed "s|^checksum = .*|$$(grep -m1 '^source = ' $@)\n&|" native/crates.lock > $@.pinned
+	mv $@.pinned $@
+
 $(NATIVE)/.installed: requirements-native.lock
 	$(PYTHON) -m venv --clear $(NATIVE)
 	$(NATIVE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-native.lock
@@ -83,7 +91,7 @@ $(VENV)/.native-installed: $(STAMP) $(NATIVE)/.installed $(NATIVE_SOURCES)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(NATIVE_WHEELS)/*.whl
 	@touch $@
 
-native-check: $(NATIVE)/.installed
+native-check: $(NATIVE)/.installed native/Cargo.lock
 	cargo fmt --manifest-path native/Cargo.toml --check
 	cargo clippy --quiet --locked --release --manifest-path native/Cargo.toml -- -D warnings
 	$(NATIVE)/bin/cargo-deny --manifest-path native/Cargo.toml check bans licenses sources
@@ -283,7 +291,7 @@ $(RELEASE)/.installed: requirements-release.lock
 	@touch $@
 
 dist: export SOURCE_DATE_EPOCH := $(or $(shell git log -1 --format=%ct 2>/dev/null),1580601600)
-dist: $(RELEASE)/.installed $(if $(shell command -v cargo),$(NATIVE)/.installed)
+dist: $(RELEASE)/.installed $(if $(shell command -v cargo),$(NATIVE)/.installed native/Cargo.lock)
 	rm -rf $(DIST)
 	$(RELEASE)/bin/python -m build --no-isolation --outdir $(DIST) > /dev/null
 	umask 077 && $(RELEASE)/bin/python -m build --no-isolation --outdir $(DIST)/again > /dev/null
