@@ -97,12 +97,16 @@ class RequestedCalls:
 
     def _goes_on(self, number: int) -> bool:
         """Whether the next turn was given the same messages, and some later turn shows its answer."""
-        turns = [reported for _, reported in self._conversations[number:]]
-        return (
-            len(turns) > 1
-            and 0 < len(turns[0].input) == len(turns[1].input)
-            and any(turn.output for turn in turns[1:])
-        )
+        if number >= self._last_answer:
+            return False
+        before, after = (reported.input for _, reported in self._conversations[number : number + 2])
+        return 0 < len(before) == len(after)
+
+    @late
+    def _last_answer(self) -> int:
+        """The last turn that shows its answer; -1 if none does."""
+        turns = reversed([*enumerate(self._conversations)])
+        return next((number for number, (_, reported) in turns if reported.output), -1)
 
     def _repeated_later(self, number: int) -> Sequence[ChatMessage] | None:
         """The calls that an answer leaves out, as the next turn's history repeats it; None: it does not."""

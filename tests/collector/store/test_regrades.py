@@ -163,7 +163,7 @@ def test_an_older_store_takes_regrades(tmp_path: Path, version: int) -> None:
     database.close()
 
 
-def test_there_are_no_more_changes_than_can_be_told_apart() -> None:
+def test_the_number_of_distinct_changes_is_bounded() -> None:
     regrades = Regrades(filled([graded_run(1)]))
     number = begun(regrades)
     regrades.add(number, [1], [changed(1, cause=str(cause)) for cause in range(5_010)], 0, 0)

@@ -137,3 +137,14 @@ def test_calls_that_an_answer_leaves_out_are_read_from_the_history_of_the_next_t
         (name, requested.model, result)
         for (name, result), requested in zip(results(found), found.in_order, strict=True)
     ]
+
+
+@pytest.mark.timeout(5)
+def test_many_turns_without_an_answer_take_time_in_proportion_to_their_number() -> None:
+    unanswered = [
+        (number, Conversation(partial(list, [USER]), partial(list, ()))) for number in range(20_000)
+    ]
+    answered = (20_000, Conversation(partial(list, [USER]), partial(list, [ANSWER])))
+
+    assert not RequestedCalls(unanswered, lambda model: False).hidden
+    assert [*range(20_000)] == RequestedCalls([*unanswered, answered], lambda model: False).hidden

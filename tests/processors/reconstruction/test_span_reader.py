@@ -84,7 +84,7 @@ def test_what_decides_is_told_apart_and_what_does_not_is_one_shape() -> None:
     assert told(reader, view("a", {})) is None
 
 
-def test_words_in_a_long_text_tell_spans_apart_without_further_queries(
+def test_words_in_a_long_text_distinguish_spans_without_further_queries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def role(read: Span) -> SpanRole:
