@@ -74,7 +74,10 @@ async def _graded(
     """The run of one prompt by `claude`, `codex` or `gemini`, whose model requests these commands."""
     home = folder / "home"
     home.mkdir()
-    settings: JsonObject = {"processors": {"group_by_trace": {"idle_timeout": "8s"}}}
+    # Spans and log records leave by queues of their own, on a busy machine seconds apart.
+    graces: JsonObject = {"root_grace": "3s", "multi_service_grace": "3s"}
+    graces |= {"incomplete_grace": "8s", "idle_timeout": "8s"}
+    settings: JsonObject = {"processors": {"group_by_trace": graces}}
     async with ServiceProcess(folder, settings) as service, command_model(commands) as model:
         otlp = f"http://{service.endpoints['http']}"
         if agent == "codex":
