@@ -259,6 +259,10 @@ def _escaped(value: str) -> str:
 
 def _suffix(exemplar: Exemplar) -> str:
     """An exemplar after its sample, with its time in milliseconds, as Prometheus stores it."""
-    value, trace_id, span_id, unix_nano = exemplar
-    span = f'span_id="{span_id.hex()}",' if span_id else ""
-    return f' # {{{span}trace_id="{trace_id.hex()}"}} {value!r} {unix_nano / 1e9:.3f}'
+    value, span = exemplar
+    if span.text is None:
+        span_id = f'span_id="{span.span_id.hex()}",' if span.span_id else ""
+        labels = f'{span_id}trace_id="{span.trace_id.hex()}"'
+        span.text = f" # {{{labels}}} ", f" {span.unix_nano / 1e9:.3f}"
+    before, after = span.text
+    return f"{before}{value!r}{after}"

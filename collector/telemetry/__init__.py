@@ -9,9 +9,12 @@ from collector.telemetry.metrics import (
     Exemplar,
     Gauge,
     Histogram,
+    HistogramSeries,
     Instrument,
     Labels,
     Metrics,
+    ObservedSpan,
+    observed_span,
 )
 from collector.telemetry.score_series import CLASSIFIERS, ScoreSeries
 from collector.telemetry.signals import (
@@ -30,9 +33,10 @@ from collector.telemetry.telemetry_config import (
 )
 
 __all__ = [
-    "BEFORE_FAN_OUT", "CLASSIFIERS", "DEAD_SECONDS", "OVERFLOW", "OWN_LOGGERS", "AnyInstrument",
-    "Counter", "Exemplar", "Gauge", "Heartbeat", "Histogram", "Instrument", "Labels", "Limits", "Metrics",
-    "OtlpConfig", "PrometheusConfig", "RateLimitedLogger", "Readiness", "ScoreSeries", "SelfCheckConfig",
-    "SelfCheckTlsConfig", "TelemetryConfig", "Watchdog", "WatchedCode", "configure_logging",
-    "measure_loop_lag", "observe_verdict_delays", "publish_accounting_errors", "record_fields",
+    "BEFORE_FAN_OUT", "CLASSIFIERS", "DEAD_SECONDS", "OVERFLOW", "OWN_LOGGERS", "AnyInstrument", "Counter",
+    "Exemplar", "Gauge", "Heartbeat", "Histogram", "HistogramSeries", "Instrument", "Labels", "Limits",
+    "Metrics", "ObservedSpan", "OtlpConfig", "PrometheusConfig", "RateLimitedLogger", "Readiness",
+    "ScoreSeries", "SelfCheckConfig", "SelfCheckTlsConfig", "TelemetryConfig", "Watchdog", "WatchedCode",
+    "configure_logging", "measure_loop_lag", "observe_verdict_delays", "observed_span",
+    "publish_accounting_errors", "record_fields",
 ]  # fmt: skip

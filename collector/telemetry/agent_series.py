@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from collector.clock import Clock
-from collector.telemetry.metrics import Counter, Exemplar, Histogram, Labels, Metrics
+from collector.telemetry.metrics import (
+    Counter,
+    Histogram,
+    HistogramSeries,
+    Labels,
+    Metrics,
+    ObservedSpan,
+)
 from processors.model import AgentRun, JsonValue, Outcome
 
 
@@ -64,12 +71,12 @@ class LabelValues:
         self._limit = limit
         self._max_length = max_length
         self._taken: set[str] = set()
-        self._reserved: set[str] = set()
+        self._reserved: frozenset[str] = frozenset()
 
     def reserve(self, names: Iterable[str]) -> None:
         """Reserve `names`, whatever the limit. Names reserved before retain theirs in a slot."""
         self._taken |= self._reserved
-        self._reserved = {_valid(name) for name in names}
+        self._reserved = frozenset(map(_valid, names))
         self._taken -= self._reserved
 
     def value(self, name: str) -> str:
@@ -158,21 +165,22 @@ class Series:
         self._new = new
         self._counter = counter
         self._counted = counted
-        self._histograms: list[tuple[Histogram, Labels]] = []
+        self._histograms: list[HistogramSeries] = []
         self._total: float | None = None
         self._idle_since = 0.0
         for labels in counted:
             new.add(counter, labels)
 
-    def add(self, histogram: Histogram, labels: Labels) -> None:
-        """Add a series of a histogram, unless it exists."""
-        if labels not in histogram.values:
-            self._new.add(histogram, labels)
-            self._histograms.append((histogram, labels))
+    def add(self, histogram: Histogram, labels: Labels) -> HistogramSeries:
+        """Add a series of a histogram."""
+        self._new.add(histogram, labels)
+        series = HistogramSeries(histogram, labels)
+        self._histograms.append(series)
+        return series
 
-    def count(self, amount: int = 1, position: int = 0) -> None:
-        """Add to one of the counted series."""
-        self._counter.values[self._counted[position]] += amount
+    def count(self, amount: int = 1) -> None:
+        """Add to the first of the counted series."""
+        self._counter.values[self._counted[0]] += amount
 
     def is_idle(self, now: float, seconds: float) -> bool:
         """Whether nothing was counted for that long; to be queried after a scrape."""
@@ -188,7 +196,15 @@ class Series:
     def remove(self) -> int:
         """Remove the series; the number removed."""
         removed = [self._new.remove(self._counter, labels) for labels in self._counted]
-        return sum(removed + [self._new.remove(*one) for one in self._histograms])
+        return sum(removed + [self._new.remove(one.histogram, one.labels) for one in self._histograms])
+
+
+@dataclass(slots=True, eq=False)
+class EvaluationClasses:
+    """The pairs of classes of one evaluation and label set, and which classes have a value of their own."""
+
+    series: dict[tuple[str, str], Series] = field(default_factory=dict)
+    values: LabelValues = field(default_factory=lambda: LabelValues(Limits.CLASSES, Limits.CLASS_LENGTH))
 
 
 class EvaluationSeries(Series):
@@ -197,27 +213,29 @@ class EvaluationSeries(Series):
     Alerts need outcomes at 0 before there are any; scores have a series from the first one on.
     """
 
-    __slots__ = ("_scores", "class_values", "classes", "labels")
+    __slots__ = ("_observed", "_scores", "classes", "labels", "plain_labels")
 
     def __init__(self, new: NewSeries, results: Counter, scores: Histogram, labels: Labels) -> None:
         agent, name, *optional = labels
         super().__init__(new, results, *((agent, name, outcome, *optional) for outcome in _OUTCOME_VALUES))
         self._scores = scores
+        self._observed: HistogramSeries | None = None
         self.labels = labels
-        self.classes: dict[tuple[str, str], Series] = {}
-        self.class_values = LabelValues(Limits.CLASSES, Limits.CLASS_LENGTH)
+        self.plain_labels = labels[:2]
+        self.classes: EvaluationClasses | None = None
 
-    def count_result(self, outcome: Outcome, score: Exemplar | None) -> None:
+    def count_result(self, outcome: Outcome, score: float | None, span: ObservedSpan | None) -> None:
         """Count a result; its score, if it has one, names the span behind it."""
-        self.count(position=_OUTCOMES.index(outcome))
+        self._counter.values[self._counted[_OUTCOMES.index(outcome)]] += 1
         if score is not None:
-            if not self._histograms:
-                self.add(self._scores, self.labels)
-            self._scores.observe_span(score, self.labels)
+            if self._observed is None:
+                self._observed = self.add(self._scores, self.labels)
+            self._observed.observe(score, span)
 
     def remove(self) -> int:
         """Remove the series, those of classes too; the number removed."""
-        return super().remove() + sum([pair.remove() for pair in self.classes.values()])
+        pairs = () if self.classes is None else self.classes.series.values()
+        return super().remove() + sum([pair.remove() for pair in pairs])
 
 
 class RunSeries(Series):
@@ -227,32 +245,37 @@ class RunSeries(Series):
     from the first run on that reports them: of most agents either all runs do or none.
     """
 
-    __slots__ = ("_metrics", "evaluations", "labels")
+    __slots__ = ("_cost", "_duration", "_metrics", "_tokens", "evaluations", "labels")
 
     def __init__(self, new: NewSeries, metrics: Metrics, agent: str, optional: Labels) -> None:
         self.labels = (agent, *optional)
         super().__init__(new, metrics.agent_runs, self.labels)
         self._metrics = metrics
         self.evaluations: dict[tuple[bool, str], EvaluationSeries] = {}
+        self._duration: HistogramSeries | None = None
+        self._tokens: tuple[HistogramSeries, HistogramSeries] | None = None
+        self._cost: HistogramSeries | None = None
 
-    def observe_run(self, run: AgentRun, span_id: bytes, unix_nano: int) -> None:
+    def observe_run(self, run: AgentRun, span: ObservedSpan | None) -> None:
         """Count the duration, tokens and cost of a run as far as they are known, and name its span."""
-        metrics, labels = self._metrics, self.labels
         if (seconds := run.duration_seconds) is not None:
-            exemplar = Exemplar(seconds, run.trace_id, span_id, unix_nano)
-            self.add(metrics.run_duration_seconds, labels)
-            metrics.run_duration_seconds.observe_span(exemplar, labels)
+            if self._duration is None:
+                self._duration = self.add(self._metrics.run_duration_seconds, self.labels)
+            self._duration.observe(seconds, span)
         if (usage := run.usage) is None:
             return
-        agent, *optional = labels
-        given, generated = (agent, "input", *optional), (agent, "output", *optional)
-        self.add(metrics.run_tokens, given)
-        self.add(metrics.run_tokens, generated)
-        metrics.run_tokens.observe_span(Exemplar(usage.input_tokens, run.trace_id, span_id, unix_nano), given)
-        metrics.run_tokens.observe(usage.output_tokens, *generated)
+        if self._tokens is None:
+            tokens, (agent, *optional) = self._metrics.run_tokens, self.labels
+            self._tokens = (
+                self.add(tokens, (agent, "input", *optional)),
+                self.add(tokens, (agent, "output", *optional)),
+            )
+        self._tokens[0].observe(usage.input_tokens, span)
+        self._tokens[1].observe(usage.output_tokens, None)
         if (cost := run.cost) is not None:
-            self.add(metrics.run_cost, labels)
-            metrics.run_cost.observe_span(Exemplar(cost, run.trace_id, span_id, unix_nano), labels)
+            if self._cost is None:
+                self._cost = self.add(self._metrics.run_cost, self.labels)
+            self._cost.observe(cost, span)
 
 
 @dataclass(slots=True, eq=False)
@@ -369,17 +392,20 @@ class KnownAgents:
 
     def class_series(self, series: EvaluationSeries, expected: str, predicted: str) -> Series:
         """The series of results of one evaluation with these classes."""
-        result = series.classes.get((expected, predicted))
+        if series.classes is None:
+            series.classes = EvaluationClasses()
+        values, known = series.classes.values, series.classes.series
+        result = known.get((expected, predicted))
         if result is not None:
             return result
         classes = OVERFLOW, OVERFLOW
         if self._class_series < Limits.CLASS_SERIES:
-            classes = series.class_values.value(expected), series.class_values.value(predicted)
-        result = series.classes.get(classes)
+            classes = values.value(expected), values.value(predicted)
+        result = known.get(classes)
         if result is None:
             agent, name, *optional = series.labels
             labels = (agent, name, *classes, *optional)
-            result = series.classes[classes] = Series(self.new, self.metrics.classifications, labels)
+            result = known[classes] = Series(self.new, self.metrics.classifications, labels)
             self._class_series += 1
         return result
 
@@ -399,7 +425,8 @@ class KnownAgents:
         for optional, runs in list(agent.runs.items()):
             lasts = not optional and agent.is_exact
             for series in runs.evaluations.values():
-                expired += self._sweep(series.classes, now)
+                if series.classes is not None:
+                    expired += self._sweep(series.classes.series, now)
             expired += self._sweep(runs.evaluations, now, agent.lasting if lasts else ())
             if not lasts and runs.is_idle(now, self.expiry_seconds) and not runs.evaluations:
                 expired += runs.remove()
@@ -424,14 +451,18 @@ class KnownAgents:
         used = [key for agent in agents for key in agent.runs]
         for position, values in enumerate(self._resource_values, start=1):
             values.keep({key[position] for key in used if len(key) > position})
-        evaluations = [
-            one for agent in agents for runs in agent.runs.values() for one in runs.evaluations.values()
+        classified = [
+            series.classes
+            for agent in agents
+            for runs in agent.runs.values()
+            for series in runs.evaluations.values()
+            if series.classes is not None
         ]
-        for series in evaluations:
-            series.class_values.keep({value for classes in series.classes for value in classes})
+        for classes in classified:
+            classes.values.keep({value for pair in classes.series for value in pair})
         self._label_sets = sum(1 for key in used if key and key != self._overflow)
         self._tools = sum(len(agent.tool_values) for agent in agents if not agent.is_exact)
-        self._class_series = sum(len(series.classes) for series in evaluations)
+        self._class_series = sum(len(classes.series) for classes in classified)
 
     def _bounded(self, agent: AgentSeries, optional: Labels) -> RunSeries:
         """The series of `optional`, with overflow for values without a slot; created if needed."""

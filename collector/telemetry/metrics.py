@@ -27,13 +27,29 @@ _COSTS = (1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25
 _EVALUATION_SECONDS = (1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1)
 
 
-class Exemplar(NamedTuple):
-    """The span behind one observation; `span_id` is empty where only the trace is known."""
+class ObservedSpan:
+    """The span behind what one run adds to histograms; `span_id` is empty where only the trace is known.
 
-    value: float
-    trace_id: bytes
-    span_id: bytes
-    unix_nano: int
+    `text` is for whoever renders it: most runs are in many exemplars.
+    """
+
+    __slots__ = ("span_id", "text", "trace_id", "unix_nano")
+
+    def __init__(self, trace_id: bytes, span_id: bytes, unix_nano: int) -> None:
+        self.trace_id = trace_id
+        self.span_id = span_id
+        self.unix_nano = unix_nano
+        self.text: tuple[str, str] | None = None
+
+
+Exemplar: TypeAlias = tuple[float, ObservedSpan]
+"""An observed value, and the span behind it."""
+
+
+def observed_span(trace_id: bytes, span_id: bytes, unix_nano: int) -> ObservedSpan | None:
+    """The span to name, if its ids have 16 and 8 bytes (or there is no span id): a scrape must never fail."""
+    is_valid = len(trace_id) == 16 and len(span_id) in (0, 8)
+    return ObservedSpan(trace_id, span_id, unix_nano) if is_valid else None
 
 
 class Instrument:
@@ -168,24 +184,6 @@ class Histogram(Instrument):
         row[bisect_left(self.buckets, value)] += 1
         row[-1] += value
 
-    def observe_span(self, exemplar: Exemplar, labels: Labels) -> None:
-        """Count the value of `exemplar`, and name the span behind it.
-
-        Without ids of 16 and 8 bytes (or no span id) it is counted without a name: a scrape must never fail.
-        """
-        value, trace_id, span_id, _ = exemplar
-        row = self.values.get(labels)
-        if row is None:
-            row = self.row(*labels)
-        bucket = bisect_left(self.buckets, value)
-        row[bucket] += 1
-        row[-1] += value
-        if len(trace_id) == 16 and len(span_id) in (0, 8):
-            last = self.exemplars.get(labels)
-            if last is None:
-                last = self.exemplars[labels] = {}
-            last[bucket] = exemplar
-
     def row(self, *labels: str) -> "array[float]":
         """The counts of a series, which is created at 0 if it does not exist."""
         row = self.values.get(labels)
@@ -207,6 +205,33 @@ class Histogram(Instrument):
     def begin(self, labels: Labels) -> None:
         """Show a series at 0."""
         self.row(*labels)
+
+
+class HistogramSeries:
+    """One series of a histogram, for whoever adds to it often; it is created at 0 if it does not exist.
+
+    Once the series was removed it must not be used any more.
+    """
+
+    __slots__ = ("_buckets", "_exemplars", "_row", "histogram", "labels")
+
+    def __init__(self, histogram: Histogram, labels: Labels) -> None:
+        self.histogram = histogram
+        self.labels = labels
+        self._buckets = histogram.buckets
+        self._row = histogram.row(*labels)
+        self._exemplars = histogram.exemplars.get(labels)
+
+    def observe(self, value: float, span: ObservedSpan | None) -> None:
+        """Count one observation, and name the span behind it if there is one to name."""
+        bucket = bisect_left(self._buckets, value)
+        row = self._row
+        row[bucket] += 1
+        row[-1] += value
+        if span is not None:
+            if self._exemplars is None:
+                self._exemplars = self.histogram.exemplars[self.labels] = {}
+            self._exemplars[bucket] = value, span
 
 
 AnyInstrument: TypeAlias = Counter | Gauge | Histogram

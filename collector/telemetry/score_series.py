@@ -6,17 +6,16 @@ from dataclasses import dataclass
 
 from collector.clock import Clock
 from collector.telemetry.agent_series import AgentSeries, EvaluationSeries, KnownAgents, trimmed
-from collector.telemetry.metrics import Exemplar, Labels, Metrics
+from collector.telemetry.metrics import Labels, Metrics, observed_span
 from collector.trace import GradedTrace
 from processors.criteria import AgentCriteria, CriteriaSet, Evaluation
 from processors.model import EvaluationResult, GradedRun, NotEvaluatedReason, Outcome, Stage
 
 DEFAULT_EXPIRY_SECONDS = 86_400.0
 
-_DECLARED_CLASSES = frozenset({"multiclass-classification"})
 _OPEN_CLASSES = frozenset({"binary-classification"})
+CLASSIFIERS = frozenset({"multiclass-classification"}) | _OPEN_CLASSES
 """Evaluators whose details contain classes; those of open ones may be any output, and are content."""
-CLASSIFIERS = _DECLARED_CLASSES | _OPEN_CLASSES
 _FAIL = Outcome.FAIL
 _SHADOW = Stage.SHADOW
 _NO_CRITERIA, _NO_CONTENT = NotEvaluatedReason.NO_CRITERIA, NotEvaluatedReason.CONTENT_NOT_CAPTURED
@@ -85,8 +84,9 @@ class ScoreSeries:
                     if result.reason is not _NO_CRITERIA and result.stage is not _SHADOW:
                         self.metrics.backfill_results.add(1, result.outcome.value)
             return
+        now = self.clock.unix_nano()
         for graded, shown in zip(trace.graded_runs, trace.runs, strict=True):
-            self._count_run(graded, shown)
+            self._count_run(graded, shown, now)
         self._without_criteria.log()
 
     def record_early(self, agent_name: str, evaluation: str) -> None:
@@ -150,7 +150,7 @@ class ScoreSeries:
             self._apply_criteria(agent)
         return agent
 
-    def _count_run(self, graded: GradedRun, shown: GradedRun) -> None:
+    def _count_run(self, graded: GradedRun, shown: GradedRun, now: int) -> None:
         run = graded.run
         known = self._known
         agent = known.agents.get(run.agent.name) or self._agent(run.agent.name)
@@ -158,11 +158,12 @@ class ScoreSeries:
         series.count()
         if agent.is_overflow and not self._criteria.evaluations_for(run.agent.name):
             self._without_criteria.note(agent.name, has_evaluations=False)
-        span_id = run.carrier_span_id or run.span_id or b""
-        now = self.clock.unix_nano()
+        span = observed_span(run.trace_id, run.carrier_span_id or run.span_id or b"", now)
         if run.has_all_spans:  # else time and tokens may be missing
-            series.observe_run(run, span_id, now)
-        muted = self.metrics.muted_until.values
+            series.observe_run(run, span)
+        evaluations, muted = series.evaluations, self.metrics.muted_until.values
+        # Agents without a slot share their series: failures in a row mean nothing there.
+        in_a_row = None if agent.is_overflow else self.metrics.consecutive_failures.values
         lacks_content = False
         for place, result in enumerate(graded.results):
             if result.muted_until_unix_nano or muted:
@@ -174,34 +175,27 @@ class ScoreSeries:
                     continue
                 self.metrics.not_evaluated.add(1, result.reason.value)
                 lacks_content |= result.reason is _NO_CONTENT and result.counts
-            outcome = series.evaluations.get((in_shadow, result.name)) or known.evaluation_series(
+            outcome = evaluations.get((in_shadow, result.name)) or known.evaluation_series(
                 series, result.name, in_shadow=in_shadow
             )
-            score = None if result.score is None else Exemplar(result.score, run.trace_id, span_id, now)
-            outcome.count_result(result.outcome, score)
-            if score is not None and not in_shadow:
-                self._count_failures(agent, result)
-                if result.evaluator in _DECLARED_CLASSES:
-                    self._count_classes(outcome, result)
-                elif result.evaluator in _OPEN_CLASSES:
-                    self._count_classes(outcome, shown.results[place])
+            outcome.count_result(result.outcome, result.score, span)
+            if result.score is not None and not in_shadow:
+                if in_a_row is not None:
+                    labels = outcome.plain_labels
+                    in_a_row[labels] = in_a_row.get(labels, 0) + 1 if result.outcome is _FAIL else 0
+                if result.evaluator in CLASSIFIERS:
+                    is_open = result.evaluator in _OPEN_CLASSES
+                    self._count_classes(outcome, shown.results[place] if is_open else result)
         if lacks_content or self.metrics.agents_without_content.values:
             self._note_content(agent.name, run.dialect, lacks_content)
-        for (name, ended), count in run.call_counts.items():
-            (agent.tools.get((name, ended)) or known.tool_series(agent, name, ended)).count(count)
+        for tool, count in run.call_counts.items():
+            (agent.tools.get(tool) or known.tool_series(agent, *tool)).count(count)
 
     def _note_content(self, agent: str, dialect: str, is_missing: bool) -> None:
         if is_missing:
             self.metrics.agents_without_content.set(1, agent, dialect)
         else:
             self.metrics.agents_without_content.remove(agent, dialect)
-
-    def _count_failures(self, agent: AgentSeries, result: EvaluationResult) -> None:
-        """Count failures in a row, except of agents without a slot, which share one series."""
-        if not agent.is_overflow:
-            failures = self.metrics.consecutive_failures.values
-            labels = agent.name, result.name
-            failures[labels] = failures.get(labels, 0) + 1 if result.outcome is _FAIL else 0
 
     def _count_classes(self, series: EvaluationSeries, result: EvaluationResult) -> None:
         expected, predicted = result.details.get("expected"), result.details.get("actual")

@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Sample
 
 from collector.monitoring import MetricsRegistry
-from collector.telemetry import Counter, Exemplar, Histogram, Metrics
+from collector.telemetry import Counter, Exemplar, Histogram, HistogramSeries, Metrics, ObservedSpan
 from tests.support.metric_table import rendered
 
 OPENMETRICS_ACCEPT = "application/openmetrics-text"
@@ -48,9 +48,10 @@ def counted(metrics: Metrics, *, exemplars: bool) -> list[Written]:
     def add(name: str, pairs: dict[str, str], value: float, exemplar: Exemplar | None = None) -> None:
         named = None
         if exemplar and exemplars:
-            ids = {"trace_id": exemplar.trace_id.hex(), "span_id": exemplar.span_id.hex()}
+            value_of_span, span = exemplar
+            ids = {"trace_id": span.trace_id.hex(), "span_id": span.span_id.hex()}
             held = tuple(sorted((key, text) for key, text in ids.items() if text))
-            named = held, exemplar.value, round(exemplar.unix_nano / 1e9, 3)
+            named = held, value_of_span, round(span.unix_nano / 1e9, 3)
         samples.append((name, tuple(sorted(pairs.items())), value, named))
 
     for instrument in metrics.instruments():
@@ -90,8 +91,8 @@ def fill(metrics: Metrics, agents: int) -> None:
             for outcome in ("pass", "fail", "error", "not_evaluated"):
                 metrics.results.add(agent, *labels, outcome)
             score = (agent + evaluation) % 11 / 10
-            exemplar = Exemplar(score, agent.to_bytes(16), b"", 1_700_000_000_250_000_000 + evaluation)
-            metrics.score.observe_span(exemplar, labels)
+            span = ObservedSpan(agent.to_bytes(16), b"", 1_700_000_000_250_000_000 + evaluation)
+            HistogramSeries(metrics.score, labels).observe(score, span)
 
 
 @pytest.fixture
@@ -149,8 +150,8 @@ def test_whatever_changes_between_scrapes_the_next_one_reads_back_equal(
                 metrics.agent_runs.add(value, name, "1", "eu")
                 metrics.agent_runs.add(value, name, "", "eu")
             elif change == "observe":
-                exemplar = Exemplar(value, bytes(15) + b"1", number.to_bytes(8), number * 10**9)
-                metrics.score.observe_span(exemplar, (name, "order"))
+                span = ObservedSpan(bytes(15) + b"1", number.to_bytes(8), number * 10**9)
+                HistogramSeries(metrics.score, (name, "order")).observe(value, span)
             elif change == "set":
                 metrics.queue_bytes.set(value, name)
             else:

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Exemplar as ParsedExemplar
 
 from collector.monitoring.exposition import OPENMETRICS, TEXT, MetricsRegistry, gzip_accepted
-from collector.telemetry import Counter, Exemplar, Histogram, Metrics
+from collector.telemetry import Counter, Histogram, HistogramSeries, Metrics, ObservedSpan, observed_span
 from tests.support.metric_table import rendered
 
 AWKWARD = 'quote " backslash \\ newline \n comma , brace } ünïcödé 日本'
@@ -35,8 +35,8 @@ def metrics() -> Metrics:
     metrics.traces_held.read_from(lambda: 7.5)
     metrics.build_info.set(1, "0.1.0")
     metrics.score.observe(0.0, "weather_agent", "order")
-    exemplar = Exemplar(0.95, bytes(range(16)), bytes(range(8)), 1_700_000_000_500_000_000)
-    metrics.score.observe_span(exemplar, ("weather_agent", "order"))
+    span = ObservedSpan(bytes(range(16)), bytes(range(8)), 1_700_000_000_500_000_000)
+    HistogramSeries(metrics.score, ("weather_agent", "order")).observe(0.95, span)
     return metrics
 
 
@@ -186,7 +186,7 @@ def test_gzip_is_used_only_where_it_is_accepted(header: str, accepted: bool) -> 
 def test_an_exemplar_with_odd_ids_is_left_out(trace_id: bytes, span_id: bytes) -> None:
     metrics = Metrics()
 
-    metrics.score.observe_span(Exemplar(0.5, trace_id, span_id, 0), ("a", "b"))
+    HistogramSeries(metrics.score, ("a", "b")).observe(0.5, observed_span(trace_id, span_id, 0))
 
     assert 1 == sum(metrics.score.row("a", "b")[:-1])
     assert {} == metrics.score.exemplars

@@ -57,8 +57,8 @@ def test_time_tokens_and_cost_of_a_run_are_counted_each_in_its_series(
         metrics.run_tokens
     )
     assert {("helper", "2"): (2, 0.5)} == _taken(metrics.run_cost)
-    (exemplar,) = metrics.run_cost.exemplars["helper", "2"].values()
-    assert (0.25, TRACE_ID, SPAN_ID) == exemplar[:3]
+    ((cost, span),) = metrics.run_cost.exemplars["helper", "2"].values()
+    assert (0.25, TRACE_ID, SPAN_ID) == (cost, span.trace_id, span.span_id)
 
 
 def test_what_is_not_told_makes_no_series_and_no_zeros(metrics: Metrics, series: ScoreSeries) -> None:

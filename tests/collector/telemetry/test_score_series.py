@@ -309,8 +309,9 @@ def test_the_last_score_in_a_bucket_names_its_span(
     series.record(graded(result(Outcome.FAIL, 0.45)))
     series.flush()
 
-    exemplars = metrics.score.exemplars["weather_agent", "order"]
-    assert [(0.45, TRACE_ID, SPAN_ID, 1_700_000_001_000_000_000)] == list(exemplars.values())
+    ((score, span),) = metrics.score.exemplars["weather_agent", "order"].values()
+    assert (0.45, TRACE_ID, SPAN_ID) == (score, span.trace_id, span.span_id)
+    assert 1_700_000_001_000_000_000 == span.unix_nano
 
 
 @given(
