@@ -5,11 +5,11 @@ live results, and its results go with their runs.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from collector.errors import TracegradeError
-from collector.store.run_database import RunDatabase
+from collector.store.run_filter import Condition
 from collector.store.run_queries import RunQueries
 from collector.store.run_rows import as_held
 
@@ -72,9 +72,7 @@ class Regrade:
     size: int = 0
 
 
-_COLUMNS = (
-    "id, time, tenant, name, criteria, digest, author, credential, is_written, runs, same, removed, bytes"
-)
+_COLUMNS = ", ".join(field.name for field in fields(Regrade))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +106,8 @@ class Regrades:
     """
 
     def __init__(self, queries: RunQueries) -> None:
-        self._database: RunDatabase = queries.database
-        self._tenant = queries.tenant
+        self._queries = queries
+        self._database = queries.database
         self._numbers: dict[tuple[str, ...], int] = {}
 
     def begin(
@@ -122,8 +120,8 @@ class Regrades:
         texts = [_clean(text) for text in (name, criteria, digest, author, credential)]
         with self._database.writing() as connection:
             cursor = connection.execute(
-                f"INSERT INTO regrades ({_COLUMNS.removeprefix('id, ')}) VALUES (?,?,?,?,?,?,?,0,0,0,0,0)",
-                (milliseconds, self._tenant or "", *texts),
+                "INSERT INTO regrades VALUES (NULL,?,?,?,?,?,?,?,0,0,0,0,0)",
+                (milliseconds, self._queries.tenant or "", *texts),
             )
         begun = self.get(cursor.lastrowid or 0)
         assert begun is not None  # no one removes it so soon
@@ -155,7 +153,7 @@ class Regrades:
             )
             updated = connection.execute(
                 "UPDATE regrades SET runs = runs + ?, same = same + ?, removed = removed + ?, "
-                "bytes = bytes + ? WHERE id = ?",
+                "size = size + ? WHERE id = ?",
                 (len(runs), same, removed, size, regrade),
             ).rowcount
         if not updated:
@@ -202,11 +200,11 @@ class Regrades:
 
     def get(self, regrade: int) -> Regrade | None:
         """The regrade with this id; None if there is none."""
-        return next(iter(self._select("id = ?", regrade)), None)
+        return next(iter(self._select(("id = ?", regrade))), None)
 
     def each(self, *, written: bool = True) -> list[Regrade]:
         """All that are written, or all that are not, newest first."""
-        return self._select("is_written = ?", int(written))
+        return self._select(("is_written = ?", int(written)))
 
     def changes(self, regrade: int) -> list[RegradeChange]:
         """What a regrade changes, the most frequent first, at most some hundreds."""
@@ -257,20 +255,15 @@ class Regrades:
     def _make_room(self) -> None:
         """Remove the oldest written regrades of more than there is room for."""
         used = 0
-        for one in Regrades(RunQueries(self._database)).each():
+        of_all = Regrades(RunQueries(self._database))
+        for one in of_all.each():
             used += one.size
             if used > self._room:
-                Regrades(RunQueries(self._database)).remove(one.id)
+                of_all.remove(one.id)
 
-    def _select(self, condition: str, value: object) -> list[Regrade]:
-        tenant = "" if self._tenant is None else " AND tenant = ?"
-        values = [value, *([] if self._tenant is None else [self._tenant])]
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM regrades WHERE {condition}{tenant} ORDER BY id DESC LIMIT 100",
-                values,
-            ).fetchall()
-        return [Regrade(*row) for row in rows]
+    def _select(self, condition: Condition) -> list[Regrade]:
+        tail = "ORDER BY id DESC LIMIT 100"
+        return [Regrade(*row) for row in self._queries.rows(_COLUMNS, "regrades", condition, tail=tail)]
 
 
 def _clean(text: str) -> str:

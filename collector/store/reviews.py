@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from collector.errors import TracegradeError
 from collector.store.run_queries import RunQueries
+from collector.store.run_rows import as_held
 from processors.model import JsonObject, JsonValue
 
 MAX_COMMENT_CHARACTERS, MAX_REVIEWER_CHARACTERS = 1_000, 100
@@ -20,11 +21,7 @@ _MAX_RULES = 20
 _PAGE = 500
 _Z = 1.959963984540054
 """Of a two-sided interval with 95 % confidence."""
-_COLUMNS = (
-    "id, time, tenant, agent, version, trace, span, evaluation, tool_call, outcome, rules, answer, comment, "
-    "reviewer, credential"
-)
-_CURRENT = "id IN (SELECT max(id) FROM reviews GROUP BY trace, span, evaluation, tool_call)"
+_CURRENT = ("id IN (SELECT max(id) FROM reviews GROUP BY trace_id, span_id, evaluation, tool_call_id)",)
 
 
 class Answer(StrEnum):
@@ -174,6 +171,7 @@ class Reviews:
                 raise InvalidReview(f"{name}: expected at most {most} characters")
         summary, verdict = self._verdict(new)
         row = (
+            None,  # the id
             milliseconds,
             summary.tenant,
             summary.agent,
@@ -185,18 +183,15 @@ class Reviews:
             str(verdict.get("outcome") or "")[:_MAX_NAME_CHARACTERS],
             " ".join(_rules(verdict)),
             new.answer,
-            _clean(new.comment),
-            _clean(new.reviewer),
+            as_held(new.comment.strip()),
+            as_held(new.reviewer.strip()),
             credential[:_MAX_NAME_CHARACTERS],
         )
         with self._database.writing() as connection:
-            columns = _COLUMNS.removeprefix("id, ")
-            marks = ",".join("?" * len(row))
-            cursor = connection.execute(f"INSERT INTO reviews ({columns}) VALUES ({marks})", row)
+            cursor = connection.execute(f"INSERT INTO reviews VALUES ({','.join('?' * len(row))})", row)
             self._database.remove_reviews(connection)
-            stored = _review((cursor.lastrowid, *row))
         self._database.on_review()
-        return stored
+        return _review((cursor.lastrowid, *row[1:]))
 
     def each(
         self,
@@ -209,17 +204,22 @@ class Reviews:
         before: int = 0,
     ) -> Iterator[Review]:
         """The reviews that match, newest first, those that a newer one replaced included."""
-        filters = {"agent = ?": agent, "evaluation = ?": evaluation, "answer = ?": answer, "trace = ?": trace}
-        filters_of_numbers = {"time >= ?": since, "id < ?": before}
-        conditions: list[tuple[str, Any]] = [
-            (condition, value) for condition, value in (filters | filters_of_numbers).items() if value
-        ]
+        filters: dict[str, str | int] = {
+            "agent = ?": agent,
+            "evaluation = ?": evaluation,
+            "answer = ?": answer,
+            "trace_id = ?": trace,
+            "milliseconds >= ?": since,
+            "id < ?": before,
+        }
         while True:
-            rows = self._select(_COLUMNS, conditions, f"ORDER BY id DESC LIMIT {_PAGE}")
+            conditions = [(condition, value) for condition, value in filters.items() if value]
+            tail = f"ORDER BY id DESC LIMIT {_PAGE}"
+            rows = self._queries.rows(", ".join(_FIELDS), "reviews", *conditions, tail=tail)
             yield from map(_review, rows)
             if len(rows) < _PAGE:
                 return
-            conditions = [one for one in conditions if one[0] != "id < ?"] + [("id < ?", rows[-1][0])]
+            filters["id < ?"] = rows[-1][0]
 
     def of_trace(self, trace_id: str) -> dict[VerdictKey, list[Review]]:
         """The reviews of each verdict about a trace, newest first."""
@@ -232,7 +232,7 @@ class Reviews:
     def precision(self) -> dict[Reviewed, Precision]:
         """How precise the answers show each evaluation of an agent to be, as a whole and by rule."""
         columns = "tenant, agent, evaluation, rules, outcome, answer"
-        rows = self._select(f"{columns}, count(*)", [(_CURRENT, None)], f"GROUP BY {columns}")
+        rows = self._queries.rows(f"{columns}, count(*)", "reviews", _CURRENT, tail=f"GROUP BY {columns}")
         collected: dict[Reviewed, Precision] = {}
         for tenant, agent, evaluation, rules, outcome, answer, count in rows:
             for rule in ("", *rules.split()):
@@ -242,9 +242,11 @@ class Reviews:
 
     def wrong_outcomes(self) -> dict[tuple[str, str], set[str]]:
         """The outcomes of the verdicts that are answered as wrong, by trace and span of their run."""
-        conditions = [(_CURRENT, None), ("answer = ?", Answer.WRONG.value)]
+        wrong = ("answer = ?", Answer.WRONG.value)
         collected: dict[tuple[str, str], set[str]] = {}
-        for trace, span, outcome in self._select("trace, span, outcome", conditions, ""):
+        for trace, span, outcome in self._queries.rows(
+            "trace_id, span_id, outcome", "reviews", _CURRENT, wrong
+        ):
             collected.setdefault((trace, span), set()).add(outcome)
         return collected
 
@@ -263,17 +265,6 @@ class Reviews:
         if len({(summary.id, _tool_call(verdict)) for summary, verdict in matching}) > 1:
             raise InvalidReview("several verdicts of this trace match: give span_id and tool_call_id too")
         return matching[0]
-
-    def _select(self, columns: str, conditions: list[tuple[str, Any]], tail: str) -> list[tuple[Any, ...]]:
-        tenant = self._queries.tenant
-        visible = [] if tenant is None else [("tenant = ?", tenant)]
-        everything = [*conditions, *visible]
-        where = " AND ".join([condition for condition, _ in everything]) or "1"
-        values = [value for _, value in everything if value is not None]
-        with self._database.reading() as connection:
-            return connection.execute(
-                f"SELECT {columns} FROM reviews WHERE {where} {tail}", values
-            ).fetchall()
 
 
 def verdict_key(span_id: str, verdict: Mapping[str, JsonValue]) -> VerdictKey:
@@ -305,8 +296,3 @@ def _rules(verdict: JsonObject) -> list[str]:
 def _review(row: tuple[Any, ...]) -> Review:
     values: dict[str, Any] = dict(zip(_FIELDS, row, strict=True))
     return Review(**{**values, "rules": tuple(values["rules"].split())})
-
-
-def _clean(text: str) -> str:
-    """`text` as SQLite holds it, without spaces around it."""
-    return text.strip().encode(errors="replace").decode()

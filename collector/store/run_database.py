@@ -8,7 +8,6 @@ runs from one id on: old words are removed by dropping a whole generation.
 import os
 import sqlite3
 import threading
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from collector.errors import TracegradeError
-from collector.store.run_rows import HOUR_MILLISECONDS, TEXT_COLUMNS, HourKey, RunRows, texts_of
-from processors.model import decode_json
+from collector.store.run_rows import HOUR_MILLISECONDS, TEXT_COLUMNS, HourKey, RunRows
 
-_VERSION = 4
+_VERSION = 5
+"""Of the tables. A file of any other is left as it is."""
 _APPLICATION = 0x74677264
 """Marks a file as a run store: no other database is ever written to."""
 _PRUNED_AT_A_TIME = 200
@@ -53,71 +52,42 @@ CREATE INDEX results_by_run ON results (run);
 CREATE TABLE tools (tool TEXT NOT NULL, run INTEGER NOT NULL, PRIMARY KEY (tool, run)) WITHOUT ROWID;
 CREATE INDEX tools_by_run ON tools (run);
 CREATE TABLE generations (first_run INTEGER PRIMARY KEY, bytes INTEGER NOT NULL);
-"""
-_HOURS_SCHEMA = """
 CREATE TABLE hours (
   tenant TEXT NOT NULL, agent TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, label TEXT NOT NULL,
   version TEXT NOT NULL, hour INTEGER NOT NULL, count INTEGER NOT NULL, total REAL NOT NULL,
   PRIMARY KEY (kind, agent, name, label, version, hour, tenant)
 ) WITHOUT ROWID;
 CREATE INDEX hours_by_hour ON hours (hour);
-"""
-_UPGRADES = {
-    1: f"""
-ALTER TABLE runs ADD COLUMN dialect TEXT NOT NULL DEFAULT '';
-CREATE INDEX runs_by_tenant ON runs (tenant);
-ALTER TABLE hours RENAME TO old_hours;
-DROP INDEX hours_by_hour;
-{_HOURS_SCHEMA}
-INSERT INTO hours SELECT '', agent, kind, name, label, version, hour, count, total FROM old_hours;
-DROP TABLE old_hours;
-""",
-    2: """
-ALTER TABLE results ADD COLUMN exemption TEXT NOT NULL DEFAULT '';
-ALTER TABLE results ADD COLUMN cause TEXT NOT NULL DEFAULT '';
-""",
-}
-"""Upgrades each older version to the next one. Runs of version 1 had no tenant; results of version 2
-have no cause, and do not mark a failure that alerts no one. Version 3 had an index of words without fields
-and phrases: the runs of every older version are indexed again."""
-_TEXT_COLUMNS = ", ".join(TEXT_COLUMNS)
-
-_MARKS = "CREATE TABLE IF NOT EXISTS marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID"
-"""Added later without a new version: older releases ignore it."""
-_REVIEWS = (
-    """
-CREATE TABLE IF NOT EXISTS reviews (
-  id INTEGER PRIMARY KEY, time INTEGER NOT NULL, tenant TEXT NOT NULL, agent TEXT NOT NULL,
-  version TEXT NOT NULL, trace TEXT NOT NULL, span TEXT NOT NULL, evaluation TEXT NOT NULL,
-  tool_call TEXT NOT NULL, outcome TEXT NOT NULL, rules TEXT NOT NULL, answer TEXT NOT NULL,
+CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE reviews (
+  id INTEGER PRIMARY KEY, milliseconds INTEGER NOT NULL, tenant TEXT NOT NULL, agent TEXT NOT NULL,
+  version TEXT NOT NULL, trace_id TEXT NOT NULL, span_id TEXT NOT NULL, evaluation TEXT NOT NULL,
+  tool_call_id TEXT NOT NULL, outcome TEXT NOT NULL, rules TEXT NOT NULL, answer TEXT NOT NULL,
   comment TEXT NOT NULL, reviewer TEXT NOT NULL, credential TEXT NOT NULL
-)""",
-    "CREATE INDEX IF NOT EXISTS reviews_by_trace ON reviews (trace)",
-    "CREATE INDEX IF NOT EXISTS reviews_by_time ON reviews (time)",
-)
-_REGRADES = (
-    """
-CREATE TABLE IF NOT EXISTS regrades (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, tenant TEXT NOT NULL, name TEXT NOT NULL,
-  criteria TEXT NOT NULL, digest TEXT NOT NULL, author TEXT NOT NULL, credential TEXT NOT NULL,
-  is_written INTEGER NOT NULL, runs INTEGER NOT NULL, same INTEGER NOT NULL, removed INTEGER NOT NULL,
-  bytes INTEGER NOT NULL
-)""",
-    """
-CREATE TABLE IF NOT EXISTS regrade_changes (
+);
+CREATE INDEX reviews_by_trace ON reviews (trace_id);
+CREATE INDEX reviews_by_time ON reviews (milliseconds);
+CREATE TABLE regrades (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, milliseconds INTEGER NOT NULL, tenant TEXT NOT NULL,
+  name TEXT NOT NULL, criteria TEXT NOT NULL, digest TEXT NOT NULL, author TEXT NOT NULL,
+  credential TEXT NOT NULL, is_written INTEGER NOT NULL, runs INTEGER NOT NULL, same INTEGER NOT NULL,
+  removed INTEGER NOT NULL, size INTEGER NOT NULL
+);
+CREATE TABLE regrade_changes (
   regrade INTEGER NOT NULL, number INTEGER NOT NULL, agent TEXT NOT NULL, evaluation TEXT NOT NULL,
   old TEXT NOT NULL, new TEXT NOT NULL, cause TEXT NOT NULL, count INTEGER NOT NULL,
   PRIMARY KEY (regrade, number)
-) WITHOUT ROWID""",
-    """
-CREATE TABLE IF NOT EXISTS regraded (
+) WITHOUT ROWID;
+CREATE TABLE regraded (
   regrade INTEGER NOT NULL, number INTEGER NOT NULL, run INTEGER NOT NULL, call TEXT NOT NULL, score REAL,
   explanation TEXT NOT NULL
-)""",
-    "CREATE INDEX IF NOT EXISTS regraded_by_change ON regraded (regrade, number, run)",
-    "CREATE INDEX IF NOT EXISTS regraded_by_run ON regraded (run)",
-)
-"""Each run of a regrade has a row with the number 0, and one for each result that a change contains."""
+);
+CREATE INDEX regraded_by_change ON regraded (regrade, number, run);
+CREATE INDEX regraded_by_run ON regraded (run);
+"""
+"""In `regraded` each run of a regrade has a row with the number 0, and one for each result that a change
+contains."""
+_TEXT_COLUMNS = ", ".join(TEXT_COLUMNS)
 _BYTES_FOR_A_REVIEW = 32_768
 """Of the limit, so that even the longest reviews take no more than about a third of it."""
 
@@ -144,11 +114,11 @@ class RunDatabase:
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
-    def open(self) -> int:
-        """Open or create it; returns the older version that it was upgraded from, 0 if none.
+    def open(self) -> None:
+        """Open or create it.
 
         Raises:
-            StoreUnusable: the file contains something else.
+            StoreUnusable: the file contains something else, or is of another version.
             sqlite3.Error, OSError: the disk failed.
         """
         self.close()
@@ -159,35 +129,26 @@ class RunDatabase:
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             connection = _connected(str(self.path))
         try:
-            before = self._prepare(connection)
+            self._prepare(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
         self.is_open = True
-        return before
 
-    def _prepare(self, connection: sqlite3.Connection) -> int:
-        before = 0
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        is_empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if self.path is not None:
-            before = _checked_version(connection, self.path, may_be_empty=True)
+            if not is_empty:
+                _check_version(connection, self.path)
             os.chmod(self.path, 0o600)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-        for statement in (_MARKS, *_REVIEWS, *_REGRADES):
-            connection.execute(statement)
-        if before == _VERSION:
-            return 0
-        upgrades = [_UPGRADES.get(version, "") for version in range(before, _VERSION)] if before else []
-        changes = upgrades or [_SCHEMA, _HOURS_SCHEMA]
-        connection.executescript(
-            f"BEGIN IMMEDIATE;{''.join(changes)}PRAGMA application_id = {_APPLICATION};"
-            f"PRAGMA user_version = {_VERSION};"
-        )
-        if before:
-            _index_again(connection, self.limit_bytes // _GENERATIONS)
-        connection.execute("COMMIT")
-        return before
+        if is_empty:
+            connection.executescript(
+                f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA application_id = {_APPLICATION};"
+                f"PRAGMA user_version = {_VERSION};COMMIT"
+            )
 
     def take_marks(self) -> dict[str, int]:
         """Return and delete what `leave_marks` stored; raises `sqlite3.Error`."""
@@ -255,14 +216,14 @@ class RunDatabase:
 
     def remove_reviews(self, connection: sqlite3.Connection, before_milliseconds: int = 0) -> None:
         """Remove the reviews before a time, and the oldest of more than there is room for."""
-        connection.execute("DELETE FROM reviews WHERE time < ?", (before_milliseconds,))
+        connection.execute("DELETE FROM reviews WHERE milliseconds < ?", (before_milliseconds,))
         if most := self.limit_bytes // _BYTES_FOR_A_REVIEW:
             connection.execute("DELETE FROM reviews WHERE id <= (SELECT max(id) FROM reviews) - ?", (most,))
 
     @staticmethod
     def _remove_regrades(connection: sqlite3.Connection, before_milliseconds: int) -> None:
         """Remove the regrades made before a time; all runs of theirs are removed by then."""
-        if connection.execute("DELETE FROM regrades WHERE time < ?", (before_milliseconds,)).rowcount:
+        if connection.execute("DELETE FROM regrades WHERE milliseconds < ?", (before_milliseconds,)).rowcount:
             connection.execute("DELETE FROM regrade_changes WHERE regrade NOT IN (SELECT id FROM regrades)")
 
     @contextmanager
@@ -285,13 +246,9 @@ def open_store_file(path: Path) -> RunDatabase:
         raise StoreUnusable(f"{path}: no such file")
     try:
         with closing(_connected_read_only(path)) as connection:
-            version = _checked_version(connection, path, may_be_empty=False)
+            _check_version(connection, path)
     except sqlite3.Error as error:
         raise StoreUnusable(f"{path}: cannot be read as a run store: {error}") from error
-    if version != _VERSION:
-        raise StoreUnusable(
-            f"{path}: a run store of an older version of tracegrade; a service that uses it upgrades it"
-        )
     return RunDatabase(path, 0, is_open=True)
 
 
@@ -310,23 +267,16 @@ def _connected_read_only(path: Path) -> sqlite3.Connection:
     return _connected(f"{path.absolute().as_uri()}?mode=ro", is_uri=True)
 
 
-def _checked_version(connection: sqlite3.Connection, path: Path, *, may_be_empty: bool) -> int:
-    """The version of the file, 0 if it is empty.
-
-    Raises StoreUnusable if the file is not a run store, sqlite3.Error if it is not a database.
-    """
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    is_empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if is_empty and may_be_empty:
-        return 0
-    if application != _APPLICATION:
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise StoreUnusable if the file is not a run store of this version, sqlite3.Error if no database."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
         raise StoreUnusable(f"{path}: not a run store")
-    if not 1 <= version <= _VERSION:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != _VERSION:
+        age = "a newer" if version > _VERSION else "an older"
         raise StoreUnusable(
-            f"{path}: a run store of a newer version of tracegrade; remove it to create a new one"
+            f"{path}: a run store of {age} version of tracegrade; remove it to create a new one"
         )
-    return version
 
 
 @contextmanager
@@ -418,17 +368,6 @@ def _index_for(connection: sqlite3.Connection, run: int, size: int, generation_b
         f"CREATE VIRTUAL TABLE words_{run} USING fts5 ({_TEXT_COLUMNS}, content='', columnsize=0)"
     )
     return f"words_{run} (rowid, {_TEXT_COLUMNS})"
-
-
-def _index_again(connection: sqlite3.Connection, generation_bytes: int) -> None:
-    """Index the words of all runs, in place of the index of an older version."""
-    for first in _generations(connection):
-        connection.execute(f"DROP TABLE words_{first}")
-    connection.execute("DELETE FROM generations")
-    for run, line in connection.execute("SELECT id, line FROM lines ORDER BY id"):
-        texts = texts_of(decode_json(zlib.decompress(line)))
-        words = _index_for(connection, run, len(line) + sum(map(len, texts)), generation_bytes)
-        _insert(connection, words, [(run, *texts)])
 
 
 def _remove_oldest(connection: sqlite3.Connection, before_milliseconds: int | None = None) -> int:

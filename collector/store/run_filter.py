@@ -43,10 +43,9 @@ class RunFilter:
 
     `since` and `until` are Unix milliseconds. With `evaluation`, `outcome` is that of the evaluation, else
     that of the run; with both, `cause` is one that `RunQueries.causes` gives. `trace` is a trace id or its
-    beginning. `not_evaluated` is why an evaluation, or that one, gave no verdict: runs that an older version
-    stored have it if any gave none. `regrade` is the id of a regrade: runs that it graded again; with a dot
-    and the number of a change, those that it changes so. `before` and `after` are ids of runs: only older or
-    newer ones.
+    beginning. `not_evaluated` is why an evaluation, or that one, gave no verdict; one with several reasons
+    matches each. `regrade` is the id of a regrade: runs that it graded again; with a dot and the number of a
+    change, those that it changes so. `before` and `after` are ids of runs: only older or newer ones.
 
     `text` finds runs that have all its terms: a word, or the beginning of one; a "phrase" in quotes; or a
     field, a colon and a word or phrase. `answer:`, `reason:` (why evaluations did not pass), `input:` and

@@ -262,8 +262,7 @@ class RunQueries:
 
     def newest(self) -> int:
         """The id of the newest run, 0 without any."""
-        with self.database.reading() as connection:
-            return int(self._select(connection, "coalesce(max(id), 0)", "runs").fetchone()[0])
+        return int(self.rows("coalesce(max(id), 0)", "runs")[0][0])
 
     def conversations(self, since: int, most: int) -> tuple[list[tuple[int, JsonValue]], int]:
         """The newest `most` lines of runs with a conversation, graded since then, and when they are complete.
@@ -334,9 +333,8 @@ class RunQueries:
     def causes(self, agent: str = "", hours: range = EVERY_HOUR) -> list[FailureCause]:
         """Why runs failed: failures that alert first, then the most frequent."""
         collected: dict[tuple[str, str, str], FailureCause] = {}
-        of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
         for agent_name, name, label, version, hour, count, _ in self._sums(
-            "agent, name, label, version, hour", ("kind = ?", CAUSE), *of_agent, _during(hours)
+            "agent, name, label, version, hour", ("kind = ?", CAUSE), *_of(agent), _during(hours)
         ):
             words, _, text = label.partition(": ")
             outcome, _, exemption = words.partition(" ")
@@ -353,10 +351,9 @@ class RunQueries:
     def usage(self, agent: str = "", hours: range = EVERY_HOUR) -> dict[tuple[str, str], dict[str, Counts]]:
         """By agent and version, the `tokens` and the `cost` of the runs that report them."""
         collected: dict[tuple[str, str], dict[str, Counts]] = {}
-        of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
         kinds = ("kind IN (?, ?)", COST, TOKENS)
         for name, version, kind, count, total in self._sums(
-            "agent, version, kind", kinds, *of_agent, _during(hours)
+            "agent, version, kind", kinds, *_of(agent), _during(hours)
         ):
             collected.setdefault((name, version), {}).setdefault(kind, Counts()).add("", count, total)
         return collected
@@ -375,16 +372,13 @@ class RunQueries:
     def _order_within(self, agent: str, hour: int) -> dict[str, tuple[int, int]]:
         """The hour and the first run in it of each version of an agent with runs in that hour."""
         start = hour * HOUR_MILLISECONDS
-        with self.database.reading() as connection:
-            rows = self._select(
-                connection,
-                "version, min(id)",
-                "runs",
-                ("agent = ?", agent),
-                ("time >= ?", start),
-                ("time < ?", start + HOUR_MILLISECONDS),
-                tail="GROUP BY version",
-            ).fetchall()
+        rows = self.rows(
+            "version, min(id)",
+            "runs",
+            ("agent = ?", agent),
+            ("time >= ? AND time < ?", start, start + HOUR_MILLISECONDS),
+            tail="GROUP BY version",
+        )
         return {version: (hour, run) for version, run in rows}
 
     def tools(
@@ -395,8 +389,7 @@ class RunQueries:
         Only those of `agent`, and only `tool`, if given; `by_release` for each agent and version apart.
         """
         collected: dict[tuple[str, ...], ToolSummary] = {}
-        chosen: list[Condition] = [("agent = ?", agent)] if agent else []
-        chosen += [("name = ?", tool)] if tool else []
+        chosen = [*_of(agent), *_of(tool, "name")]
         columns = "name, agent, version, label" if by_release else "name, agent, '', label"
         for name, agent_name, version, label, count, total in self._sums(
             columns, ("kind = ?", TOOL), *chosen, _during(hours)
@@ -416,12 +409,9 @@ class RunQueries:
     def releases(self, agent: str = "") -> dict[str, dict[str, int]]:
         """The hour in which each version of `agent`, or of each agent, began, as far as runs are retained."""
         began: dict[str, dict[str, int]] = {}
-        with self.database.reading() as connection:
-            of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
-            columns, tail = "agent, version, min(hour)", "GROUP BY agent, version"
-            rows = self._select(connection, columns, "hours", ("kind = ?", RUN), *of_agent, tail=tail)
-            for name, version, hour in rows:
-                began.setdefault(name, {})[version] = hour
+        columns, tail = "agent, version, min(hour)", "GROUP BY agent, version"
+        for name, version, hour in self.rows(columns, "hours", ("kind = ?", RUN), *_of(agent), tail=tail):
+            began.setdefault(name, {})[version] = hour
         return began
 
     def names(self) -> dict[str, list[str]]:
@@ -528,8 +518,7 @@ class RunQueries:
     def count(self, run_filter: RunFilter) -> int:
         """How many runs match a filter without text."""
         source, _, conditions = source_of(run_filter)
-        with self.database.reading() as connection:
-            return int(self._select(connection, "count(*)", source, *conditions).fetchone()[0])
+        return int(self.rows("count(*)", source, *conditions)[0][0])
 
     def lines(self, runs: Sequence[int]) -> dict[int, JsonObject | None]:
         """The lines of some runs by their ids; None for one that was removed."""
@@ -538,9 +527,7 @@ class RunQueries:
 
     def line(self, run: int) -> JsonObject | None:
         """The line of a run by its id; None if there is no such run any more."""
-        with self.database.reading() as connection:
-            is_visible = self._select(connection, "1", "runs", ("id = ?", run)).fetchone() is not None
-            return _line(connection, run) if is_visible else None
+        return self.lines([run] if self.rows("1", "runs", ("id = ?", run)) else []).get(run)
 
     def runs_of_trace(self, trace_id: str) -> list[tuple[RunSummary, JsonObject]]:
         """The runs of a trace in the order in which they were graded, each with its line."""
@@ -549,6 +536,13 @@ class RunQueries:
             rows = self._select(connection, _COLUMNS, "runs", trace, tail=tail).fetchall()
             collected = [(_summary(connection, row), _line(connection, row[0])) for row in rows]
         return [(summary, line) for summary, line in collected if line is not None]
+
+    def rows(
+        self, columns: str, source: str, *conditions: Condition, tail: str = ""
+    ) -> list[tuple[Any, ...]]:
+        """These columns of the visible rows of `source` that fulfil all conditions; `tail` follows in SQL."""
+        with self.database.reading() as connection:
+            return self._select(connection, columns, source, *conditions, tail=tail).fetchall()
 
     def _where(self, *conditions: Condition) -> tuple[str, list[str | int]]:
         """The visible rows that fulfil all conditions, as SQL and its values."""
@@ -569,14 +563,11 @@ class RunQueries:
 
     def _sums(self, columns: str, *conditions: Condition) -> list[tuple[Any, ...]]:
         """These columns of the counts by hour, with the sums of counts and totals."""
-        with self.database.reading() as connection:
-            sums, tail = f"{columns}, sum(count), sum(total)", f"GROUP BY {columns}"
-            return self._select(connection, sums, "hours", *conditions, tail=tail).fetchall()
+        sums, tail = f"{columns}, sum(count), sum(total)", f"GROUP BY {columns}"
+        return self.rows(sums, "hours", *conditions, tail=tail)
 
     def _hours(self, kind: str, agent: str, hours: range) -> list[tuple[Any, ...]]:
-        of_agent: list[Condition] = [("agent = ?", agent)] if agent else []
-        conditions = (("kind = ?", kind), *of_agent, _during(hours))
-        return self._sums("name, label, version, hour", *conditions)
+        return self._sums("name, label, version, hour", ("kind = ?", kind), *_of(agent), _during(hours))
 
     def _agents(self, connection: sqlite3.Connection) -> list[str]:
         """Agents by name: one step in the index for each, however many runs there are."""
@@ -589,6 +580,11 @@ class RunQueries:
             values * 2,
         )
         return [agent for (agent,) in result]
+
+
+def _of(name: str, column: str = "agent") -> list[Condition]:
+    """The condition that a column has this value, unless it is empty."""
+    return [(f"{column} = ?", name)] if name else []
 
 
 def _during(hours: range) -> Condition:

@@ -170,23 +170,17 @@ class RunStore:
 
     async def _open(self, thread: ThreadPoolExecutor) -> None:
         try:
-            before = await asyncio.get_running_loop().run_in_executor(thread, self._open_database)
+            await asyncio.get_running_loop().run_in_executor(thread, self._open_database)
         except (sqlite3.Error, OSError, StoreUnusable) as error:
             self._fail(error)
         else:
             self._is_broken = False
-            if before:
-                _logger.info(
-                    "Upgraded the run store of an older version of tracegrade.",
-                    extra={"path": str(self.config.path), "version": before},
-                )
 
-    def _open_database(self) -> int:
-        before = self._database.open()
+    def _open_database(self) -> None:
+        self._database.open()
         self._show_reviews()
         if self.conversations is not None:
             self.conversations.restore(self._database)
-        return before
 
     def _show_reviews(self) -> None:
         """Show the answers to verdicts as metrics."""

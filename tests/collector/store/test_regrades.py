@@ -1,16 +1,12 @@
 """Results by other criteria in the store: apart from live ones, bounded, and gone with their runs."""
 
-import gzip
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from collector.store import ChangedResult, RegradeRefused, Regrades, RunDatabase, RunFilter, RunQueries
-from tests.support.check_tools import PROJECT
 from tests.support.stored_runs import MINUTE, NOW, add_runs, filled, graded_run
 
 LATER = NOW // 1_000_000 + 60 * 60_000
@@ -139,21 +135,12 @@ def test_a_tenant_has_regrades_of_its_own_alone() -> None:
     assert [] == queries.of_tenant("green").find(RunFilter(regrade=str(number)))
 
 
-@pytest.mark.parametrize("version", [1, 4])
-def test_an_older_store_takes_regrades(tmp_path: Path, version: int) -> None:
-    """The files are one of version 1, and one of version 4 from before there were regrades."""
-    path = tmp_path / "runs.db"
-    if version == 1:
-        path.write_bytes(gzip.decompress((PROJECT / "tests/data/stores/version_1.db.gz").read_bytes()))
-    else:
-        filled([graded_run(1)], path).database.close()
-        with closing(sqlite3.connect(path)) as connection:
-            for table in ("regrades", "regrade_changes", "regraded"):
-                connection.execute(f"DROP TABLE {table}")
-    database = RunDatabase(path, 64 << 20)
+def test_the_results_of_a_regrade_go_with_their_runs(tmp_path: Path) -> None:
+    database = RunDatabase(tmp_path / "runs.db", 64 << 20)
     database.open()
+    add_runs(database, [graded_run(1)], 0)
     queries = RunQueries(database)
-    (run, *_) = queries.find(RunFilter())
+    (run,) = queries.find(RunFilter())
 
     regraded(Regrades(queries), changed(run.id), runs=[run.id])
 

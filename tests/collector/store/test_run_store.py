@@ -1,11 +1,12 @@
 """The store takes runs off the loop, stays within its bounds, and never costs more than its own runs."""
 
 import asyncio
-import gzip
 import json
 import os
+import re
 import sqlite3
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,11 +18,8 @@ from collector.store.run_store import STORE
 from collector.telemetry import Metrics
 from processors.model import GradedRun
 from tests.support.backends import eventually
-from tests.support.check_tools import PROJECT
 from tests.support.graded_runs import trace_of
 from tests.support.stored_runs import MINUTE, NOW, filled, graded_run, run_store
-
-DATA = PROJECT / "tests" / "data"
 
 
 def _deadline() -> float:
@@ -60,41 +58,27 @@ async def test_a_restart_finds_what_was_there_in_a_file_that_nobody_else_reads(t
     assert [2, 1] == [int(run.trace_id, 16) for run in RunQueries(open_store_file(path)).find(RunFilter())]
 
 
-async def test_a_store_of_an_older_version_is_upgraded(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("version", "age"), [(4, "an older"), (99, "a newer")])
+async def test_a_store_of_another_version_is_left_as_it_is(
+    tmp_path: Path, version: int, age: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The file is one that version 1 wrote, with the runs 8, 9 and 10."""
     path = tmp_path / "runs.db"
-    path.write_bytes(gzip.decompress((DATA / "stores" / "version_1.db.gz").read_bytes()))
-    with pytest.raises(StoreUnusable, match="an older version of tracegrade"):
-        open_store_file(path)
-    caplog.set_level("INFO", "collector.store")
+    filled([graded_run(1)], path).database.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
+    message = f"{path}: a run store of {age} version of tracegrade; remove it to create a new one"
 
-    for number in (11, 12):
-        store = run_store(path=path, retention="9999999h")
-        await store.start()
-        store.export_results(trace_of(graded_run(number)))
-        await store.shutdown(_deadline())
-        await eventually(lambda: not path.with_name("runs.db-wal").exists(), "it is closed")
-
-    assert ["Upgraded the run store of an older version of tracegrade."] == caplog.messages
-    queries = RunQueries(open_store_file(path))
-    found = queries.find(RunFilter(text="checked"))
-    assert [12, 11, 10, 9, 8] == [int(run.trace_id, 16) for run in found]
-    assert found == queries.find(RunFilter(text='answer:"it is warm" call:get_forecast'))
-    assert ["", "", ""] == [run.dialect for run in found[2:]]
-    (agent,) = queries.agents()
-    assert {"pass": 4, "fail": 1} == agent.runs.outcomes
-
-
-async def test_a_store_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    filled([graded_run(1)], path)
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 99")
-
-    with pytest.raises(StoreUnusable, match="a newer version of tracegrade"):
+    with pytest.raises(StoreUnusable, match=re.escape(message)):
         RunDatabase(path, 1024**3).open()
+    with pytest.raises(StoreUnusable, match=re.escape(message)):
+        open_store_file(path)
+    store = run_store(path=path)
+    await store.start()
+    await store.shutdown(_deadline())
+
+    assert [message] == [getattr(record, "error", "") for record in caplog.records]
+    assert before == path.read_bytes()
 
 
 def test_the_oldest_go_first_by_age(tmp_path: Path) -> None:
