@@ -172,7 +172,7 @@ class _Side:
             clock=clock,
             is_required=True,
         )
-        fan_out = FanOut([queue], [], limiter)
+        fan_out = FanOut({"traces": [queue]}, [], limiter)
         await fan_out.start(self._tasks)
         buffer = TraceBuffer(
             config=GroupByTraceConfig.model_validate({"root_grace": "250ms"}),

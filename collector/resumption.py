@@ -170,7 +170,7 @@ class Resumption:
     def _export(self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]) -> None:
         """Send a trace that was taken out of the buffer, counted for the exporters that are to get it."""
         count = len(trace.spans)
-        missing = [queue.name for queue in self.fan_out.queues if queue.name not in already]
+        missing = [queue.name for queue in self.fan_out.queues_of("traces") if queue.name not in already]
         if not self.buffer.streams:
             for name in missing:
                 self.metrics.spans_sent_again.add(count, name)

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from collector import exporters as _this_folder
 from collector.component_discovery import find_components
-from collector.exporters.counts import ExportCounts, QueueContent, ResultForm
+from collector.exporters.counts import ExportCounts, QueueContent
 from collector.exporters.dead_letters import DeadLetterKind, DeadLetters
 from collector.exporters.delivery import SpanQueue
 from collector.exporters.exporter import (
@@ -47,8 +47,7 @@ def build_fan_out(
     """
     result_exporters: list[ResultExporter] = []
     exporters: list[SpanExporter] = []
-    queues: dict[QueueContent, list[SpanQueue]] = {"traces": [], "logs": []}
-    result_queues: dict[ResultForm, list[SendingQueue]] = {"log": [], "span": [], "score": []}
+    queues: dict[QueueContent, list[SpanQueue]] = {}
 
     def queue(
         exporter: SpanExporter, config: SpanExporterConfig | ScoreExporterConfig, content: QueueContent
@@ -61,7 +60,7 @@ def build_fan_out(
             sink,
             config.sending_queue.one_at_a_time() if shares else config.sending_queue,
             config.retry_on_failure,
-            is_required=content in queues and getattr(config, "delivery", "") == "required",
+            is_required=content in get_args(Signal) and getattr(config, "delivery", "") == "required",
             counts=ExportCounts(context.metrics, sink.name, content),
             clock=context.clock,
             dead_letters=None
@@ -78,22 +77,17 @@ def build_fan_out(
         exporters.append(exporter)
         if isinstance(config, SpanExporterConfig | ScoreExporterConfig):
             for content in contents_of(config, results):
-                if content == "traces" or content == "logs":
-                    queues[content].append(queue(exporter, config, content))
-                else:
-                    result_queues[content].append(queue(exporter, config, content))
+                queues.setdefault(content, []).append(queue(exporter, config, content))
     end = result_exporters[0].name if result_exporters else end_of_spans
     for signal in get_args(Signal):
-        if not queues[signal]:
-            queues[signal].append(DiscardingQueue(end, context.metrics, signal))
+        if signal not in queues:
+            queues[signal] = [DiscardingQueue(end, context.metrics, signal)]
     if store is not None:
         result_exporters.append(store)
     return FanOut(
-        queues["traces"],
+        queues,
         result_exporters,
         limiter,
-        record_queues=queues["logs"],
-        result_queues=result_queues,
         exporters=exporters,
         dead_letters=dead_letters,
         emits_records="log" in results.emit,

@@ -99,6 +99,9 @@ class SpanQueue:
         """Take a delivery, and call its `done` once all its spans are forwarded or dropped."""
         delivery.done(self.name, required=self.is_required)
 
+    def turn_away(self, count: int) -> None:
+        """Count as dropped, for want of memory, what is not enqueued."""
+
     def shed(self, needed_bytes: int = 0) -> int:
         """Drop what may be dropped for want of memory; the held bytes of what was."""
         return 0

@@ -5,19 +5,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 
-from collector.exporters.counts import ResultForm
+from collector.exporters.counts import QueueContent
 from collector.exporters.dead_letters import DeadLetters
 from collector.exporters.delivery import Delivery, SpanQueue
 from collector.exporters.exporter import ResultExporter, SpanExporter
-from collector.exporters.sending_queue import SendingQueue
 from collector.memory_limiter import MemoryLimiter
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics
 from collector.trace import DELIVERY_OVERHEAD_BYTES, RECEIPT_BYTES, GradedTrace, Receipt, Signal, held_bytes
 from processors.spans import RawRecord, RawSpan
 
-RECORDS = "#records"
-"""After the name of an exporter: its queue of received log records, for receipts."""
+FORMS: Mapping[QueueContent, str] = {
+    "traces": "", "logs": "#records", "log": "#log", "span": "#span", "score": "#score"
+}  # fmt: skip
+"""After the name of an exporter: which of its queues, for receipts."""
 
 
 class FanOut:
@@ -27,35 +28,27 @@ class FanOut:
     there is no queue); while they wait, so does what results added to them, and what waiting takes. Queues
     that are not required shed their oldest when the limiter runs full.
 
-    Received log records go to `record_queues`, in the same way.
+    Received log records go to queues of their own, in the same way.
 
-    Results in a form of their own go to `result_queues`; scores are built from log records. Without
-    `emits_records` only those leave as log records that have no span to be written on. Their bytes are
-    taken from the limiter here; where there is no room for them they are dropped, so no span waits for a
-    verdict. `exporters` are those behind the queues, which may share one: they are opened and closed here.
+    So do results in a form of their own; scores are built from log records. Without `emits_records` only
+    those leave as log records that have no span to be written on. Their bytes are taken from the limiter
+    here; where there is no room for them they are dropped, so no span waits for a verdict. `exporters` are
+    those behind the queues, which may share one: they are opened and closed here.
     """
 
     def __init__(
         self,
-        queues: Sequence[SpanQueue],
+        queues: Mapping[QueueContent, Sequence[SpanQueue]],
         result_exporters: Sequence[ResultExporter],
         limiter: MemoryLimiter,
         *,
-        record_queues: Sequence[SpanQueue] = (),
-        result_queues: Mapping[ResultForm, Sequence[SendingQueue]] | None = None,
         exporters: Sequence[SpanExporter] = (),
         dead_letters: DeadLetters | None = None,
         emits_records: bool = True,
     ) -> None:
-        self.queues = tuple(queues)
         self.result_exporters = tuple(result_exporters)
-        self.record_queues = tuple(record_queues)
-        self._result_queues = result_queues or {}
-        self._all_queues: list[SpanQueue] = [
-            *queues,
-            *record_queues,
-            *chain.from_iterable(self._result_queues.values()),
-        ]
+        self._queues = queues
+        self._all_queues = [*chain.from_iterable(queues.values())]
         self._emits_records = emits_records
         self._exporters = tuple(exporters)
         self._dead_letters = dead_letters
@@ -65,15 +58,14 @@ class FanOut:
             if not queue.is_required:
                 limiter.add_relief(queue.shed)
 
-    def queues_of(self, signal: Signal) -> Sequence[SpanQueue]:
-        """The queues of what is received of a signal."""
-        return self.queues if signal == "traces" else self.record_queues
+    def queues_of(self, content: QueueContent) -> Sequence[SpanQueue]:
+        """The queues of what is received of a signal, or of results in a form."""
+        return self._queues.get(content, ())
 
     @property
     def bytes_that_must_wait(self) -> int:
         """Encoded bytes in the fullest of the queues that may not drop any."""
-        queues = (*self.queues, *self.record_queues)
-        return max((queue.queued_bytes for queue in queues if queue.is_required), default=0)
+        return max((queue.queued_bytes for queue in self._all_queues if queue.is_required), default=0)
 
     async def start(self, tasks: TaskOwner | None = None) -> None:
         """Start all; raises the first `StartupError`."""
@@ -91,7 +83,7 @@ class FanOut:
 
         `receipt`, if given, is notified of every exporter and form that it expects.
         """
-        self._deliver(trace.spans, held, receipt, self.queues)
+        self._deliver("traces", trace.spans, receipt, held)
         if trace.runs:
             for results in self.result_exporters:
                 name = results.name
@@ -101,16 +93,16 @@ class FanOut:
                     results.export_results(trace, partial(receipt.delivered, name))
         if trace.log_records:
             if self._emits_records or not trace.spans:
-                self._send_results("log", trace.log_records, receipt)
-            self._send_results("score", trace.log_records, receipt)
+                self._deliver("log", trace.log_records, receipt)
+            self._deliver("score", trace.log_records, receipt)
         if trace.evaluation_spans:
-            self._send_results("span", trace.evaluation_spans, receipt)
+            self._deliver("span", trace.evaluation_spans, receipt)
         if receipt is not None:
             receipt.seal()
 
     def export_early(self, records: Sequence[RawSpan]) -> None:
         """Send log records of failures of runs that go on; once, or never where there is no room."""
-        self._send_results("log", records, None)
+        self._deliver("log", records, None)
 
     def forward(
         self,
@@ -123,51 +115,42 @@ class FanOut:
 
         `held` bytes are given back when the last is done with them.
         """
-        self._deliver(items, held, receipt, self.queues_of(signal), RECORDS if signal == "logs" else "")
+        self._deliver(signal, items, receipt, held)
         if receipt is not None:
             receipt.seal()
 
     def _deliver(
         self,
-        spans: Sequence[RawSpan],
-        held: int,
+        content: QueueContent,
+        items: Sequence[RawSpan],
         receipt: Receipt | None,
-        queues: Sequence[SpanQueue],
-        form: str = "",
+        held: int | None = None,
     ) -> None:
-        notify = None
+        """Enqueue what was received, for which `held` bytes were acquired; or, without those, results."""
+        queues, notify, form = self.queues_of(content), None, FORMS[content]
         if receipt is not None:
             queues = tuple(queue for queue in queues if receipt.expects(queue.name + form))
             notify = receipt.delivered
-        if queues and spans:
+        if held is None:
+            held = held_bytes(items)
+            if not queues:
+                return
+            if not self._limiter.try_acquire(held):
+                for queue in queues:
+                    queue.turn_away(len(items))
+                    if notify is not None:
+                        notify(queue.name + form)
+                return
+        elif queues and items:
             more = RECEIPT_BYTES if receipt is not None else 0
-            waiting = held_bytes(spans) + DELIVERY_OVERHEAD_BYTES + more
+            waiting = held_bytes(items) + DELIVERY_OVERHEAD_BYTES + more
             if waiting > held:
                 self._limiter.take(waiting - held)
                 held = waiting
         required = sum(queue.is_required for queue in queues)
-        delivery = Delivery(spans, held, self._release, len(queues), required, notify, form)
+        delivery = Delivery(items, held, self._release, len(queues), required, notify, form)
         for queue in queues:
             queue.enqueue(delivery)
-
-    def _send_results(self, form: ResultForm, results: Sequence[RawSpan], receipt: Receipt | None) -> None:
-        suffix = f"#{form}"
-        queues, notify = self._result_queues.get(form, ()), None
-        if receipt is not None:
-            queues = [queue for queue in queues if receipt.expects(queue.name + suffix)]
-            notify = receipt.delivered
-        held = held_bytes(results)
-        if not queues:
-            return
-        if self._limiter.try_acquire(held):
-            delivery = Delivery(results, held, self._release, len(queues), 0, notify, suffix)
-            for queue in queues:
-                queue.enqueue(delivery)
-            return
-        for queue in queues:
-            queue.turn_away(len(results))
-            if notify is not None:
-                notify(queue.name + suffix)
 
     async def shutdown(self, deadline: float) -> None:
         """Flush all side by side until `deadline`, then close the exporters behind the queues."""

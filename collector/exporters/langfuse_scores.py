@@ -13,7 +13,7 @@ from pydantic import SecretStr, field_validator
 from collector.errors import RetryableExportError
 from collector.exporters.exporter import ExporterContext, SpanExporterType
 from collector.exporters.otlp_client import one_line
-from collector.exporters.score_exporter import Score, ScoreBackend, ScoreExporter, ScoreExporterConfig, Sent
+from collector.exporters.score_exporter import Score, ScoreExporter, ScoreExporterConfig, Sent
 from processors.model import JsonObject, JsonValue, json_text
 
 _PATH = "/api/public/ingestion"
@@ -37,19 +37,30 @@ class LangfuseScoresConfig(ScoreExporterConfig):
         return key
 
 
-async def _send(exporter: ScoreExporter, scores: Sequence[Score]) -> Sent:
-    """Send all scores of a request at once; the answer states for each whether it was accepted."""
-    if not scores:
-        return Sent()
-    events: list[JsonValue] = [_event(score) for score in scores]
-    listed = (await exporter.call("POST", _PATH, {"batch": events})).get("errors")
-    errors = [error for error in listed if isinstance(error, dict)] if isinstance(listed, list) else []
-    if not errors:
-        return Sent()
-    message = one_line(json_text(errors[0]))
-    if any(_is_retryable(error.get("status")) for error in errors):
-        raise RetryableExportError(message)  # for all of them: the id keeps each a single score
-    return Sent((), len(errors), message)
+class LangfuseScores(ScoreExporter):
+    """Sends all scores of a request at once; the answer states for each whether it was accepted."""
+
+    probe = ("/api/public/projects", {})
+
+    def __init__(self, name: str, config: LangfuseScoresConfig, context: ExporterContext) -> None:
+        keys = f"{config.public_key.get_secret_value()}:{config.secret_key.get_secret_value()}"
+        credentials = base64.b64encode(keys.encode()).decode()
+        headers = {**config.headers, "Authorization": SecretStr(f"Basic {credentials}")}
+        super().__init__(name, config.model_copy(update={"headers": headers}), context)
+
+    async def send(self, scores: Sequence[Score]) -> Sent:
+        """See `ScoreExporter`."""
+        if not scores:
+            return Sent()
+        events: list[JsonValue] = [_event(score) for score in scores]
+        listed = (await self.call("POST", _PATH, {"batch": events})).get("errors")
+        errors = [error for error in listed if isinstance(error, dict)] if isinstance(listed, list) else []
+        if not errors:
+            return Sent()
+        message = one_line(json_text(errors[0]))
+        if any(_is_retryable(error.get("status")) for error in errors):
+            raise RetryableExportError(message)  # for all of them: the id keeps each a single score
+        return Sent((), len(errors), message)
 
 
 def _is_retryable(status: JsonValue) -> bool:
@@ -74,14 +85,6 @@ def _event(score: Score) -> JsonObject:
     return {"id": str(event), "type": "score-create", "timestamp": at, "body": body}
 
 
-def _create(name: str, config: LangfuseScoresConfig, context: ExporterContext) -> ScoreExporter:
-    keys = f"{config.public_key.get_secret_value()}:{config.secret_key.get_secret_value()}"
-    credentials = base64.b64encode(keys.encode()).decode()
-    headers = {**config.headers, "Authorization": SecretStr(f"Basic {credentials}")}
-    backend = ScoreBackend(_send, ("/api/public/projects", {}))
-    return ScoreExporter(name, config.model_copy(update={"headers": headers}), context, backend)
-
-
 COMPONENT = SpanExporterType(
-    kind="scores", type_name="langfuse_scores", config_model=LangfuseScoresConfig, create=_create
+    kind="scores", type_name="langfuse_scores", config_model=LangfuseScoresConfig, create=LangfuseScores
 )

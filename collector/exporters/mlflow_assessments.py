@@ -11,7 +11,7 @@ from typing import Final
 from collector.errors import ContentRefusedError
 from collector.exporters.exporter import SpanExporterType
 from collector.exporters.http_client import RefusedCallError
-from collector.exporters.score_exporter import Score, ScoreBackend, ScoreExporter, ScoreExporterConfig, Sent
+from collector.exporters.score_exporter import Score, ScoreExporter, ScoreExporterConfig, Sent
 from processors.model import JsonObject, JsonValue, json_text, time_text
 
 _TRACES = "/api/3.0/mlflow/traces/tr-"
@@ -25,58 +25,68 @@ class MlflowAssessmentsConfig(ScoreExporterConfig):
     """`exporters.mlflow_assessments`: an MLflow tracking server that gets the spans as well."""
 
 
-async def _send(exporter: ScoreExporter, scores: Sequence[Score]) -> Sent:
-    """Send the scores, several traces at a time."""
-    by_trace: dict[str, list[Score]] = {}
-    for score in scores:
-        by_trace.setdefault(score.trace_id, []).append(score)
-    room = asyncio.Semaphore(_AT_A_TIME)
+class MlflowAssessments(ScoreExporter):
+    """Sends the scores, several traces at a time."""
 
-    async def assess(trace_id: str) -> Sent:
-        async with room:
-            return await _assess(exporter, trace_id, by_trace[trace_id])
+    probe = ("/api/2.0/mlflow/experiments/search", {"max_results": "1"})
 
-    # Where one fails all are sent again: what was written is overwritten.
-    sent: list[Sent] = []
-    for outcome in await asyncio.gather(*map(assess, by_trace), return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome
-        sent.append(outcome)
-    return Sent(
-        [missing for part in sent for missing in part.missing],
-        sum(part.rejected for part in sent),
-        next((part.message for part in sent if part.message), ""),
-    )
+    async def send(self, scores: Sequence[Score]) -> Sent:
+        """See `ScoreExporter`."""
+        by_trace: dict[str, list[Score]] = {}
+        for score in scores:
+            by_trace.setdefault(score.trace_id, []).append(score)
+        room = asyncio.Semaphore(_AT_A_TIME)
 
+        async def assess(trace_id: str) -> Sent:
+            async with room:
+                return await self._assess(trace_id, by_trace[trace_id])
 
-async def _assess(exporter: ScoreExporter, trace_id: str, scores: Sequence[Score]) -> Sent:
-    """Read what assessments a trace has, then add or change those of the verdicts.
+        # Where one fails all are sent again: what was written is overwritten.
+        sent: list[Sent] = []
+        for outcome in await asyncio.gather(*map(assess, by_trace), return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            sent.append(outcome)
+        return Sent(
+            [missing for part in sent for missing in part.missing],
+            sum(part.rejected for part in sent),
+            next((part.message for part in sent if part.message), ""),
+        )
 
-    Of a trace that MLflow does not know, all spans are missing.
-    """
-    path = _TRACES + trace_id
-    try:
-        existing = _existing(await exporter.call("GET", path))
-    except RefusedCallError as refusal:
-        if refusal.status == 404 and "RESOURCE_DOES_NOT_EXIST" in refusal.text:
-            return Sent([score.id for score in scores])
-        raise
-    rejected = 0
-    message = ""
-    for score in scores:
-        known = existing.get(score.id)
-        assessment = _assessment(score, trace_id)
+    async def _assess(self, trace_id: str, scores: Sequence[Score]) -> Sent:
+        """Read what assessments a trace has, then add or change those of the verdicts.
+
+        Of a trace that MLflow does not know, all spans are missing.
+        """
+        path = _TRACES + trace_id
         try:
-            if known is None:
-                await exporter.call("POST", f"{path}/assessments", {"assessment": assessment})
-            else:
-                assessment["metadata"] = {**dict.fromkeys(_member(known, "metadata"), ""), **_facts(score)}
-                change: JsonObject = {"assessment": assessment, "update_mask": "feedback,rationale,metadata"}
-                await exporter.call("PATCH", f"{path}/assessments/{known['assessment_id']}", change)
-        except ContentRefusedError as refusal:
-            rejected += 1
-            message = str(refusal)
-    return Sent((), rejected, message)
+            existing = _existing(await self.call("GET", path))
+        except RefusedCallError as refusal:
+            if refusal.status == 404 and "RESOURCE_DOES_NOT_EXIST" in refusal.text:
+                return Sent([score.id for score in scores])
+            raise
+        rejected = 0
+        message = ""
+        for score in scores:
+            known = existing.get(score.id)
+            assessment = _assessment(score, trace_id)
+            try:
+                if known is None:
+                    await self.call("POST", f"{path}/assessments", {"assessment": assessment})
+                else:
+                    assessment["metadata"] = {
+                        **dict.fromkeys(_member(known, "metadata"), ""),
+                        **_facts(score),
+                    }
+                    change: JsonObject = {
+                        "assessment": assessment,
+                        "update_mask": "feedback,rationale,metadata",
+                    }
+                    await self.call("PATCH", f"{path}/assessments/{known['assessment_id']}", change)
+            except ContentRefusedError as refusal:
+                rejected += 1
+                message = str(refusal)
+        return Sent((), rejected, message)
 
 
 def _existing(answer: JsonObject) -> dict[str, JsonObject]:
@@ -121,10 +131,5 @@ COMPONENT = SpanExporterType(
     kind="scores",
     type_name="mlflow_assessments",
     config_model=MlflowAssessmentsConfig,
-    create=lambda name, config, context: ScoreExporter(
-        name,
-        config,
-        context,
-        ScoreBackend(_send, ("/api/2.0/mlflow/experiments/search", {"max_results": "1"})),
-    ),
+    create=MlflowAssessments,
 )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from collector.exporters.exporter import SpanExporterType
 from collector.exporters.http_client import RefusedCallError
-from collector.exporters.score_exporter import Score, ScoreBackend, ScoreExporter, ScoreExporterConfig, Sent
+from collector.exporters.score_exporter import Score, ScoreExporter, ScoreExporterConfig, Sent
 from processors.model import JsonObject, JsonValue
 
 _PATH = "/v1/span_annotations"
@@ -21,22 +21,27 @@ class PhoenixAnnotationsConfig(ScoreExporterConfig):
     """`exporters.phoenix_annotations`: an Arize Phoenix that gets the spans as well."""
 
 
-async def _send(exporter: ScoreExporter, scores: Sequence[Score]) -> Sent:
-    """Annotate in one request all spans that are there: Phoenix names those that are not."""
-    missing: list[str] = []
-    while scores:
-        annotations: list[JsonValue] = [_annotation(score) for score in scores]
-        try:
-            await exporter.call("POST", _PATH, {"data": annotations}, {"sync": "true"})
-            break
-        except RefusedCallError as refusal:
-            unknown = set(_SPAN_ID.findall(refusal.text)) if refusal.status == 404 else set()
-            not_there = [score.id for score in scores if score.span_id in unknown]
-            if not not_there:
-                raise
-            missing += not_there
-            scores = [score for score in scores if score.span_id not in unknown]
-    return Sent(missing)
+class PhoenixAnnotations(ScoreExporter):
+    """Annotates in one request all spans that are there: Phoenix names those that are not."""
+
+    probe = ("/v1/projects", {"limit": "1"})
+
+    async def send(self, scores: Sequence[Score]) -> Sent:
+        """See `ScoreExporter`."""
+        missing: list[str] = []
+        while scores:
+            annotations: list[JsonValue] = [_annotation(score) for score in scores]
+            try:
+                await self.call("POST", _PATH, {"data": annotations}, {"sync": "true"})
+                break
+            except RefusedCallError as refusal:
+                unknown = set(_SPAN_ID.findall(refusal.text)) if refusal.status == 404 else set()
+                not_there = [score.id for score in scores if score.span_id in unknown]
+                if not not_there:
+                    raise
+                missing += not_there
+                scores = [score for score in scores if score.span_id not in unknown]
+        return Sent(missing)
 
 
 def _annotation(score: Score) -> JsonObject:
@@ -54,7 +59,5 @@ COMPONENT = SpanExporterType(
     kind="scores",
     type_name="phoenix_annotations",
     config_model=PhoenixAnnotationsConfig,
-    create=lambda name, config, context: ScoreExporter(
-        name, config, context, ScoreBackend(_send, ("/v1/projects", {"limit": "1"}))
-    ),
+    create=PhoenixAnnotations,
 )

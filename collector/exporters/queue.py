@@ -61,9 +61,9 @@ class DeliveryQueue(SpanQueue):
                 "late", f"{items} arrived after the shutdown and were dropped.", **self.sink.where
             )
 
-    def turn_away(self, count: int, reason: str = "queue_full") -> None:
-        """Count as dropped what was never enqueued."""
-        self.counts.turn_away(count, reason)
+    def turn_away(self, count: int) -> None:
+        """See `SpanQueue`."""
+        self.counts.turn_away(count, "queue_full")
 
     def take(self, max_spans: int, max_bytes: int) -> ExportRequest:
         """The oldest spans as a request of at most that size; a single larger span travels alone.

@@ -1,14 +1,15 @@
 """The exporter of scores: verdicts as values, and the wait for their spans.
 
-It sends every verdict to where people already look at their traces. Each `ScoreBackend` has a module, which
-writes the requests in the words of that backend. Verdicts arrive as log records, whatever `results.emit`
+It sends every verdict to where people already look at their traces. Each kind of server has a module, which
+writes the requests in its words. Verdicts arrive as log records, whatever `results.emit`
 names, so a score carries what these carry.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from pydantic import Field, field_validator
 from yarl import URL
@@ -134,33 +135,21 @@ class Sent:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreBackend:
-    """What is particular to a server.
-
-    `send` sends scores; it raises `ExportError` where none, or an unknown part of them, was accepted. `probe`
-    is path and query of a request that needs the same credentials and changes nothing.
-    """
-
-    send: "Callable[[ScoreExporter, Sequence[Score]], Awaitable[Sent]]"
-    probe: tuple[str, Mapping[str, str]]
-
-
-class ScoreExporter:
-    """Sends scores to one server.
+class ScoreExporter(ABC):
+    """Sends scores to one server; what is particular to that is `send` and `probe`.
 
     A score whose span is not there yet is sent again for `span_wait`, without those of its request that were
     accepted. A request that is dropped meanwhile, because the service stops, counts as dropped as a whole.
     """
 
-    def __init__(
-        self, name: str, config: ScoreExporterConfig, context: ExporterContext, backend: ScoreBackend
-    ) -> None:
+    probe: ClassVar[tuple[str, Mapping[str, str]]]
+    """Path and query of a request that needs the same credentials and changes nothing."""
+
+    def __init__(self, name: str, config: ScoreExporterConfig, context: ExporterContext) -> None:
         self.name = name
         self._base = URL(config.endpoint)
         self.endpoints: dict[Signal, str] = {"logs": shown_url(self._base)}
         self._span_wait = config.span_wait
-        self._backend = backend
         self._clock = context.clock
         self._sender = HttpSender(
             name=name,
@@ -173,20 +162,24 @@ class ScoreExporter:
         self._missing_since: dict[tuple[str, int], float] = {}
         self._accepted: set[tuple[str, int]] = set()
 
+    @abstractmethod
+    async def send(self, scores: Sequence[Score]) -> Sent:
+        """Send scores; raises `ExportError` where none, or an unknown part of them, was accepted."""
+
     async def start(self) -> None:
         """Read the TLS files and create the connection pool."""
         await self._sender.start(uses_tls=self._base.scheme == "https")
 
     async def check(self) -> None:
         """Send the server a request that changes nothing; raises `ExportError` as `call` does."""
-        path, query = self._backend.probe
+        path, query = self.probe
         await self.call("GET", path, query=query)
 
     async def export(self, request: bytes, count: int, signal: Signal = "logs") -> ExportResponse:
         """Send the scores of one request; see `SpanExporter.export`."""
         scores = {(score.id, score.time_unix_nano): score for score in read_scores(request)}
         waiting = {key: score for key, score in scores.items() if key not in self._accepted}
-        sent = await self._backend.send(self, list(waiting.values()))
+        sent = await self.send(list(waiting.values()))
         now = self._clock.monotonic()
         given_up = 0
         is_early = False

@@ -72,7 +72,7 @@ async def test_the_loop_turns_between_any_two_graded_traces_and_among_the_unfini
             metrics=metrics,
             clock=clock,
         ),
-        fan_out=FanOut([queue], [], limiter),
+        fan_out=FanOut({"traces": [queue]}, [], limiter),
         limiter=limiter,
         metrics=metrics,
         on_runs=lambda graded: None,

@@ -70,7 +70,7 @@ class QueueAccounting(RuleBasedStateMachine):
             self.queues.append(
                 span_queue(exporter, config, metrics=self.metrics, clock=self.clock, random=Random(1))
             )
-        self.fan_out = FanOut(self.queues, [], self.limiter)
+        self.fan_out = FanOut({"traces": self.queues}, [], self.limiter)
         self.traces = 0
         self.enqueued = 0
         self._run(self.fan_out.start())

@@ -72,14 +72,14 @@ async def test_without_queues_the_bytes_come_back_at_once() -> None:
     trace = make_trace(1, 3)
     limiter.try_acquire(held_bytes(trace.spans))
 
-    FanOut([], [], limiter).export(trace, held_bytes(trace.spans))
+    FanOut({}, [], limiter).export(trace, held_bytes(trace.spans))
 
     assert 0 == limiter.used
 
 
 async def test_runs_go_to_the_exporters_of_results_and_traces_without_runs_do_not() -> None:
     results = _Results()
-    fan_out = FanOut([], [results], MemoryLimiter(10_000))
+    fan_out = FanOut({}, [results], MemoryLimiter(10_000))
     graded = GradedTrace(trace_id=b"1", spans=(), runs=[weather_run()])
 
     fan_out.export(graded, 0)
@@ -91,7 +91,7 @@ async def test_runs_go_to_the_exporters_of_results_and_traces_without_runs_do_no
 async def test_the_discarding_queue_counts_spans_as_forwarded() -> None:
     metrics = Metrics()
     limiter = MemoryLimiter(10_000)
-    fan_out = FanOut([DiscardingQueue("debug", metrics)], [], limiter)
+    fan_out = FanOut({"traces": [DiscardingQueue("debug", metrics)]}, [], limiter)
     limiter.try_acquire(1000)
     await fan_out.start()
 
@@ -112,7 +112,7 @@ async def test_best_effort_queues_make_room_for_new_spans() -> None:
         span_queue(MemoryExporter(name), config, metrics=metrics, clock=ManualClock())
         for name in ("otlp/a", "otlp/b")
     ]
-    fan_out = FanOut(queues, [], limiter)
+    fan_out = FanOut({"traces": queues}, [], limiter)
 
     admitted = []
     for number in range(1, 11):
@@ -131,7 +131,7 @@ async def test_a_required_queue_makes_senders_wait_instead() -> None:
     waiting = one + DELIVERY_OVERHEAD_BYTES
     limiter = MemoryLimiter(3 * waiting)
     queue = span_queue(MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=metrics, clock=ManualClock())
-    fan_out = FanOut([queue], [], limiter)
+    fan_out = FanOut({"traces": [queue]}, [], limiter)
     for number in range(1, 4):
         limiter.try_acquire(one)
         fan_out.export(make_trace(number, 4), one)
@@ -159,7 +159,7 @@ async def test_what_results_added_and_what_waiting_takes_is_counted_until_it_is_
     came, leaves = make_spans(1, 4), make_spans(1, 4, padding=1000)
     limiter = MemoryLimiter(1 << 20)
     queue = span_queue(MemoryExporter("otlp/a"), SpanExporterConfig(), metrics=Metrics(), clock=ManualClock())
-    fan_out = FanOut([queue], [], limiter)
+    fan_out = FanOut({"traces": [queue]}, [], limiter)
     limiter.try_acquire(held_bytes(came))
 
     fan_out.export(GradedTrace(trace_id=bytes(16), spans=leaves), held_bytes(came), receipt)

@@ -69,7 +69,7 @@ class _Rig:
             clock=self.clock,
         )
         self.fan_out = FanOut(
-            [self.queue], [], self.limiter, result_queues={"log": [self.logs]}, exporters=[self.exporter]
+            {"traces": [self.queue], "log": [self.logs]}, [], self.limiter, exporters=[self.exporter]
         )
 
     def grade(self, records: list[RawSpan]) -> None:

@@ -146,7 +146,9 @@ class Pipeline:
         self.exporter: SpanExporter = kind.create(type_name, self.config, context)
         assert isinstance(self.config, SpanExporterConfig)
         self.queue = span_queue(self.exporter, self.config, metrics=self.metrics, clock=self.clock)
-        self.fan_out = FanOut([self.queue, *(neighbours or [])], [], self.limiter, exporters=[self.exporter])
+        self.fan_out = FanOut(
+            {"traces": [self.queue, *(neighbours or [])]}, [], self.limiter, exporters=[self.exporter]
+        )
         self.sent: list[bytes] = []
 
     def send(self, number: int, count: int) -> None:
