@@ -8,7 +8,9 @@ Known forms: `[REDACTED]` with its kin in brackets (OpenInference, Mastra, LangS
 `[REDACTED_EMAIL]`, Logfire's `[Scrubbed due to 'password']`, `[MASKED]`, `[Filtered]`), Presidio's entities
 such as `<PERSON>`, and runs of asterisks: four or more anywhere (the Collector's redaction processor writes
 `****` for each match), three as a word of their own. A run on a line of its own in a longer text is a rule of
-Markdown. A value that is as a whole the hex digest of MD5, SHA-1, SHA-256 or SHA-512 (the Collector's `hash`)
+Markdown. Where a text was cut, a mark such as `...[truncated, original 90000 chars]` (VS Code) or, at its
+end, `[TRUNCATED - Content exceeds 60KB limit]` (Claude Code) hides what is missing. A value that is as a
+whole the hex digest of MD5, SHA-1, SHA-256 or SHA-512 (the Collector's `hash`)
 may be one of a hidden value: it is masked where it is not what is expected, unless a digest of the same
 length is. `NaN`, `Infinity` and `-Infinity` as a whole value show no more of it than a mask.
 """
@@ -38,6 +40,7 @@ _IN_SQUARES, _IN_ANGLES = (
     re.compile(rf"{left}(?:{'|'.join((*_IN_BRACKETS, *_FURTHER))})") for left in (r"\[", "<")
 )
 """Of masks in brackets every text has one of these in it; each begins with a letter, which is found fast."""
+_CUT_AT_END = re.compile(r"\s{0,4}[\[(<](?i:truncated)[^\])>\n]{0,80}[\])>]\s{0,4}$")
 _MASK = re.compile(
     r"\*{4,}"
     r"|(?<=\w)\*{3}(?=[\w@])"
@@ -46,7 +49,10 @@ _MASK = re.compile(
     rf"|[\[<](?:{'|'.join(_ENTITIES)})(?:_\d{{1,4}})?[\]>]"
     r"|<\w{1,30}_hash:[0-9a-f]{4,128}>"
     r"|__REDACTED__"
+    r"|\s{0,4}(?:\.{3}|…)\s{0,4}[\[(<](?i:truncated)[^\])>\n]{0,80}[\])>](?:\.{3}|…)?"
+    rf"|{_CUT_AT_END.pattern}"
 )
+_CUT = ("runcated", "RUNCATED")
 _WHOLE = re.compile(r"\*{3,}|.{3}….{3}|NaN|-?Infinity")  # `.{3}….{3}`: Mastra's partial style
 _LONGEST_WHOLE = 200
 _LONGEST_MARKER = max(map(len, REDACTION_MARKERS))
@@ -69,6 +75,13 @@ def is_digest(text: str) -> bool:
     return len(text) in _DIGEST_LENGTHS and _DIGEST.fullmatch(text) is not None
 
 
+def is_cut(text: str) -> bool:
+    """Whether `text` ends with the mark of a sender that cut it off there."""
+    if text.endswith(("…", "...")):
+        return True
+    return any(mark in text[-100:] for mark in _CUT) and _CUT_AT_END.search(text) is not None
+
+
 def has_mask(text: str) -> bool:
     """Whether `text` contains a mask."""
     if (
@@ -76,6 +89,7 @@ def has_mask(text: str) -> bool:
         or ("_" in text and ("__REDACTED__" in text or "_hash:" in text))
         or ("[" in text and _IN_SQUARES.search(text))
         or ("<" in text and _IN_ANGLES.search(text))
+        or any(mark in text for mark in _CUT)
     ):
         return next(mask_places(text), None) is not None
     return len(text) <= _LONGEST_MARKER and (text in REDACTION_MARKERS or _WHOLE.fullmatch(text) is not None)

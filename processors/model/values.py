@@ -14,7 +14,7 @@ import orjson
 
 from processors.model.agent_run import ValueState
 from processors.model.json_values import DIGITS_TO_ZEROS, LONG_NUMBER, JsonValue
-from processors.model.masks import REDACTION_MARKERS, has_mask, is_mask
+from processors.model.masks import REDACTION_MARKERS, has_mask, is_cut, is_mask
 from processors.model.python_literal import parse_python_literal
 from processors.spans import NATIVE, AttributeValue, text_in
 
@@ -46,7 +46,6 @@ _MASKS_BEGIN = frozenset("*<[_RrH")
 _TEXT_OR_MASKED_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|[-+.\w]{0,40}\*{3,}[-+.*\w]*')
 _ONLY_PYTHON_READS = ("\\u", "NaN", "Infinity")
 """Every JSON text that the fast parser refuses and Python's accepts contains one of these."""
-_CUT_MARKS = ("…", "...", "[truncated]", "(truncated)", "<truncated>")
 
 
 class DecodedValue(NamedTuple):
@@ -97,12 +96,12 @@ def decode_arguments(raw: "AttributeValue | JsonValue") -> DecodedValue:
     try:
         value = parse_text(text)
     except ValueError:
-        if has_mask(text):
+        if is_cut(text):
+            state = ValueState.TRUNCATED
+        elif has_mask(text):
             state = ValueState.REDACTED
         else:
-            state = (
-                ValueState.TRUNCATED if _is_cut(text) or text.endswith(_CUT_MARKS) else ValueState.UNPARSED
-            )
+            state = ValueState.TRUNCATED if _is_cut(text) else ValueState.UNPARSED
         return DecodedValue(text, raw, state)
     return _arguments_of_value(value, raw)
 

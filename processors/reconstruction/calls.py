@@ -67,7 +67,7 @@ from processors.shapes import (
     merged_tool,
     open_result,
 )
-from processors.spans import KIND_SERVER, STATUS_ERROR, Span, SpanTree, contains_any
+from processors.spans import KIND_CLIENT, KIND_SERVER, STATUS_ERROR, Span, SpanTree, contains_any
 
 _TO_BE_LOOKED_UP = frozenset({ValueState.ABSENT, ValueState.REDACTED, ValueState.UNPARSED})
 """States of arguments for which the model's request is looked up."""
@@ -157,7 +157,8 @@ class RunCalls:
 
         Where no call has a span, every answer of a model has to show what it requested: itself, by the reason
         for which it ended, or in the next turn's history; the last one by the answer of the run. A run
-        without any turn, which `needs_turns` then, has nothing else to show it by.
+        without any turn, which `needs_turns` then, has nothing else to show it by. A client's answer shows
+        nothing of what an agent elsewhere did.
         """
         if self._merged:
             return False
@@ -167,7 +168,10 @@ class RunCalls:
         layers = self._trace.readings_at(self._run.layers)
         is_answered = any(
             shows_calls(output := reading.conversation.output, None)
-            and (any(message.requests for message in output) or decoded(reading.agent.output) is not ABSENT)
+            and (
+                any(message.requests for message in output)
+                or (decoded(reading.agent.output) is not ABSENT and reading.span.kind != KIND_CLIENT)
+            )
             for reading in layers
         )
         return not is_answered or hidden not in ([], self.turns[-1:])

@@ -56,6 +56,15 @@ _ANSWERS: dict[str, CallDecision] = {
     ),
     "The tool call was denied.": CallDecision(_DENIED, "ToolDenied"),  # Pydantic AI
     "Tool call was not approved by the user": CallDecision(_DENIED, "requireApproval"),  # Mastra
+    '{"type": "execution-denied"': CallDecision(_DENIED, "needsApproval"),  # Vercel AI SDK
+    "The user doesn't want to proceed with this tool use.": CallDecision(_DENIED, "reject"),  # Claude Code
+    "The user doesn't want to take this action right now.": CallDecision(_DENIED, "reject"),  # Claude Code
+    "[Operation Cancelled] Reason: User denied execution": CallDecision(_DENIED, "reject"),  # Gemini CLI
+    "[Operation Cancelled] Reason: User did not allow": CallDecision(_DENIED, "reject"),  # Gemini CLI
+    "Error: request to call tool denied.": CallDecision(_DENIED, "requires_approval"),  # Letta
+    "Function call was rejected by the user": CallDecision(_DENIED, "requires_confirmation"),  # Agno
+    "Tool execution blocked by hook. Tool: ": CallDecision(_DENIED, "HookAborted"),  # CrewAI
+    "tool cancelled by user": CallDecision(_DENIED, "cancel_tool"),  # Strands Agents
 }
 """How what a model is given in place of a result begins, where the tool was not allowed to run."""
 _IN_PLACE_OF_RESULT = re.compile(

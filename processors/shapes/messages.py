@@ -108,6 +108,13 @@ PROVIDER_CALL_MARKERS = (
 )  # fmt: skip
 """What the bytes of a span contain whose messages hold calls that ran at the model's provider."""
 
+_ENCODED_TWICE = ('"[{\\"', '"{\\"')
+"""How data begin that are a JSON text in a JSON text."""
+_PARTS_AS_TEXT = ('[{"type":', '[{"text":')
+"""How the parts of a message begin that a sender wrote as a text."""
+
+_EMPTY: Sequence[JsonValue] = ("", [{"type": "text", "content": ""}], [{"type": "text", "text": ""}])
+
 _ANSWERS = ("choices", "candidates", "generations", "output")
 """Where a response of a provider or a framework holds what the model answered."""
 
@@ -154,6 +161,8 @@ class ChatMessage(Struct):
     """Why the model ended it, where the message has that."""
     closing: str | None = None
     """The text after the last call or result; None where the order is unknown."""
+    is_empty: bool = False
+    """Whether the message has the empty text alone, or ended without anything: that is the answer."""
 
     @property
     def ends_turn(self) -> bool:
@@ -182,6 +191,11 @@ def read_messages(value: JsonValue, default_role: Role = "user") -> list[ChatMes
     text = value.strip()
     if is_mask(text) or is_digest(text):
         return []
+    if text.startswith(_ENCODED_TWICE):
+        try:
+            return read_messages(parse_json(text), default_role)
+        except ValueError:
+            return [ChatMessage(default_role, unreadable=value)]
     if text[:1] not in ("[", "{"):
         return [ChatMessage(default_role, value)] if text else []
     begun, known = _HISTORIES.get(default_role, ("", ()))
@@ -341,6 +355,8 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
     content = item.get("parts", item.get("content"))
     if content is None:
         content = item.get("contents", item.get("refusal"))
+    if isinstance(content, str) and content.startswith(_PARTS_AS_TEXT):
+        content = _parts_in(content)
     if role == "tool" and not _has_response(content):
         message.responses.append(
             CallResponse(
@@ -357,7 +373,18 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
         message.text = content
     else:
         _read_parts(message, content, skip_requests=bool(message.requests))
+    has_ended = message.finish_reason.lower() in _ENDS
+    message.is_empty = (content in _EMPTY or (content == [] and has_ended)) and not message.requests
     return message
+
+
+def _parts_in(text: str) -> JsonValue:
+    """The parts of a message that `text` writes, else the text."""
+    try:
+        parts = parse_json(text)
+    except ValueError:
+        return text
+    return parts if all(map(_is_content_block, list_at(parts))) else text
 
 
 def text_of(content: JsonValue) -> str:
@@ -379,13 +406,25 @@ def last_text(messages: Sequence[ChatMessage], role: Role) -> str | None:
 
 
 def last_content(messages: Sequence[ChatMessage], role: Role) -> DecodedValue:
-    """`last_text`, or `TRUNCATED` where the last message of `role` that has any text cannot be read."""
+    """The last text of `role`, also an empty one; `TRUNCATED` where that message cannot be read."""
     for message in reversed(messages):
         if message.role == role and message.unreadable:
             return DecodedValue(None, message.unreadable, ValueState.TRUNCATED)
-        if message.role == role and message.text:
+        if message.role == role and (message.text or message.is_empty):
             return text_value(message.closing or message.text)
     return ABSENT
+
+
+def first_choice(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """What a model answered, without further choices: nothing follows in one by itself when it has ended.
+
+    Agents go on with the first.
+    """
+    for place, message in enumerate(messages[:-1], 1):
+        following = messages[place]
+        if message.ends_turn and following.role == "assistant" and following.finish_reason:
+            return messages[:place]
+    return messages
 
 
 def after_results(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:

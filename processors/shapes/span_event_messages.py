@@ -9,7 +9,7 @@ from processors.model import ABSENT, DecodedValue, JsonObject, decode_arguments,
 from processors.shapes.attribute_reading import first_text
 from processors.shapes.dialect import Conversation
 from processors.shapes.members import objects_at
-from processors.shapes.messages import ChatMessage, Role, read_message, read_messages
+from processors.shapes.messages import ChatMessage, Role, first_choice, read_message, read_messages
 from processors.shapes.printed_messages import opened_answer
 from processors.shapes.result_envelope import BLOCKS, open_result
 from processors.spans import Attributes, AttributeValue, Span
@@ -34,7 +34,9 @@ def messages_in_attributes(attributes: Attributes) -> Conversation:
         ],
         lambda: [
             opened_answer(message)
-            for message in read_messages(json_value(attributes.get("gen_ai.output.messages")), "assistant")
+            for message in first_choice(
+                read_messages(json_value(attributes.get("gen_ai.output.messages")), "assistant")
+            )
         ],
     )
 
@@ -58,7 +60,7 @@ def messages_in_events(span: Span) -> Conversation:
                 messages.append(_message("assistant", event.attributes))
             elif event.name == DETAILS_EVENT:
                 messages.extend(messages_in_attributes(event.attributes).output)
-        return messages
+        return first_choice(messages)
 
     return Conversation(given, answered)
 

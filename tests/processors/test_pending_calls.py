@@ -200,6 +200,13 @@ def test_a_line_by_hand_needs_only_the_decision() -> None:
         ("The tool call was denied.", Decision.DENIED, "ToolDenied"),
         ("Error: Tool call invocation was rejected by user.", Decision.DENIED, "approval_mode"),
         ("Tool call was not approved by the user", Decision.DENIED, "requireApproval"),
+        ('{"type": "execution-denied", "reason": "no"}', Decision.DENIED, "needsApproval"),
+        ("The user doesn't want to take this action right now. STOP what you", Decision.DENIED, "reject"),
+        ('{"error":"[Operation Cancelled] Reason: User denied execution."}', Decision.DENIED, "reject"),
+        ("Error: request to call tool denied. User reason: no", Decision.DENIED, "requires_approval"),
+        ("Function call was rejected by the user", Decision.DENIED, "requires_confirmation"),
+        ("Tool execution blocked by hook. Tool: refund", Decision.DENIED, "HookAborted"),
+        ("tool cancelled by user", Decision.DENIED, "cancel_tool"),
     ],
 )
 def test_words_in_place_of_a_result(text: str, decision: Decision, source: str) -> None:

@@ -22,11 +22,14 @@ WHOLE = [
 PART = [
     "paid with [REDACTED]", "card ****4410", "f****7ae5", "It is **** degrees", "j***@example.com",
     "token=***", "key: ***, next", "138****2210", "<PERSON> wrote", "{'key': '***'}", "abc…xyz",
+    "Oslo is...[truncated, original 90000 chars]", "Oslo…[truncated]… 11 degrees", "Oslo is... (truncated)",
+    "Oslo is\n\n[TRUNCATED - Content exceeds 60KB limit]",
 ]  # fmt: skip
 NONE = [
     "**bold** and ***both***", "a ** b", "2**3", "* * * * *", "0 */5 * * *", "first\n***\nsecond",
     "first\n****\nsecond", "[1, 2]", "[note] see above", "<b>REDACTION</b>", "Loading...", "", "a [link](x)",
-    "masked", "the [asked] one", "d670460b4b4aece5915caf5c68d12f560a9fe3e4",
+    "masked", "the [asked] one", "each result (truncated) is added", "a [truncated normal](x) one",
+    "truncated", "d670460b4b4aece5915caf5c68d12f560a9fe3e4",
 ]  # fmt: skip
 
 
@@ -60,6 +63,8 @@ def test_markup_lists_and_formulas_are_no_masks(text: str) -> None:
         ("x 1 z 2 y", "x **** y **** z", False),
         ("aba", "ab****ba", False),
         ("Oslo", "9f86d081884c7d659a2feaa0c55ad015", None),
+        ("11 degrees in Oslo", "11 deg... [truncated]", None),
+        ("12 degrees in Oslo", "11 deg... [truncated]", False),
         ("0" * 32, "9f86d081884c7d659a2feaa0c55ad015", False),
         ("0" * 40, "9f86d081884c7d659a2feaa0c55ad015", None),
         ("Oslo", "Paris", False),
