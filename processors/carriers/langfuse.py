@@ -80,9 +80,9 @@ def _run_in_graph(span: Span) -> str | None:
     return langgraph.agent_of(
         span.name,
         lambda key: _in_metadata(attributes, (_METADATA + key,)),
-        attributes.text(_OUTPUT),
+        lambda: attributes.text(_OUTPUT),
         has_places=is_python,
-        passed_on=langgraph.PASSED_ON in (attributes.text(_STATUS) or ""),
+        passed_on=lambda: langgraph.PASSED_ON in (attributes.text(_STATUS) or ""),
     )
 
 

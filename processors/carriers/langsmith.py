@@ -85,8 +85,11 @@ def _run_in_graph(span: Span) -> str | None:
     attributes = span.attributes
     if _AGENT_NAME not in attributes and _GRAPH_NODE not in attributes:
         return None
-    recorded = _recorded(attributes, _OUTPUTS)
-    output = recorded if isinstance(recorded, str) and recorded != _NOTHING else None
+
+    def output() -> str | None:
+        recorded = _recorded(attributes, _OUTPUTS)
+        return recorded if isinstance(recorded, str) and recorded != _NOTHING else None
+
     return langgraph.agent_of(span.name, langgraph.texts_of(attributes, _METADATA), output)
 
 

@@ -158,7 +158,7 @@ def _run_in_graph(span: Span) -> str | None:
     attributes = span.attributes
     metadata = _metadata(attributes, langgraph.NODE) or _metadata(attributes, langgraph.AGENT)
     texts = langgraph.texts_of(metadata)
-    return langgraph.agent_of(span.name, texts, attributes.text(_OUTPUTS)) if metadata else None
+    return langgraph.agent_of(span.name, texts, lambda: attributes.text(_OUTPUTS)) if metadata else None
 
 
 _messages_of_model = model_messages((_INPUTS,), (_OUTPUTS,), role=_role)

@@ -364,12 +364,20 @@ def _run_in_graph(span: Span) -> str | None:
     """The agent whose run a graph's span is, None for a step of a graph and for what is in none."""
     if not _metadata_mentions(span, langgraph.NODE, langgraph.AGENT):
         return None
+    # Most spans are known by words: metadata differ from span to span, and would each be read anew.
+    name = span.name
+    if name and _metadata_mentions(span, *langgraph.words_of_agent(name)):
+        return name
+    has_places = span.envelope.scope_name != "@arizeai/openinference-instrumentation-langchain"
+    may_be_inner = not has_places or name in langgraph.UNNAMED_GRAPHS
+    if not may_be_inner and not _metadata_mentions(span, *langgraph.WORDS_OF_INNER_RUN):
+        return None
     return langgraph.agent_of(
-        span.name,
+        name,
         langgraph.texts_of(_metadata(span)),
-        span.attributes.text(_OUTPUT),
-        has_places=span.envelope.scope_name != "@arizeai/openinference-instrumentation-langchain",
-        passed_on=langgraph.PASSED_ON in span.status_message,
+        lambda: span.attributes.text(_OUTPUT),
+        has_places=has_places,
+        passed_on=lambda: langgraph.PASSED_ON in span.status_message,
     )
 
 

@@ -190,7 +190,9 @@ def _run_in_graph(attributes: Attributes) -> str | None:
     if _GRAPH_AGENT not in attributes and _GRAPH_NODE not in attributes:
         return None
     return langgraph.agent_of(
-        attributes.text(_NAME) or "", langgraph.texts_of(attributes, _PROPERTY), attributes.text(_OUTPUT)
+        attributes.text(_NAME) or "",
+        langgraph.texts_of(attributes, _PROPERTY),
+        lambda: attributes.text(_OUTPUT),
     )
 
 

@@ -57,10 +57,10 @@ _OPENING = frozenset({"human", "user", "system", "Human", "System"})
 def agent_of(
     name: str,
     text: Callable[[str], str],
-    output: str | None,
+    output: Callable[[], str | None],
     *,
     has_places: bool = True,
-    passed_on: bool = False,
+    passed_on: Callable[[], bool] = lambda: False,
 ) -> str | None:
     """The name of the agent whose run a span within a graph is.
 
@@ -70,10 +70,12 @@ def agent_of(
     Args:
         name: The span's own name.
         text: Returns the text under a key of the span's metadata; the empty text for nothing.
-        output: What the span put out, None where that was not captured.
+        output: Reads what the span put out, None where that was not captured.
         has_places: False where every node bears its own place as the place of the graph that it is in.
-        passed_on: True where the span ended by passing the conversation on to another agent, which
-            graphs with places show in another way.
+        passed_on: Whether the span ended by passing the conversation on to another agent, which graphs
+            with places show in another way.
+
+    What is not looked at is no part of what the answer is remembered by, so long values come last.
     """
     if name and text(AGENT) == name:
         return name
@@ -86,9 +88,9 @@ def agent_of(
         is_node = node == name
         if is_chain_part(name) or (is_node and (name == START or text(AGENT))):
             return None
-        gave_way = passed_on and is_node and name not in TOOL_NODES
-        in_call = node in TOOL_NODES and not is_node and (output is None or output in REDACTION_MARKERS)
-        return name if gave_way or in_call or is_conversation(output) else None
+        gave_way = is_node and name not in TOOL_NODES and passed_on()
+        in_call = node in TOOL_NODES and not is_node and _is_hidden(output())
+        return name if gave_way or in_call or is_conversation(output()) else None
     around = text(PLACE_AROUND)
     if not around:
         triggers = text(TRIGGERS) if node == name != START else ""
@@ -96,9 +98,22 @@ def agent_of(
     if is_chain_part(name):
         return None
     begins_here = text(PLACE) == around
-    if begins_here and (node == name or output is None or output in REDACTION_MARKERS):
+    if begins_here and (node == name or _is_hidden(output())):
         return name
-    return name if is_conversation(output) else None
+    return name if is_conversation(output()) else None
+
+
+def words_of_agent(name: str) -> tuple[str, str]:
+    """What the metadata of a graph's spans contain, written as JSON, where `name` is that of the agent."""
+    return f'"{AGENT}": "{name}"', f'"{AGENT}":"{name}"'
+
+
+WORDS_OF_INNER_RUN = (f'"{PLACE_AROUND}"', START)
+"""One of these is in the metadata of a run of a graph within another, where graphs have places."""
+
+
+def _is_hidden(output: str | None) -> bool:
+    return output is None or output in REDACTION_MARKERS
 
 
 def texts_of(metadata: "Mapping[str, AttributeValue] | JsonObject", prefix: str = "") -> Callable[[str], str]:

@@ -33,7 +33,7 @@ _fields_of_agent = agent_fields(
 
 def _role(span: Span) -> SpanRole | None:
     attributes = span.attributes
-    if not attributes.among(_EVIDENCE):
+    if not any(key in attributes for key in _EVIDENCE):  # all of them are noted, for what is remembered
         return None
     is_older = attributes.text("span.type") is None and "tool.name" in attributes
     if is_older and span.name.startswith(_TOOL_SPAN_PREFIXES):

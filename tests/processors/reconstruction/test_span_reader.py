@@ -104,6 +104,39 @@ def test_words_in_a_long_text_distinguish_spans_without_further_queries(
     assert [SpanRole.MODEL, SpanRole.AGENT, SpanRole.AGENT] * 300 == [one.role for one in readings if one]
 
 
+def test_a_graphs_spans_are_read_like_those_before_whatever_their_metadata_and_output(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def spans(number: int) -> list[Span]:
+        in_graph = {"lc_agent_name": "helper", "langgraph_checkpoint_ns": f"model:{number:0100}"}
+        step = {**in_graph, "langgraph_node": "model", "langgraph_triggers": ["branch:to:model"]}
+        output = f"{number:0100}"
+        return [
+            view("helper", {"openinference.span.kind": "AGENT", "metadata": json.dumps(in_graph)}),
+            view("model", {"openinference.span.kind": "CHAIN", "metadata": json.dumps(step)}),
+            view(
+                "execute_task model",
+                {
+                    "traceloop.span.kind": "task",
+                    "traceloop.entity.name": "model",
+                    "traceloop.entity.output": output,
+                    "traceloop.association.properties.langgraph_node": "model",
+                },
+            ),
+            view("claude_code.tool", {"span.type": "tool", "tool_input": output}),
+        ]
+
+    reader = SpanReader(discover_dialects())
+    for number in range(3):  # the first ones show which keys are looked at
+        first = all_told(reader, spans(number))
+    assert [SpanRole.AGENT, SpanRole.OTHER, SpanRole.OTHER, SpanRole.TOOL] == [
+        role for role, _ in filter(None, first)
+    ]
+    monkeypatch.setattr(SpanReader, "_query", None)
+
+    assert first == all_told(reader, spans(3))
+
+
 @pytest.mark.parametrize("first", [True, False])
 def test_keys_that_hold_zeros_are_not_taken_for_several_others(first: bool) -> None:
     reader = SpanReader(discover_dialects())

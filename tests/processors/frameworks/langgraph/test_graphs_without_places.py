@@ -14,7 +14,13 @@ PLACE = {"langgraph_checkpoint_ns": "a:1", "checkpoint_ns": "a:1"}
 
 def agent(name: str, told: Mapping[str, str], output: str | None, *, passed_on: bool = False) -> str | None:
     metadata = {**PLACE, **told}
-    return agent_of(name, lambda key: metadata.get(key, ""), output, has_places=False, passed_on=passed_on)
+    return agent_of(
+        name,
+        lambda key: metadata.get(key, ""),
+        lambda: output,
+        has_places=False,
+        passed_on=lambda: passed_on,
+    )
 
 
 def test_the_graph_of_an_agent_bears_its_name() -> None:
