@@ -37,7 +37,15 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions
 from processors.shapes.chat_envelope import decode_output, first_input, first_output
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import (
+    AgentReading,
+    Captured,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    in_messages,
+)
 from processors.shapes.members import list_at, object_at, text_at, value_at
 from processors.shapes.messages import (
     CallResponse,
@@ -148,13 +156,10 @@ def _agent(span: Span) -> AgentReading:
     if not name and span.name.endswith(llama_index.AGENT_STEP):  # long values are cut off
         name = _printed_agent(attributes, _INPUT) or _printed_agent(attributes, _OUTPUT)
 
-    def given() -> DecodedValue:
-        if delegated is not None:
-            return text_value(delegated[1] or None)
-        if attributes.get(_KIND) == "LLM":  # a run that bears its model's last request as its input
-            return last_content(_conversation(span).input, "user")
-        return _recorded_input(attributes)
-
+    # A run may bear its model's last request as its input.
+    given: Captured = in_messages if attributes.get(_KIND) == "LLM" else lambda: _recorded_input(attributes)
+    if delegated is not None:
+        given = text_value(delegated[1] or None)
     metadata = _metadata(span)
     sessions = (text_at(metadata, key) for key in ("session_id", "conversation_id", "thread_id"))
     is_component = span.envelope.scope_name == _COMPONENTS_SCOPE

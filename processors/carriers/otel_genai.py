@@ -30,10 +30,18 @@ from processors.shapes.attribute_reading import (
 )
 from processors.shapes.available_tools import read_tool_definitions, read_tool_schema
 from processors.shapes.content_records import ContentRecords
-from processors.shapes.dialect import AgentReading, AwaitedCall, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import (
+    AgentReading,
+    AwaitedCall,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    in_messages,
+)
 from processors.shapes.dialect_functions import roles
 from processors.shapes.members import failure, list_at, object_at, objects_at
-from processors.shapes.messages import CallRequest, last_content
+from processors.shapes.messages import CallRequest
 from processors.shapes.record_messages import MESSAGE_RECORDS, join_messages
 from processors.shapes.result_envelope import OUTPUT, is_bare, open_result
 from processors.shapes.span_event_messages import call_in_events, messages_in_attributes, messages_in_events
@@ -242,10 +250,8 @@ def _agent(span: Span) -> AgentReading:
         id=first_text(attributes, ("gen_ai.agent.id",)),
         version=first_text(attributes, ("gen_ai.agent.version",)),
         session=first_text(attributes, ("gen_ai.conversation.id",)),
-        input=lambda: last_content(_conversation(span).input, "user"),
-        output=_data_in_choice(span)
-        if operation_name(attributes) == _STRUCTURED_OUTPUT
-        else (lambda: last_content(_conversation(span).output, "assistant")),
+        input=in_messages,
+        output=_data_in_choice(span) if operation_name(attributes) == _STRUCTURED_OUTPUT else in_messages,
         hides_calls=_hides_calls(span) or litellm.is_borrowed(span),
         awaited=_awaited(span),
     )

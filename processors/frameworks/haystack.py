@@ -9,13 +9,19 @@ from collections.abc import Iterator
 from processors.model import JsonObject, JsonValue, parse_python_literal
 from processors.shapes.attribute_reading import first_arguments, first_result, first_text, first_value
 from processors.shapes.available_tools import read_tool_definitions
-from processors.shapes.dialect import AgentReading, Conversation, Dialect, SpanRole, ToolReading
+from processors.shapes.dialect import (
+    AgentReading,
+    Conversation,
+    Dialect,
+    SpanRole,
+    ToolReading,
+    in_messages,
+)
 from processors.shapes.members import failure, list_at, object_at, objects_at, text_at, value_at
 from processors.shapes.messages import (
     MAX_MESSAGES,
     CallResponse,
     ChatMessage,
-    last_content,
     read_message,
     read_messages,
 )
@@ -143,11 +149,10 @@ def _tool(span: Span) -> ToolReading:
 
 def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
-    conversation = _conversation(span)
     return AgentReading(
         name=first_text(attributes, ("haystack.component.name",)),
-        input=last_content(conversation.input, "user"),
-        output=last_content(conversation.output, "assistant"),
+        input=in_messages,
+        output=in_messages,
         # In version 2 calls have no spans of their own; where content is captured, the answers have them.
         hides_calls=_AGENT in attributes
         and _AGENT_INPUT not in attributes

@@ -69,6 +69,14 @@ Captured: TypeAlias = DecodedValue | Callable[[], DecodedValue]
 """A value, or what reads it: conversations are long, and mostly unused."""
 
 
+def in_messages() -> DecodedValue:
+    """In place of an agent's input or output: the last text of the user or the assistant in its messages.
+
+    The conversation that the same dialect reads of the span holds them.
+    """
+    return ABSENT
+
+
 class AwaitedCall(NamedTuple):
     """A call that waits for a decision when its run ends, and the framework's word for that."""
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from msgspec.structs import replace
@@ -23,9 +24,10 @@ from processors.shapes.dialect import (
     Dialect,
     SpanRole,
     ToolReading,
+    in_messages,
 )
 from processors.shapes.known_names import AGENT_NAME_OF_TURN, is_placeholder_agent
-from processors.shapes.messages import ChatMessage
+from processors.shapes.messages import ChatMessage, Role, last_content
 from processors.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
 from processors.spans import STATUS_ERROR, Attributes, Span, SpanTree, text_in
 
@@ -92,9 +94,19 @@ class SpanReading:
     @late
     def agent(self) -> AgentReading:
         """The fields of a run. A placeholder is no name."""
-        return merged_agents(
-            [_without_placeholders(dialect.agent(self.span)) for dialect in self.shape.dialects]
-        )
+        readings = [_without_placeholders(dialect.agent(self.span)) for dialect in self.shape.dialects]
+        for place, reading in enumerate(readings):
+            if reading.input is in_messages:
+                reading = replace(reading, input=partial(self._last, place, "user"))
+            if reading.output is in_messages:
+                reading = replace(reading, output=partial(self._last, place, "assistant"))
+            readings[place] = reading
+        return merged_agents(readings)
+
+    def _last(self, place: int, role: Role) -> DecodedValue:
+        """The last text of a role in the messages that the dialect at `place` reads."""
+        conversation = self._conversations[place]
+        return last_content(conversation.input if role == "user" else conversation.output, role)
 
     @property
     def agent_name(self) -> str:
@@ -156,9 +168,14 @@ class SpanReading:
         return usage if plan is None else merged_usage(usage, plan.read(self.span))
 
     @late
+    def _conversations(self) -> Sequence[Conversation]:
+        """The messages that each dialect reads."""
+        return [dialect.conversation(self.span) for dialect in self.shape.dialects]
+
+    @late
     def conversation(self) -> Conversation:
         """The messages of the first dialect that has any; input and output are chosen apart."""
-        conversations = [dialect.conversation(self.span) for dialect in self.shape.dialects]
+        conversations = self._conversations
         if len(conversations) == 1:
             return conversations[0]
         return Conversation(
