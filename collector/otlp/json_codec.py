@@ -52,6 +52,8 @@ _FIXED64 = struct.Struct("<Q")
 
 _Encode: TypeAlias = Callable[[JsonValue, int], bytes]
 """A JSON value and the depth of its message to an encoded field, tag included."""
+_Decode: TypeAlias = Callable[..., JsonValue]
+_Both: TypeAlias = tuple[_Encode, _Decode]
 
 
 def parse_json(body: bytes) -> JsonValue:
@@ -90,26 +92,31 @@ class _Codec:
 
     def __init__(self) -> None:
         self.encoders: dict[str, _Encode] = {}
-        self.decoders: dict[int, tuple[str, Callable[..., JsonValue]]] = {}
+        self.decoders: dict[int, tuple[str, _Decode]] = {}
 
-    def encode(self, value: JsonValue, depth: int) -> bytes:
-        """The payload of the message, without tag and length."""
-        if type(value) is not dict:
-            raise _Mismatch("an object", value)
-        if depth == MAX_DEPTH:
-            raise _Mismatch(f"at most {MAX_DEPTH} objects within each other", value)
-        encoders = self.encoders
-        parts: list[bytes] = []
-        for key, item in value.items():
-            encode = encoders.get(key)
-            if encode is None or item is None:
-                continue
-            try:
-                parts.append(encode(item, depth))
-            except _Mismatch as mismatch:
-                mismatch.path.append(f".{key}")
-                raise
-        return b"".join(parts)
+    def encoder(self, tag: bytes) -> _Encode:
+        """Encodes the message as a field with this tag; with an empty one as the payload alone."""
+        find = self.encoders.get
+
+        def encode(value: JsonValue, depth: int) -> bytes:
+            if type(value) is not dict:
+                raise _Mismatch("an object", value)
+            if depth == MAX_DEPTH:
+                raise _Mismatch(f"at most {MAX_DEPTH} objects within each other", value)
+            parts: list[bytes] = []
+            for key, item in value.items():
+                encode_item = find(key)
+                if encode_item is None or item is None:
+                    continue
+                try:
+                    parts.append(encode_item(item, depth + 1))
+                except _Mismatch as mismatch:
+                    mismatch.path.append(f".{key}")
+                    raise
+            payload = b"".join(parts)
+            return tag + encode_varint(len(payload)) + payload if tag else payload
+
+        return encode
 
     def decode(self, message: Message) -> JsonObject:
         """The message as an object with the keys that are set, in the order of the field numbers."""
@@ -132,28 +139,17 @@ def _codec(descriptor: Descriptor, known: dict[str, _Codec]) -> _Codec:
     return codec
 
 
-def _field(field: FieldDescriptor, known: dict[str, _Codec]) -> tuple[_Encode, Callable[..., JsonValue]]:
+def _field(field: FieldDescriptor, known: dict[str, _Codec]) -> _Both:
     """How a field is encoded and decoded."""
     if field.message_type is not None:
-        encode, decode = _message(field, _codec(field.message_type, known))
+        codec = _codec(field.message_type, known)
+        both: _Both = codec.encoder(_tag(field, 2)), codec.decode
     else:
-        encode, decode = _scalar(field)
-    return _repeated(encode, decode) if field.is_repeated else (encode, decode)
+        both = _scalar(field)
+    return _repeated(*both) if field.is_repeated else both
 
 
-def _message(field: FieldDescriptor, codec: _Codec) -> tuple[_Encode, Callable[..., JsonValue]]:
-    tag = _tag(field, 2)
-
-    def encode(value: JsonValue, depth: int) -> bytes:
-        payload = codec.encode(value, depth + 1)
-        return tag + encode_varint(len(payload)) + payload
-
-    return encode, codec.decode
-
-
-def _repeated(
-    encode_one: _Encode, decode_one: Callable[..., JsonValue]
-) -> tuple[_Encode, Callable[..., JsonValue]]:
+def _repeated(encode_one: _Encode, decode_one: _Decode) -> _Both:
     def encode(value: JsonValue, depth: int) -> bytes:
         if type(value) is not list:
             raise _Mismatch("an array", value)
@@ -172,7 +168,7 @@ def _repeated(
     return encode, decode
 
 
-def _scalar(field: FieldDescriptor) -> tuple[_Encode, Callable[..., JsonValue]]:
+def _scalar(field: FieldDescriptor) -> _Both:
     """A field that is not a message. Defaults are omitted where the protocol treats absence alike."""
     if field.type == FieldDescriptor.TYPE_BYTES:
         if field.name in _HEX_FIELDS:
@@ -199,6 +195,8 @@ _INTEGERS = {
     FieldDescriptor.TYPE_ENUM: (32, True, 0),
 }
 """Bits, signed, wire type."""
+_SIZES = {0: 1, 1: 8, 5: 4}
+"""Bytes of a zero by wire type."""
 
 
 def _tag(field: FieldDescriptor, wire_type: int) -> bytes:
@@ -219,10 +217,11 @@ def _length_delimited(field: FieldDescriptor, to_bytes: Callable[[JsonValue], by
 def _fixed(field: FieldDescriptor, wire_type: int, to_bytes: Callable[[JsonValue], bytes]) -> _Encode:
     tag = _tag(field, wire_type)
     keeps_zero = field.has_presence or field.is_repeated
+    zero = bytes(_SIZES[wire_type])
 
     def encode(value: JsonValue, depth: int) -> bytes:
         payload = to_bytes(value)
-        return tag + payload if keeps_zero or payload.strip(b"\0") else b""
+        return tag + payload if keeps_zero or payload != zero else b""
 
     return encode
 
@@ -273,7 +272,10 @@ def _integer(bits: int, signed: bool, wire_type: int, *, is_enum: bool) -> Calla
         pack = _FIXED64.pack if wire_type == 1 else _FIXED32.pack
 
     def to_bytes(value: JsonValue) -> bytes:
-        number = _whole_number(value, texts_allowed=not is_enum)
+        if type(value) is str and not is_enum and _DECIMAL.fullmatch(value):  # as senders write 64 bits
+            number: int | None = int(value)
+        else:
+            number = _whole_number(value)
         if number is None:
             raise _Mismatch(expected, value)
         if not low <= number < high:
@@ -284,14 +286,10 @@ def _integer(bits: int, signed: bool, wire_type: int, *, is_enum: bool) -> Calla
     return to_bytes
 
 
-def _whole_number(value: JsonValue, *, texts_allowed: bool) -> int | None:
+def _whole_number(value: JsonValue) -> int | None:
     if type(value) is int:
         return value
-    if type(value) is float and value.is_integer():
-        return int(value)
-    if type(value) is str and texts_allowed and _DECIMAL.fullmatch(value):
-        return int(value)
-    return None
+    return int(value) if type(value) is float and value.is_integer() else None
 
 
 def _unchanged(value: JsonValue) -> JsonValue:
@@ -321,6 +319,7 @@ class _RequestCodec:
     def __init__(self, message: type[Message]) -> None:
         self._message = message
         self._codec = _codec(cast(Descriptor, message.DESCRIPTOR), {})
+        self._encode = self._codec.encoder(b"")
 
     def from_json(self, body: bytes) -> bytes:
         """The serialised request that `body` contains as OTLP/JSON.
@@ -343,7 +342,7 @@ class _RequestCodec:
                 f"The request is not valid OTLP/JSON: expected the key {next(iter(encoders))}, found others."
             )
         try:
-            return self._codec.encode(document, 0)
+            return self._encode(document, 0)
         except _Mismatch as mismatch:
             raise MalformedRequest(f"The request is not valid OTLP/JSON: {mismatch}.") from mismatch
 
