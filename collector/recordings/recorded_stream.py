@@ -169,7 +169,8 @@ class RecordedStream:
             if trace is None and records:
                 trace = FinishedTrace(trace_id=trace_id, spans=(), reason=FinishReason.IDLE)
             if trace is not None:
-                trace = replace(trace, records=records)
+                if records:
+                    trace = replace(trace, records=records)
                 if before_trace is not None:
                     before_trace(trace)
                 if self.workers is None or pool is None:
