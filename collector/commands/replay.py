@@ -9,7 +9,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TextIO, TypeAlias
+from typing import TextIO, TypeAlias
 from xml.etree import ElementTree
 
 from rich.console import Console
@@ -119,16 +119,19 @@ class ReplaySummary:
             self.rates.add_all(part.rates)
 
 
-class _Printer(Protocol):
-    """How runs are printed: a text for each, which may be empty, and what stands below them."""
+class _Printer:
+    """How runs are printed: a text for each, and what stands below them; both are empty here."""
+
+    def __init__(self, output: TextIO | None = None) -> None:
+        pass
 
     def text(self, run: GradedRun, summary: ReplaySummary) -> str:
         """The text of a run; what is to be printed below all of them is noted in `summary`."""
-        ...
+        return ""
 
     def ending(self, summary: ReplaySummary) -> str:
         """What follows the last run."""
-        ...
+        return ""
 
 
 def replay(
@@ -149,7 +152,9 @@ def replay(
     grade and print, unless that depends on the order of traces or on workers.
     """
     summary = ReplaySummary(rates)
-    printer = _Quiet() if rates is not None and output_format == "junit" else _PRINTERS[output_format](output)
+    printer = (
+        _Printer() if rates is not None and output_format == "junit" else _PRINTERS[output_format](output)
+    )
     if jobs > 1 and not criteria.looks_at_conversations and stream.is_apart:
         texts = _texts_of_processes(stream, criteria, printer, summary, progress, jobs)
     else:
@@ -194,27 +199,12 @@ def _texts_of_processes(
         yield text
 
 
-class _Quiet:
-    """Prints nothing of single runs."""
-
-    def __init__(self, output: TextIO | None = None) -> None:
-        pass
-
-    def text(self, run: GradedRun, summary: ReplaySummary) -> str:
-        """See `_Printer`."""
-        return ""
-
-    def ending(self, summary: ReplaySummary) -> str:
-        """See `_Printer`."""
-        return ""
-
-
-class _JsonLines(_Quiet):
+class _JsonLines(_Printer):
     def text(self, run: GradedRun, summary: ReplaySummary) -> str:
         return format_run(run).decode() + "\n"
 
 
-class _Table(_Quiet):
+class _Table(_Printer):
     def __init__(self, output: TextIO) -> None:
         self._console = OutputConsole(file=output)
         self._printout = RunPrintout.for_console(self._console)
@@ -237,7 +227,7 @@ class _Table(_Quiet):
         return capture.get()
 
 
-class _Junit(_Quiet):
+class _Junit(_Printer):
     def text(self, run: GradedRun, summary: ReplaySummary) -> str:
         agent, trace_id = run.run.agent.name, run.run.trace_id.hex()
         summary.cases += [
@@ -324,7 +314,7 @@ _PRINTERS: Mapping[str, Callable[[TextIO], _Printer]] = {
     "json": _JsonLines,
     "table": _Table,
     "junit": _Junit,
-    "markdown": _Quiet,
+    "markdown": _Printer,
 }
 """By the word of `--format`."""
 

@@ -97,10 +97,13 @@ class RunPrintout:
         if graded.run.error is not None:
             error = self._error(graded.run.error)
             yield [(f"  {self._cross} the run ended with {error}", "red")]
-        word_width = max((len(result.outcome.value) for result in graded.results), default=0)
-        name_width = max((cell_len(self._name(result)) for result in graded.results), default=0)
-        for result in graded.results:
-            yield from self._verdict(result, word_width, name_width)
+        words = [result.outcome.value for result in graded.results]
+        names = [self._clean(" ".join([result.name, *_notes(result)])) for result in graded.results]
+        word_width = max(map(len, words), default=0)
+        name_width = max(map(cell_len, names), default=0)
+        for result, word, name in zip(graded.results, words, names, strict=True):
+            name += " " * (name_width - cell_len(name) + 2)
+            yield from self._verdict(result, f"{word:<{word_width}} ", name, word_width + name_width + 11)
 
     def _head(self, graded: GradedRun, note: str) -> _Line:
         run = graded.run
@@ -197,19 +200,10 @@ class RunPrintout:
             shown = shown[:_MAX_VALUE_LENGTH] + self._ellipsis
         return self._clean(shown)
 
-    def _verdict(self, result: EvaluationResult, word_width: int, name_width: int) -> Iterator[_Line]:
-        style = _STYLES[result.outcome]
-        score = "" if result.score is None else f"{result.score:.2f}"
-        name = self._name(result)
-        if not result.counts:
-            style = "dim"
-        line = [
-            ("  ", ""),
-            (f"{result.outcome.value:<{word_width}} ", style),
-            (name + " " * (name_width - cell_len(name) + 2), ""),
-            (f"{score:>4}", style),
-        ]
-        indent = word_width + name_width + 11
+    def _verdict(self, result: EvaluationResult, word: str, name: str, indent: int) -> Iterator[_Line]:
+        style = _STYLES[result.outcome] if result.counts else "dim"
+        score = "    " if result.score is None else f"{result.score:.2f}"
+        line = [("  ", ""), (word, style), (name, ""), (score, style)]
         text = self._explanation(result)
         if text and self._width is not None and self._width - indent < _MIN_TEXT_WIDTH:
             yield line
@@ -220,9 +214,6 @@ class RunPrintout:
                 line.append((f"  {piece}", "dim"))
             yield line
             line = [(" " * (indent - 2), "")]
-
-    def _name(self, result: EvaluationResult) -> str:
-        return self._clean(" ".join([result.name, *_notes(result)]))
 
     def _explanation(self, result: EvaluationResult) -> str:
         """The explanation; without content only where it cannot quote any."""

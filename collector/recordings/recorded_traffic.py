@@ -8,6 +8,7 @@ once.
 import codecs
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from io import BytesIO
 from pathlib import Path
 
 import zstandard
@@ -123,13 +124,14 @@ class RecordedTraffic:
             yield from self._document(name, 0, data.removeprefix(codecs.BOM_UTF8))
         else:
             read = self._document if encoding is Encoding.JSON_LINES else self._run
-            *lines, last = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
-            if lines and last.strip() and not _is_json(last):
-                self._warn_of_cut(name, len(lines) + 1, len(last))
-            else:
-                lines.append(last)
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
+            # One after the other, since all of them take as much memory as the file once more.
+            for number, ended in enumerate(BytesIO(data.removeprefix(codecs.BOM_UTF8)), start=1):
+                line = ended.removesuffix(b"\n")
+                if not line.strip():
+                    continue
+                if line is ended and number > 1 and not _is_json(line):
+                    self._warn_of_cut(name, number, len(line))
+                else:
                     yield from read(name, number, line)
 
     def _messages(self, name: str, data: bytes) -> Iterator[SplitRequest | SplitRecords]:
@@ -264,7 +266,7 @@ def _is_json(text: bytes) -> bool:
 
 def _encoding(data: bytes, path: Path) -> Encoding:
     """How `data` holds its traffic: by its beginning where that is conclusive, else by the file's name."""
-    if data[_LENGTH_BYTES:].startswith(_STARTS_OF_MESSAGES) and data[0] == 0:  # no request begins with 0
+    if data.startswith(_STARTS_OF_MESSAGES, _LENGTH_BYTES) and data[0] == 0:  # no request begins with 0
         return Encoding.MESSAGES
     if by_ending := _by_ending(path):
         return by_ending

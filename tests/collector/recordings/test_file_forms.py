@@ -3,6 +3,7 @@
 import gzip
 import json
 import struct
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -195,6 +196,20 @@ def test_a_last_message_that_is_cut_off_is_reported_and_the_rest_is_graded(tmp_p
     (warning,) = stream.warnings
     assert "the file ends within its last message" in str(warning)
     assert 1 == len(runs_of(stream))
+
+
+def test_the_lines_of_a_file_take_no_memory_besides_it(tmp_path: Path) -> None:
+    file = tmp_path / "traces.jsonl"
+    file.write_bytes((b" " * 1000 + b"\n") * 4000)
+
+    tracemalloc.start()
+    try:
+        assert read(file)[1] == []
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 1.5 * file.stat().st_size
 
 
 @pytest.mark.parametrize(
