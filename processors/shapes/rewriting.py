@@ -70,6 +70,28 @@ class Shape:
     """Whether one of `CONVERSATION_KEYS` is there."""
 
 
+class _Conversations:
+    """The messages that each dialect reads of a span.
+
+    It does not know the reading that holds it: what refers to itself is freed by the garbage collector alone,
+    long after its trace has left.
+    """
+
+    def __init__(self, span: Span, dialects: Sequence[Dialect]) -> None:
+        self._span = span
+        self._dialects = dialects
+
+    @late
+    def each(self) -> Sequence[Conversation]:
+        """By the place of the dialect."""
+        return [dialect.conversation(self._span) for dialect in self._dialects]
+
+    def last(self, place: int, role: Role) -> DecodedValue:
+        """The last text of a role in the messages that the dialect at `place` reads."""
+        conversation = self.each[place]
+        return last_content(conversation.input if role == "user" else conversation.output, role)
+
+
 class SpanReading:
     """A span that some dialect recognises: the fields of all its dialects together."""
 
@@ -97,16 +119,11 @@ class SpanReading:
         readings = [_without_placeholders(dialect.agent(self.span)) for dialect in self.shape.dialects]
         for place, reading in enumerate(readings):
             if reading.input is in_messages:
-                reading = replace(reading, input=partial(self._last, place, "user"))
+                reading = replace(reading, input=partial(self._conversations.last, place, "user"))
             if reading.output is in_messages:
-                reading = replace(reading, output=partial(self._last, place, "assistant"))
+                reading = replace(reading, output=partial(self._conversations.last, place, "assistant"))
             readings[place] = reading
         return merged_agents(readings)
-
-    def _last(self, place: int, role: Role) -> DecodedValue:
-        """The last text of a role in the messages that the dialect at `place` reads."""
-        conversation = self._conversations[place]
-        return last_content(conversation.input if role == "user" else conversation.output, role)
 
     @property
     def agent_name(self) -> str:
@@ -168,14 +185,13 @@ class SpanReading:
         return usage if plan is None else merged_usage(usage, plan.read(self.span))
 
     @late
-    def _conversations(self) -> Sequence[Conversation]:
-        """The messages that each dialect reads."""
-        return [dialect.conversation(self.span) for dialect in self.shape.dialects]
+    def _conversations(self) -> "_Conversations":
+        return _Conversations(self.span, self.shape.dialects)
 
     @late
     def conversation(self) -> Conversation:
         """The messages of the first dialect that has any; input and output are chosen apart."""
-        conversations = self._conversations
+        conversations = self._conversations.each
         if len(conversations) == 1:
             return conversations[0]
         return Conversation(
