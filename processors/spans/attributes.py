@@ -133,11 +133,11 @@ NO_ATTRIBUTES = Attributes({})
 
 def decode_key_values(data: bytes, tag: int) -> Attributes:
     """The attributes among the fields of `data` whose tag is `tag`."""
-    encoded = _encoded_values(data, tag, 0, len(data))
+    encoded = encoded_values(data, tag, 0, len(data))
     return Attributes(encoded) if encoded else NO_ATTRIBUTES
 
 
-def _encoded_values(data: bytes, tag: int, start: int, end: int) -> dict[str, bytes]:
+def encoded_values(data: bytes, tag: int, start: int, end: int) -> dict[str, bytes]:
     """The keys of KeyValue messages with the bytes of their values, in the order in which they stand."""
     encoded: dict[str, bytes] = {}
     for result, _, value_start, stop in fields(data, start, end):
@@ -186,7 +186,7 @@ def decode_any_value(data: bytes) -> AttributeValue:
                 if item_tag == 0x0A
             ]
         elif tag == _KVLIST:
-            encoded = _encoded_values(data, 0x0A, start, stop)
+            encoded = encoded_values(data, 0x0A, start, stop)
             value = {key: decode_any_value(member) for key, member in encoded.items()}
         elif tag == _BYTES:
             value = data[start:stop]

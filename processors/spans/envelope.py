@@ -1,7 +1,11 @@
 """The resource and the instrumentation scope that a span came in."""
 
-from processors.spans.attributes import NO_ATTRIBUTES, Attributes
-from processors.spans.partial_messages import parse_resource, parse_scope
+from processors.spans.attributes import NO_ATTRIBUTES, Attributes, decode_key_values
+from processors.spans.partial_messages import has_unknown_fields, parse_resource, parse_scope
+from processors.spans.protobuf_wire import fields
+
+_RESOURCE, _ATTRIBUTES = 0x0A, 0x0A
+"""In a ResourceSpans message, and in its Resource."""
 
 
 class Envelope:
@@ -25,8 +29,13 @@ class Envelope:
     def resource_attributes(self) -> Attributes:
         """The attributes of the resource."""
         if self._attributes is None:
-            attributes = parse_resource(self.resource).attributes
-            self._attributes = Attributes(attributes) if attributes else NO_ATTRIBUTES
+            resource = parse_resource(self.resource)
+            if has_unknown_fields(resource):
+                pieces = fields(self.resource, 0, len(self.resource))
+                parts = [self.resource[start:stop] for tag, _, start, stop in pieces if tag == _RESOURCE]
+                self._attributes = decode_key_values(b"".join(parts), _ATTRIBUTES)
+            else:
+                self._attributes = Attributes(resource.attributes) if resource.attributes else NO_ATTRIBUTES
         return self._attributes
 
     @property

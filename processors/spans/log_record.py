@@ -1,10 +1,11 @@
 """A log record as evaluation sees it: a decoded view over the bytes that were received."""
 
-from processors.spans.attributes import Attributes, AttributeValue, decode_any_value
+from processors.spans.attributes import Attributes, AttributeValue, decode_any_value, decode_key_values
 from processors.spans.envelope import NO_ENVELOPE, Envelope
-from processors.spans.partial_messages import LogRecordMessage, parse_log_record
+from processors.spans.partial_messages import LogRecordMessage, has_unknown_fields, parse_log_record
 
 _NAME_KEYS = ("event.name", "event_name")
+_ATTRIBUTES = 0x32
 
 
 class LogRecord:
@@ -21,7 +22,11 @@ class LogRecord:
         self.raw = raw
         self.envelope = envelope
         self.message: LogRecordMessage = parse_log_record(raw)
-        self.attributes = Attributes(self.message.attributes)
+        self.attributes = (
+            decode_key_values(raw, _ATTRIBUTES)
+            if has_unknown_fields(self.message)
+            else Attributes(self.message.attributes)
+        )
         self.name = next(filter(None, map(self.attributes.text, _NAME_KEYS)), None) or self.message.event_name
         """The event that it reports: its attribute `event.name`, else `event_name`, else the field of that
         name; or the empty text."""

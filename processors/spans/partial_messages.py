@@ -1,8 +1,10 @@
 """Message classes for parts of OTLP: attributes as a map of encoded values, the rest left as bytes or out.
 
 A map field and a list of key-value messages are the same bytes, and an AnyValue left as bytes is decoded by
-nobody who does not ask for it. So the runtime finds the keys in one call, in compiled code. The descriptors
-are made here, not checked in as generated code, which parses as fast and binds to one major of protobuf.
+nobody who does not ask for it. So the runtime finds the keys in one call, in compiled code. It leaves out of
+the map what has a field that OTLP does not know; `has_unknown_fields` shows that, so messages with attributes
+name all of their fields here. The descriptors are made here, not checked in as generated code, which parses
+as fast and binds to one major of protobuf.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +12,9 @@ from typing import Protocol, cast
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 
 class StatusMessage(Protocol):
@@ -76,6 +80,7 @@ _FIELDS: Mapping[str, Sequence[tuple[str, int, str]]] = {
     "Span": (
         ("trace_id", 1, "BYTES"),
         ("span_id", 2, "BYTES"),
+        ("trace_state", 3, "BYTES"),
         ("parent_span_id", 4, "BYTES"),
         ("name", 5, "STRING"),
         ("kind", 6, "INT32"),
@@ -84,20 +89,31 @@ _FIELDS: Mapping[str, Sequence[tuple[str, int, str]]] = {
         (_ATTRIBUTES, 9, ""),
         ("dropped_attributes_count", 10, "UINT32"),
         ("events", 11, "REPEATED BYTES"),
+        ("dropped_events_count", 12, "UINT32"),
+        ("links", 13, "REPEATED BYTES"),
+        ("dropped_links_count", 14, "UINT32"),
         ("status", 15, "Status"),
         ("flags", 16, "FIXED32"),
     ),
     "LogRecord": (
         ("time_unix_nano", 1, "FIXED64"),
+        ("severity_number", 2, "INT32"),
+        ("severity_text", 3, "BYTES"),
         ("body", 5, "BYTES"),
         (_ATTRIBUTES, 6, ""),
+        ("dropped_attributes_count", 7, "UINT32"),
+        ("flags", 8, "FIXED32"),
         ("trace_id", 9, "BYTES"),
         ("span_id", 10, "BYTES"),
         ("observed_time_unix_nano", 11, "FIXED64"),
         ("event_name", 12, "STRING"),
     ),
     "Status": (("message", 2, "BYTES"), ("code", 3, "INT32")),
-    "Resource": ((_ATTRIBUTES, 1, ""),),
+    "Resource": (
+        (_ATTRIBUTES, 1, ""),
+        ("dropped_attributes_count", 2, "UINT32"),
+        ("entity_refs", 3, "REPEATED BYTES"),
+    ),
     "InstrumentationScope": (("name", 1, "STRING"), ("version", 2, "STRING")),
     "ResourceSpans": (("resource", 1, "Resource"),),
     "ScopeSpans": (("scope", 1, "InstrumentationScope"),),
@@ -170,3 +186,8 @@ def parse_scope(serialized: bytes) -> ScopeMessage:
         google.protobuf.message.DecodeError: the bytes are no such message.
     """
     return _parse_scope_spans(serialized).scope
+
+
+def has_unknown_fields(message: SpanMessage | LogRecordMessage | ResourceMessage) -> bool:
+    """Whether the message itself, or an attribute in it, has a field that OTLP does not know."""
+    return len(UnknownFieldSet(cast(Message, message))) > 0

@@ -3,9 +3,9 @@
 import struct
 from typing import TypeAlias
 
-from processors.spans.attributes import Attributes, decode_key_values
+from processors.spans.attributes import Attributes, decode_key_values, encoded_values
 from processors.spans.envelope import NO_ENVELOPE, Envelope
-from processors.spans.partial_messages import parse_span
+from processors.spans.partial_messages import has_unknown_fields, parse_span
 from processors.spans.protobuf_wire import fields
 
 RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
@@ -26,7 +26,7 @@ STATUS_ERROR = 2
 
 KIND_SERVER, KIND_CLIENT, KIND_PRODUCER, KIND_CONSUMER = 2, 3, 4, 5
 
-_LINKS = 0x6A
+_ATTRIBUTES, _LINKS = 0x4A, 0x6A
 _HAS_IS_REMOTE = 0x100
 _IS_REMOTE = 0x200
 
@@ -63,6 +63,8 @@ class Span:
         self.envelope = envelope
         self.message = message = parse_span(raw)
         self.by_key = message.attributes
+        if has_unknown_fields(message):
+            self.by_key = encoded_values(raw, _ATTRIBUTES, 0, len(raw))
         self._attributes: Attributes | None = None
         self._events: list[SpanEvent] | None = None
 

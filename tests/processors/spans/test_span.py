@@ -5,10 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
+from opentelemetry.proto.logs.v1 import logs_pb2
 from opentelemetry.proto.trace.v1 import trace_pb2
 
+from processors.spans import LogRecord
 from processors.spans.attributes import AttributeValue
-from processors.spans.envelope import NO_ENVELOPE
+from processors.spans.envelope import NO_ENVELOPE, Envelope
 from processors.spans.span import Span, SpanEvent
 from processors.spans.span_tree import SpanTree
 from tests.support.corpus import recorded_requests
@@ -143,3 +145,21 @@ def test_the_parent_is_remote_only_when_the_sender_said_so() -> None:
         _view(trace_pb2.Span(flags=flags).SerializeToString()).parent_is_remote
         for flags in (0x200, 0x100, 0x300)
     ]
+
+
+def test_attributes_with_fields_that_otlp_does_not_know_are_read() -> None:
+    odd = KeyValue(key="odd", value=AnyValue(string_value="seen")).SerializeToString() + b"\x18\x05"
+    usual = KeyValue(key="usual", value=AnyValue(int_value=1)).SerializeToString()
+
+    def with_attributes(tag: int) -> bytes:
+        return b"".join(bytes([tag, len(each)]) + each for each in (odd, usual))
+
+    resource = with_attributes(0x0A)
+    envelope = Envelope(bytes([0x0A, len(resource)]) + resource, b"")
+    raw = trace_pb2.Span(trace_id=b"t" * 16, span_id=b"s" * 8).SerializeToString() + with_attributes(0x4A)
+    view = SpanTree([(b"s" * 8, raw, envelope)]).views[0]
+    record = LogRecord(logs_pb2.LogRecord(time_unix_nano=1).SerializeToString() + with_attributes(0x32))
+
+    expected = {"odd": "seen", "usual": 1}
+    read = (Span(raw).attributes, view.attributes, record.attributes, envelope.resource_attributes)
+    assert [expected] * 4 == [dict(attributes) for attributes in read]
