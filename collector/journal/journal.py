@@ -124,6 +124,11 @@ class _Pending:
 
 _span_id = itemgetter(0)
 
+
+def _nothing(holder: str = "") -> None:
+    """There is nothing to record: the journal holds nothing of the trace."""
+
+
 _Leaving = tuple[_Held, _Segment, int]
 """A batch that leaves at once: of which trace it is, and where it stands."""
 
@@ -378,12 +383,12 @@ class Journal:
         """
         key = trace_key(trace_id, tenant)
         graded = self._graded.get(key)
-        if graded is None:
-            return _TraceReceipt(self, key, self._held.pop(key, None), already)
-        held = graded.popleft()
-        if not graded:
+        held = self._held.pop(key, None) if graded is None else graded.popleft()
+        if graded is not None and not graded:
             del self._graded[key]
-        return _TraceReceipt(self, key, held, already)
+        if held is None:
+            return _TraceReceipt(_nothing, _nothing, already)
+        return _TraceReceipt(partial(self._delivered, held), partial(self._delivered_to, key, held), already)
 
     def begin(self, trace: FinishedTrace, *, in_background: bool = False) -> None:
         """Record that the trace is being graded, in the loop or `aside` of it, in case that crashes."""
@@ -750,36 +755,24 @@ class Journal:
                 self._has_failed = False
 
 
-@dataclass(slots=True)
-class _TraceReceipt:
-    """Who has received a graded trace, and who is yet to."""
+class _TraceReceipt(CountedReceipt):
+    """Notes who has received a graded trace, while others are yet to."""
 
-    _journal: Journal
-    _key: bytes
-    _held: _Held | None
-    _already: frozenset[str]
-    _open: int = 0
-    _is_sealed: bool = False
+    __slots__ = ("_already", "_note")
+
+    def __init__(
+        self, settle: Callable[[], None], note: Callable[[str], None], already: frozenset[str]
+    ) -> None:
+        super().__init__(settle)
+        self._note = note
+        self._already = already
 
     def expects(self, holder: str) -> bool:
         """Whether `holder` is to receive it; then it must report when it has."""
-        if holder in self._already:
-            return False
-        self._open += 1
-        return True
+        return holder not in self._already and super().expects(holder)
 
-    def delivered(self, holder: str) -> None:
-        """`holder` has received it, or never will."""
-        self._open -= 1
-        if self._held is None:
-            return
-        if self._is_sealed and not self._open:
-            self._journal._delivered(self._held)
-        else:
-            self._journal._delivered_to(self._key, self._held, holder)
-
-    def seal(self) -> None:
-        """No one else is to receive it."""
-        self._is_sealed = True
-        if not self._open and self._held is not None:
-            self._journal._delivered(self._held)
+    def delivered(self, holder: str = "") -> None:
+        """`holder` has received it, or never will; without one: no one else is to receive it."""
+        super().delivered(holder)
+        if holder and self._open:
+            self._note(holder)
