@@ -14,7 +14,7 @@ from random import Random
 
 import confluent_kafka
 
-from collector.receivers.kafka.offsets import MAX_METADATA_BYTES, OffsetTracker
+from collector.receivers.kafka.offsets import MAX_METADATA_BYTES, OffsetTracker, Progress
 
 TRACES_A_SECOND = 100_000
 SPANS_A_TRACE = 13
@@ -155,7 +155,7 @@ def commit_size(rate: int) -> tuple[int, int, int]:
     The records of a trace are spread over its duration and done when it is finished.
     """
     random = Random(rate)
-    tracker = OffsetTracker(0)
+    tracker = OffsetTracker(Progress(0))
     per_trace = SPANS_A_TRACE / SPANS_A_RECORD
     events: list[tuple[float, int]] = []
     seconds = 3 * (TRACE_SECONDS + GRACE_SECONDS)

@@ -6,7 +6,7 @@ those done beyond it are in the commit's metadata, so that the next member does 
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 MAX_METADATA_BYTES = 4095
@@ -52,38 +52,6 @@ class Progress:
         place = bisect_right(self.done, offset, key=lambda span: span[0]) - 1
         return place >= 0 and offset < self.done[place][1]
 
-    def commit(
-        self, max_bytes: int = MAX_METADATA_BYTES, *, is_open: bool, in_work: Collection[bytes]
-    ) -> Commit:
-        """The same, committed by the present member; see `OffsetTracker.commit`."""
-        return _commit(self.offset, self.unix_milli, self.done, max_bytes, is_open, in_work)
-
-
-def _commit(
-    offset: int,
-    unix_milli: int | None,
-    done: Iterable[tuple[int, int]],
-    max_bytes: int,
-    is_open: bool,
-    in_work: Collection[bytes],
-) -> Commit:
-    """A commit with as many ranges of `done` as fit."""
-    time = _NO_TIME if unix_milli is None else f"{max(unix_milli, 0):x}"
-    text = f"{_VERSION} {time} "
-    words = [*([_IS_OPEN] if is_open else []), *sorted(trace_id.hex() for trace_id in in_work)]
-    marks = f" {','.join(words)}" if words else ""
-    steps: list[str] = []
-    size = len(text) + len(marks)
-    position = offset
-    for start, stop in done:
-        step = f"{start - position:x},{stop - start:x}"
-        size += len(step) + bool(steps)
-        if size > max_bytes:
-            break
-        steps.append(step)
-        position = stop
-    return Commit(offset, text + ",".join(steps) + marks)
-
 
 def read_progress(offset: int, metadata: str | None) -> Progress:
     """What is in a commit; where its metadata was written by something else, the offset alone."""
@@ -117,12 +85,16 @@ class OffsetTracker:
     known by their number: the first is 0.
     """
 
-    __slots__ = ("_first", "_head", "_holders", "_is_open", "_last_milli", "_offsets", "_times", "position")
+    __slots__ = (
+        "_before", "_first", "_head", "_holders", "_is_open", "_last_milli", "_offsets", "_times", "position",
+    )  # fmt: skip
 
-    def __init__(self, offset: int) -> None:
-        self.position = offset
+    def __init__(self, before: Progress) -> None:
+        """`before` is how far the member before had come: that is committed until a record is read."""
+        self.position = before.offset
         """The offset behind the last record."""
-        self._last_milli: int | None = None
+        self._before = before
+        self._last_milli = before.unix_milli
         self._first = 0  # the number of the first record in the arrays
         self._head = 0  # the place of the first that is not done
         self._holders = array("i")
@@ -134,11 +106,6 @@ class OffsetTracker:
     def offset(self) -> int:
         """The first offset that is not done."""
         return self._offsets[self._head] if self._head < len(self._offsets) else self.position
-
-    @property
-    def has_read(self) -> bool:
-        """Whether any record was entered."""
-        return self._last_milli is not None
 
     @property
     def open_records(self) -> int:
@@ -189,8 +156,22 @@ class OffsetTracker:
 
         Offsets that do not fit there are left out: they would be delivered again.
         """
-        time = self._times[self._head] if self._head < len(self._times) else self._last_milli
-        return _commit(self.offset, time, self._done(), max_bytes, is_open, in_work)
+        unix_milli = self._times[self._head] if self._head < len(self._times) else self._last_milli
+        time = _NO_TIME if unix_milli is None else f"{max(unix_milli, 0):x}"
+        text = f"{_VERSION} {time} "
+        words = [*([_IS_OPEN] if is_open else []), *sorted(trace_id.hex() for trace_id in in_work)]
+        marks = f" {','.join(words)}" if words else ""
+        steps: list[str] = []
+        size = len(text) + len(marks)
+        offset = position = self.offset
+        for start, stop in self._done() if self.position > self._before.offset else self._before.done:
+            step = f"{start - position:x},{stop - start:x}"
+            size += len(step) + bool(steps)
+            if size > max_bytes:
+                break
+            steps.append(step)
+            position = stop
+        return Commit(offset, text + ",".join(steps) + marks)
 
     def _done(self) -> Iterator[tuple[int, int]]:
         """The ranges of offsets beyond the first open one that are done, each without its end."""

@@ -71,7 +71,7 @@ class ReadPartition:
         self.waiting: deque[Record | None] = deque()
         """What was read and found no room, in order; None is the end of the partition."""
         self.committed: Commit | None = None
-        self._tracker = OffsetTracker(self.progress.offset)
+        self._tracker = OffsetTracker(self.progress)
         self._log = RateLimitedLogger(_logger, self.clock)
         self._doubtful_until = self.end if self.progress.is_open else 0
         self._awaiting_turn = 0
@@ -162,8 +162,7 @@ class ReadPartition:
         in_work = self.progress.in_work if self.is_doubtful else frozenset()
         if self._in_work is not None:
             in_work |= {self._in_work}
-        source = self._tracker if self._tracker.has_read else self.progress
-        return source.commit(max_bytes, is_open=is_open, in_work=in_work)
+        return self._tracker.commit(max_bytes, is_open=is_open, in_work=in_work)
 
     def note_committed(self, metadata: str | None) -> None:
         """Brokers have a commit with this metadata."""

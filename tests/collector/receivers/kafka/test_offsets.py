@@ -28,7 +28,7 @@ class Model:
 
 
 def _play(steps: list[Step], check: Callable[[OffsetTracker, Model], None]) -> None:
-    tracker, model = OffsetTracker(7), Model(7)
+    tracker, model = OffsetTracker(Progress(7)), Model(7)
     numbers: list[tuple[int, int]] = []
     for kind, choice, amount in steps:
         held = [pair for pair in numbers if model.holders[pair[1]]]
@@ -89,7 +89,7 @@ def test_metadata_that_is_cut_never_calls_something_done_that_is_not(steps: list
 
 
 def test_metadata_stays_within_what_a_broker_takes_and_the_memory_within_what_is_open() -> None:
-    tracker = OffsetTracker(0)
+    tracker = OffsetTracker(Progress(0))
     for offset in range(100_000):
         tracker.add(offset, 1_700_000_000_000 + offset)
     for number in range(1, 100_000, 2):
@@ -114,7 +114,7 @@ def test_metadata_of_others_leaves_the_offset(metadata: str | None) -> None:
 
 
 def test_a_record_out_of_order_is_refused() -> None:
-    tracker = OffsetTracker(5)
+    tracker = OffsetTracker(Progress(5))
     tracker.add(5, 0)
 
     with pytest.raises(ValueError, match="offset 5 is not after 5"):
