@@ -49,7 +49,7 @@ class PeerSet:
         self._interrupt(self._seen_at)
 
     def see(self, peers: frozenset[str], queried_at: float) -> Change | None:
-        """Take in what was looked up at `asked_at`, monotonic seconds; the kind of change, if any."""
+        """Take in what was looked up at `queried_at`, monotonic seconds; the kind of change, if any."""
         before, self.peers = self.peers, peers
         last_seen_at, self._seen_at = self._seen_at, queried_at
         if before is None:

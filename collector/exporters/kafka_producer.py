@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import Field
 
-from collector.client_thread import ClientThread
+from collector.clock import ends_within
 from collector.config_fields import PositiveDuration
 from collector.errors import ContentRefusedError, ExportError, RetryableExportError
 from collector.exporters.exporter import ExporterContext
 from collector.exporters.otlp_client import one_line
 from collector.kafka_connection import KafkaConnectionConfig, startup_errors
 from collector.telemetry import RateLimitedLogger
+from collector.work_thread import WorkThread
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message
@@ -109,7 +110,7 @@ class KafkaProducer:
         if self._client is None:
             raise RetryableExportError("The exporter is not started.")
         if self._client.is_broken:
-            self._client.thread.stop()
+            self._client.stop()
             self._forget()
             self._client = self._new_client()
         topic = topic or self.config.topic
@@ -134,8 +135,8 @@ class KafkaProducer:
         client, self._client = self._client, None
         self._forget()
         if client is not None:
-            client.thread.stop()
-            await client.thread.join(deadline, self.context.clock)
+            seconds = max(deadline - self.context.clock.monotonic(), 1.0)
+            await ends_within(seconds, client.stop(), self.context.clock)
 
     def _answer_of(self, topic: str, record: KafkaRecord) -> _Answer | None:
         """The answer to `record` that an attempt before waits for, no longer remembered."""
@@ -183,7 +184,7 @@ class KafkaProducer:
 
 
 class _Client:
-    """librdkafka's producer, used on the event loop, and a thread that polls it for outcomes."""
+    """librdkafka's producer, used on the event loop, and polled for outcomes in a thread."""
 
     def __init__(
         self,
@@ -198,11 +199,17 @@ class _Client:
         """Whether it accepts nothing any more."""
         self._note_error = note_error
         self._reports: list[tuple[_Answer, KafkaError | None]] = []
-        self.thread = ClientThread(name, self._poll)
-        self._producer = Producer(
-            {**settings, "error_cb": lambda error: self.thread.call_soon(self._take_error, error)}
-        )
-        self.thread.start()
+        self._errors: list[KafkaError] = []
+        self._producer = Producer({**settings, "error_cb": self._errors.append})
+        self._is_stopping = False
+        self._thread = WorkThread(name)
+        self._thread.start()
+        self._polling = asyncio.get_running_loop().create_task(self._poll(), name=name)
+
+    def stop(self) -> asyncio.Task[None]:
+        """Give up what is not answered; done when the thread has ended."""
+        self._is_stopping = True
+        return self._polling
 
     def produce(self, topic: str, record: KafkaRecord) -> _Answer:
         """Write a record; what the future holds is why it was not accepted, None if it was.
@@ -225,25 +232,24 @@ class _Client:
                 answer.set_result(error)
             self._check(error)
 
-    def _take_error(self, error: "KafkaError") -> None:
-        self._check(error)
-        self._note_error(error)
+    async def _poll(self) -> None:
+        while not self._is_stopping:
+            await self._thread.run(self._producer.poll, _POLL_SECONDS)
+            reports, self._reports = self._reports, []
+            errors = self._errors[:]
+            self._errors.clear()
+            self._settle(reports)
+            for error in errors:
+                self._check(error)
+                self._note_error(error)
+        await self._thread.close(self._producer.purge)
 
     def _check(self, error: "KafkaError | None") -> None:
         if error is not None and (error.fatal() or error.code() == error._FATAL):
             self.is_broken = True
 
-    # On the thread.
-
-    def _poll(self) -> None:
-        while not self.thread.is_stopping:
-            self._producer.poll(_POLL_SECONDS)
-            if self._reports:
-                reports, self._reports = self._reports, []
-                self.thread.call_soon(self._settle, reports)
-        self._producer.purge()
-
     def _report(self, answer: _Answer, error: "KafkaError | None", message: "Message") -> None:
+        """Called in the thread."""
         self._reports.append((answer, error))
 
 

@@ -1,7 +1,7 @@
-"""A member of a Kafka consumer group: a thread that polls the client, and the loop that admits the records.
+"""A member of a Kafka consumer group: the loop has a thread read some records, and admits them.
 
-The client is touched by the thread alone, everything else by the loop alone. While the loop is behind, the
-thread reads no further, but remains a member of the group.
+The client is called in the thread alone, one call after the other, and its callbacks run there; everything
+else is done by the loop.
 
 The group shares out the partitions of the topic with spans. Whoever has one reads the same partition of the
 topic with log records, so that both signals of a trace are in one process; its offsets are committed by the
@@ -10,17 +10,14 @@ same member, so that no other one can have it.
 
 import asyncio
 import logging
-import threading
-from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import orjson
 
-from collector.client_thread import ClientThread
 from collector.clock import Clock, ends_within
 from collector.kafka_connection import startup_errors
 from collector.receivers.consumer import RecordConsumer
@@ -36,6 +33,7 @@ from collector.receivers.kafka.offsets import (
 from collector.receivers.kafka.partition import ReadPartition, Record
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
+from collector.work_thread import WorkThread
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
@@ -44,11 +42,9 @@ REVOKE_SECONDS = 5.0
 """How long deliveries in flight are waited for before a partition is given away."""
 
 _BATCH_RECORDS = 500
-_BATCHES_AHEAD = 2
 _POLL_SECONDS = 0.1
 _SHORT_POLL_SECONDS = 0.002
 """While each trace is announced before it is graded."""
-_TICK_SECONDS = 0.1
 _COMMIT_SECONDS = 1.0
 """Between two commits of the offsets of what was delivered."""
 _TURN_SECONDS = 0.01
@@ -67,6 +63,7 @@ _PREFETCH_KIB = 32 * 1024
 
 _logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 
 Place: TypeAlias = tuple[str, int]
 """Of a partition: its topic and number."""
@@ -96,25 +93,22 @@ class KafkaReceiver:
         self._log = RateLimitedLogger(_logger, self.clock)
         self._keys = TrustedKeys(None, self.clock)
         self._partitions: dict[Place, ReadPartition] = {}
-        self._paused_ahead: set[Place] = set()
-        self._inbox: deque[Sequence[Message]] = deque()
-        self._arrived = asyncio.Event()
+        self._paused: set[Place] = set()
         self._is_paused = False
         self._pause_ends = 0.0
         self._next_commit = 0.0
         self._next_recommit = 0.0
         self._max_metadata_bytes = MAX_METADATA_BYTES
         self._deadline: float | None = None
-        self._poll_seconds = _POLL_SECONDS
         self._turn = asyncio.Lock()
-        self._thread: ClientThread
+        self._serving, self._stopping = asyncio.Event(), asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop
+        self._thread = WorkThread("read from kafka")
+        self._membership: asyncio.Task[None] | None = None
         self._client: Consumer | None = None
         self._offset_client: Consumer | None = None
-        self._owned: set[Place] = set()  # what the thread has assigned
         self._span_partitions = 0  # as the thread knows it
         self._next_look = 0.0
-        self._room = threading.Semaphore(_BATCHES_AHEAD)
-        self._commands: SimpleQueue[Callable[[Consumer], None]] = SimpleQueue()
         self.metrics.kafka_records.start("admitted", "delivered_before", "malformed", "oversized")
         self.metrics.kafka_untrusted_keys.start("missing", "foreign")
         self.metrics.kafka_rebalances.start("assigned", "revoked", "lost")
@@ -133,127 +127,147 @@ class KafkaReceiver:
 
     async def start(self, tasks: TaskOwner) -> None:
         """Create the client, whether or not any broker answers; raises `StartupError` if that fails."""
-        self._thread = ClientThread("read from kafka", self._run)
+        self._loop = asyncio.get_running_loop()
         with startup_errors("receivers.kafka"):
             self._keys = TrustedKeys(_partition_of(self.config.partitioner), self.clock)
             self._client = self._new_client()
-        tasks.create_task(self._take_in(), name="take in records")
-        tasks.create_task(self._tick(), name="commit offsets")
+        self._thread.start()
+        self._membership = tasks.create_task(self._take_part(), name="read from kafka")
 
     async def set_serving(self, is_serving: bool) -> None:
         """Join the group; leaving it is what `shutdown` does."""
         if is_serving:
-            self._thread.start()
+            self._serving.set()
 
     async def shutdown(self, deadline: float) -> None:
         """Leave the group: what is held is read again by another member. Safe before `start` and twice."""
         self._deadline = deadline = min(deadline, self.clock.monotonic() + 2 * REVOKE_SECONDS)
-        client, self._client = self._client, None
-        if client is None:
-            return
-        self._thread.stop()
-        if not self._thread.is_started:
-            client.close()
-        elif not await self._thread.join(deadline, self.clock):
-            _logger.error("The Kafka group could not be left in time.")
+        self._stopping.set()
+        self._serving.set()
+        membership, self._membership = self._membership, None
+        if membership is not None:
+            seconds = max(deadline - self.clock.monotonic(), 1.0)
+            if not await ends_within(seconds, membership, self.clock):
+                _logger.error("The Kafka group could not be left in time.")
 
     # On the loop.
 
-    async def _take_in(self) -> None:
-        """Take in what the thread has read, in short turns."""
-        while True:
-            self._arrived.clear()
-            if not self._inbox:
-                await self._arrived.wait()
-            turn_ends = self.clock.monotonic() + _TURN_SECONDS
-            messages = self._inbox.popleft()
-            for message in messages:
-                self._take(message)
-                if self.clock.monotonic() >= turn_ends:
-                    await self.clock.sleep(0)
-                    turn_ends = self.clock.monotonic() + _TURN_SECONDS
-            self._pause_ahead()
-            if len(messages) < _BATCH_RECORDS:  # else more wait
-                for partition in self._partitions.values():
-                    partition.caught_up()
-            self._room.release()
+    async def _take_part(self) -> None:
+        """Be a member of the group until the service stops; after any failure of the client, join again."""
+        from confluent_kafka import KafkaException
 
-    def _take(self, message: "Message") -> None:
-        partition = self._partitions.get((message.topic() or "", message.partition() or 0))
-        if partition is None:
-            return  # it was revoked meanwhile
-        error = message.error()
-        if error is None:
-            record: Record = message
-            partition.take(record)
-        elif error.code() == error._PARTITION_EOF:
-            partition.take(None)
+        await self._serving.wait()
+        while not self._stopping.is_set():
+            try:
+                self._client = self._client or self._new_client()
+                await self._read(self._client)
+            except KafkaException as failure:
+                self._note_failure(failure)
+            await self._leave()
+            await ends_within(_RESTART_SECONDS, self._stopping.wait(), self.clock)
+        await self._leave()
+        await self._thread.close()
 
-    def _arrive(self, messages: "Sequence[Message]") -> None:
-        self._inbox.append(messages)
-        self._arrived.set()
+    async def _leave(self) -> None:
+        """Leave the group, which revokes what is still assigned."""
+        for client in (self._client, self._offset_client):
+            try:
+                if client is not None:
+                    await self._thread.run(client.close)
+            except Exception as failure:
+                self._note_failure(failure)
+        self._client = self._offset_client = None
+        await self._close(list(self._partitions), "lost")
 
-    async def _tick(self) -> None:
-        """Between records: retry what found no room, pause and resume reading, commit offsets."""
-        while True:
-            await self.clock.sleep(_TICK_SECONDS)
+    async def _read(self, client: "Consumer") -> None:
+        run = self._thread.run
+        await run(
+            client.subscribe,
+            [self.config.topic],
+            on_assign=self._on_assign,
+            on_revoke=self._on_revoke,
+            on_lost=self._on_lost,
+        )
+        while not self._stopping.is_set():
             for partition in self._partitions.values():
                 partition.retry()
-            self._pause_or_resume()
-            self._pause_ahead()
+            await self._pause_or_resume(client)
+            if commits := self._due_commits():
+                await run(self._send_commits, client, commits)
+            if self._is_look_due():
+                await run(self._follow_log_records, client)
             is_doubtful = any(partition.is_doubtful for partition in self._partitions.values())
-            self._poll_seconds = _SHORT_POLL_SECONDS if is_doubtful else _POLL_SECONDS
-            now = self.clock.monotonic()
-            if now >= self._next_commit:
-                self._next_commit = now + _COMMIT_SECONDS
-                self._commit()
+            seconds = _SHORT_POLL_SECONDS if is_doubtful else _POLL_SECONDS
+            await self._take_in(client, await run(client.consume, _BATCH_RECORDS, seconds))
 
-    def _pause_or_resume(self) -> None:
-        must_pause = not self.consumer.has_room or any(
-            each.waiting and not each.is_ahead for each in self._partitions.values()
-        )
-        now = self.clock.monotonic()
-        if must_pause:
-            self._pause_ends = now + _PAUSE_SECONDS
-        if must_pause == self._is_paused or (not must_pause and now < self._pause_ends):
-            return
-        self._is_paused = must_pause
-        if must_pause:
+    async def _take_in(self, client: "Consumer", messages: "Sequence[Message]") -> None:
+        """Take in what the thread has read, in short turns; raises KafkaException for a fatal error."""
+        from confluent_kafka import KafkaException
+
+        turn_ends = self.clock.monotonic() + _TURN_SECONDS
+        for message in messages:
+            error, place = message.error(), (message.topic() or "", message.partition() or 0)
+            if error is None or error.code() == error._PARTITION_EOF:
+                record: Record | None = message if error is None else None
+                if place in self._partitions:  # else it was revoked meanwhile
+                    self._partitions[place].take(record)
+            elif error.fatal():
+                raise KafkaException(error)
+            elif error.code() == error._AUTO_OFFSET_RESET:
+                await self._thread.run(self._restart_partition, client, place)
+            else:
+                self._note_error(error)
+            if self.clock.monotonic() >= turn_ends:
+                await self.clock.sleep(0)
+                turn_ends = self.clock.monotonic() + _TURN_SECONDS
+        if len(messages) < _BATCH_RECORDS:  # else more wait
             for partition in self._partitions.values():
-                partition.intake.leave_end()
-            self._log.warning("paused", "Exporters do not keep up: reading from Kafka is paused.")
-        self._commands.put(_pausing(must_pause))
-        self._paused_ahead.clear()
+                partition.caught_up()
 
-    def _pause_ahead(self) -> None:
-        """Read no further where log records are ahead of spans, or these of them."""
-        if self._is_paused:
-            return
-        ahead = {place for place, partition in self._partitions.items() if partition.is_ahead}
-        for is_paused, places in ((True, ahead - self._paused_ahead), (False, self._paused_ahead - ahead)):
-            if places := places & self._partitions.keys():
-                self._commands.put(_pausing(is_paused, places))
-        self._paused_ahead = ahead
+    async def _pause_or_resume(self, client: "Consumer") -> None:
+        """Read no further where log records are ahead of spans, or these of them; nowhere without room."""
+        from confluent_kafka import TopicPartition
 
-    def _commit(self) -> None:
-        """Let the thread commit what has changed; of log records everything now and then.
+        now = self.clock.monotonic()
+        if not self.consumer.has_room or any(
+            each.waiting and not each.is_ahead for each in self._partitions.values()
+        ):
+            self._pause_ends = now + _PAUSE_SECONDS
+            if not self._is_paused:
+                for partition in self._partitions.values():
+                    partition.intake.leave_end()
+                self._log.warning("paused", "Exporters do not keep up: reading from Kafka is paused.")
+        self._is_paused = now < self._pause_ends
+        due = {place for place, each in self._partitions.items() if self._is_paused or each.is_ahead}
+        for change, places in ((client.pause, due - self._paused), (client.resume, self._paused - due)):
+            if places:
+                await self._thread.run(change, [TopicPartition(*place) for place in places])
+        self._paused = due
+
+    def _commit_soon(self) -> None:
+        self._next_commit = 0.0
+
+    def _due_commits(self) -> list[tuple[Place, Commit]]:
+        """What has changed and is to be committed now; of log records everything now and then.
 
         Brokers forget the offsets of a topic that the group has not subscribed to, a week after their commit.
         """
         now = self.clock.monotonic()
+        if now < self._next_commit:
+            return []
+        self._next_commit = now + _COMMIT_SECONDS
         if now >= self._next_recommit:
             self._next_recommit = now + _RECOMMIT_SECONDS
             for (topic, _), partition in self._partitions.items():
                 if topic == self.config.logs_topic:
                     partition.committed = None
         due: list[tuple[Place, Commit]] = []
-        for number, partition in self._partitions.items():
+        for place, partition in self._partitions.items():
             commit = partition.commit(self._max_metadata_bytes)
             if commit != partition.committed:
                 partition.committed = commit
-                due.append((number, commit))
-        if due:
-            self._commands.put(lambda client: self._send_commits(client, due))
+                due.append((place, commit))
+        return due
 
     async def _open(self, assigned: Sequence[_Assignment], counts: Mapping[str, int]) -> None:
         """These partitions are read from now on, those with spans first; topics have so many in all."""
@@ -282,7 +296,7 @@ class KafkaReceiver:
                 clock=self.clock,
                 end=each.end,
                 turn=self._turn,
-                on_announcement=self._commit,
+                on_announcement=self._commit_soon,
                 signal="logs" if are_logs else "traces",
                 joined=self._partitions.get((spans_topic, number)) if is_joined else None,
             )
@@ -293,9 +307,7 @@ class KafkaReceiver:
             labels = self._labels(each.place)
             self.metrics.kafka_lag.set(0, *labels)
             self.metrics.kafka_uncommitted.read_from(partition.uncommitted, *labels)
-        if self._is_paused:
-            self._commands.put(_pausing(True))
-        self._next_commit = 0.0  # so that others soon know who has them
+        self._commit_soon()  # so that others know who has them
         _logger.info("Partitions were assigned.", extra=_listed(each.place for each in assigned))
 
     async def _close(self, places: Sequence[Place], kind: str) -> list[tuple[Place, Commit]]:
@@ -304,7 +316,7 @@ class KafkaReceiver:
         Deliveries in flight are waited for, for 5 s at most. No trace is ended.
         """
         closing = {place: self._partitions.pop(place) for place in places if place in self._partitions}
-        self._paused_ahead.difference_update(places)
+        self._paused.difference_update(places)
         for partition in closing.values():
             partition.close()
         if kind != "lost":
@@ -397,8 +409,6 @@ class KafkaReceiver:
         self.metrics.kafka_errors.add(1, type(failure).__name__)
         self._log.error("failed", "Reading from Kafka failed; it starts again.", error=str(failure))
 
-    # On the thread.
-
     def _new_client(self) -> "Consumer":
         from confluent_kafka import Consumer
 
@@ -421,69 +431,23 @@ class KafkaReceiver:
             "queued.max.messages.kbytes": _PREFETCH_KIB,
             "receive.message.max.bytes": max(100_000_000, 2 * config.max_record_bytes),
             "stats_cb": self._on_statistics,
-            "error_cb": lambda error: self._thread.call_soon(self._note_error, error),
+            "error_cb": lambda error: self._call_soon(self._note_error, error),
             "on_commit": self._on_commit,
         }
         if config.group_instance_id is not None:
             settings["group.instance.id"] = config.group_instance_id
         return Consumer(settings)
 
-    def _run(self) -> None:
-        """Be a member of the group until the service stops; after any failure, start again."""
-        client = self._client
-        while not self._thread.is_stopping:
-            try:
-                client = client or self._new_client()
-                self._read(client)
-            except Exception as failure:
-                self._thread.call_soon(self._note_failure, failure)
-            finally:
-                if client is not None:
-                    self._leave(client)
-                    client = None
-            self._thread.pause(_RESTART_SECONDS)
+    # On the thread.
 
-    def _read(self, client: "Consumer") -> None:
-        from confluent_kafka import KafkaException
+    def _call_soon(self, call: Callable[..., object], *arguments: object) -> None:
+        """Let the loop call something, without waiting for it."""
+        with suppress(RuntimeError):  # the loop is closed: nothing waits for it
+            self._loop.call_soon_threadsafe(call, *arguments)
 
-        client.subscribe(
-            [self.config.topic], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
-        )
-        while not self._thread.is_stopping:
-            self._run_commands(client)
-            self._follow_log_records(client)
-            if not self._room.acquire(timeout=self._poll_seconds):
-                continue
-            messages = client.consume(_BATCH_RECORDS, self._poll_seconds)
-            for message in messages:
-                error = message.error()
-                if error is None or error.code() == error._PARTITION_EOF:
-                    continue
-                if error.fatal():
-                    self._room.release()
-                    raise KafkaException(error)
-                if error.code() == error._AUTO_OFFSET_RESET:
-                    self._restart_partition(client, (message.topic() or "", message.partition() or 0))
-                else:
-                    self._thread.call_soon(self._note_error, error)
-            self._thread.call_soon(self._arrive, messages)
-
-    def _leave(self, client: "Consumer") -> None:
-        """Leave the group, which revokes what is still assigned."""
-        offset_client, self._offset_client = self._offset_client, None
-        for leaving in (client, offset_client):
-            try:
-                if leaving is not None:
-                    leaving.close()
-            except Exception as failure:
-                self._thread.call_soon(self._note_failure, failure)
-        self._owned.clear()
-        self._thread.call_and_wait(self._close(list(self._partitions), "lost"))
-
-    def _run_commands(self, client: "Consumer") -> None:
-        """Do what the loop has requested."""
-        while not self._commands.empty():  # this thread alone takes any out
-            self._commands.get()(client)
+    def _call_and_wait(self, work: Coroutine[object, object, T]) -> T:
+        """Let the loop do something; what it returns or raises."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def _on_assign(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
         """Determine where each partition is to be read from, and read it.
@@ -526,17 +490,19 @@ class KafkaReceiver:
         last = counts[self.config.topic] - 1
         return [(topic, number) for number in range(counts[topic]) if min(number, last) in numbers]
 
+    def _is_look_due(self) -> bool:
+        now = self.clock.monotonic()
+        if now < self._next_look:
+            return False
+        self._next_look = now + _LOOK_SECONDS
+        return self.config.logs_topic is not None and bool(self._partitions)
+
     def _follow_log_records(self, client: "Consumer") -> None:
         """Read what was added to the topic with log records, and what is another member's no longer."""
-        if self.config.logs_topic is None or self.clock.monotonic() < self._next_look:
-            return
-        self._next_look = self.clock.monotonic() + _LOOK_SECONDS
-        numbers = {number for topic, number in self._owned if topic == self.config.topic}
-        if not numbers:
-            return
         counts = self._partition_counts()
+        numbers = {number for topic, number in self._partitions if topic == self.config.topic}
         due = set(self._log_partitions(counts, numbers))
-        has = {place for place in self._owned if place[0] == self.config.logs_topic}
+        has = {place for place in self._partitions if place[0] == self.config.logs_topic}
         if has - due:
             self._unassign(client, sorted(has - due), "revoked")
         if due - has:
@@ -570,8 +536,7 @@ class KafkaReceiver:
                 if at[0].error is None and at[0].offset >= 0:
                     start = max(low, min(start, at[0].offset))
             assigned.append(_Assignment(place, start, progress, high))
-        self._thread.call_and_wait(self._open(assigned, counts))
-        self._owned.update(each.place for each in assigned)
+        self._call_and_wait(self._open(assigned, counts))
         client.incremental_assign([TopicPartition(*each.place, each.start) for each in assigned])
 
     def _on_revoke(
@@ -580,16 +545,15 @@ class KafkaReceiver:
         """Give partitions away: not before what is in flight has arrived, and is committed."""
         numbers = {each.partition for each in partitions}
         last = self._span_partitions - 1
-        logs = [place for place in self._owned if place[0] == self.config.logs_topic]
+        logs = [place for place in self._partitions if place[0] == self.config.logs_topic]
         following = [place for place in logs if min(place[1], last) in numbers]
         self._unassign(client, [*((each.topic, each.partition) for each in partitions), *following], kind)
 
     def _unassign(self, client: "Consumer", places: Sequence[Place], kind: str) -> None:
         from confluent_kafka import TopicPartition
 
-        commits = self._thread.call_and_wait(self._close(places, kind))
+        commits = self._call_and_wait(self._close(places, kind))
         self._send_commits(client, commits)  # the client gives nothing away before it is answered
-        self._owned.difference_update(places)
         client.incremental_unassign([TopicPartition(*place) for place in places])
 
     def _on_lost(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
@@ -601,19 +565,15 @@ class KafkaReceiver:
         from confluent_kafka import TopicPartition
 
         low, _ = client.get_watermark_offsets(TopicPartition(*place), _BROKER_SECONDS)
-        self._thread.call_soon(self._note_out_of_range, place)
+        self._call_soon(self._note_out_of_range, place)
         client.seek(TopicPartition(*place, low))
 
     def _send_commits(self, client: "Consumer", commits: Sequence[tuple[Place, Commit]]) -> None:
         from confluent_kafka import KafkaException, TopicPartition
 
-        offsets = [
-            TopicPartition(*place, commit.offset, commit.metadata)
-            for place, commit in commits
-            if place in self._owned
-        ]
-        if not offsets:
+        if not commits:
             return
+        offsets = [TopicPartition(*place, commit.offset, commit.metadata) for place, commit in commits]
         try:
             client.commit(offsets=offsets, asynchronous=True)
         except KafkaException as failure:
@@ -621,7 +581,7 @@ class KafkaReceiver:
 
     def _on_commit(self, error: "KafkaError | None", offsets: "Sequence[TopicPartition]") -> None:
         committed = {(each.topic, each.partition): each.metadata for each in offsets}
-        self._thread.call_soon(self._note_commit, error, committed)
+        self._call_soon(self._note_commit, error, committed)
 
     def _on_statistics(self, statistics: str) -> None:
         """Called every second."""
@@ -637,7 +597,7 @@ class KafkaReceiver:
             for number, partition in known["topics"].get(topic, {}).get("partitions", {}).items()
             if number != "-1"
         }
-        self._thread.call_soon(self._note_statistics, stats)
+        self._call_soon(self._note_statistics, stats)
 
 
 def _partition_of(partitioner: str) -> Callable[[bytes, int], int] | None:
@@ -648,18 +608,6 @@ def _partition_of(partitioner: str) -> Callable[[bytes, int], int] | None:
         "murmur2": confluent_kafka.murmur2,
         "crc32": confluent_kafka.consistent,
     }.get(partitioner)
-
-
-def _pausing(is_paused: bool, places: Collection[Place] | None = None) -> "Callable[[Consumer], None]":
-    """Pauses or resumes these partitions, as far as they are assigned; without `places` all."""
-
-    def command(client: "Consumer") -> None:
-        assigned = client.assignment()
-        meant = [each for each in assigned if places is None or (each.topic, each.partition) in places]
-        if meant:
-            (client.pause if is_paused else client.resume)(meant)
-
-    return command
 
 
 def _listed(places: Iterable[Place]) -> dict[str, list[str]]:
