@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from collector.clock import Clock
 from collector.errors import Overloaded, Refusal, RequestTooLarge
@@ -16,23 +16,10 @@ from collector.receivers.kafka.offsets import MAX_METADATA_BYTES, Commit, Offset
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.trace import CountedReceipt, RecordReceipt, Signal
 
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
 _logger = logging.getLogger(__name__)
-
-
-class Record(Protocol):
-    """A message as the client gives it."""
-
-    def offset(self) -> int | None:
-        """Its place in the partition."""
-
-    def timestamp(self) -> tuple[int, int]:
-        """Which time it has, 0 for none, and the time in Unix milliseconds."""
-
-    def key(self) -> bytes | None:
-        """What its partition was determined by."""
-
-    def value(self) -> bytes | None:
-        """What is in it."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -68,7 +55,7 @@ class ReadPartition:
         consumer, joined, are_spans = self.consumer, self.joined, self.signal == "traces"
         self.settled = asyncio.Event()
         """Set when something in flight has arrived."""
-        self.waiting: deque[Record | None] = deque()
+        self.waiting: deque[Message | None] = deque()
         """What was read and found no room, in order; None is the end of the partition."""
         self.committed: Commit | None = None
         self._tracker = OffsetTracker(self.progress)
@@ -127,7 +114,7 @@ class ReadPartition:
 
     # For the receiver.
 
-    def take(self, record: Record | None) -> None:
+    def take(self, record: "Message | None") -> None:
         """The next record was read, or the end of the partition (None)."""
         if self.waiting or not self._admitted(record):
             self.waiting.append(record)
@@ -181,7 +168,7 @@ class ReadPartition:
         self._is_over = True
         self.intake.forget()
 
-    def _admitted(self, record: Record | None) -> bool:
+    def _admitted(self, record: "Message | None") -> bool:
         """Whether there was room for the record, or it was left out for good."""
         if record is None:
             self.intake.reach_end()
@@ -215,7 +202,7 @@ class ReadPartition:
             self._tracker.release(number)
         return True
 
-    def _outcome(self, record: Record, offset: int, number: int | None) -> str:
+    def _outcome(self, record: "Message", offset: int, number: int | None) -> str:
         """Admit the record; raises `Overloaded`."""
         body = record.value() or b""
         if number is None or self.progress.is_done(offset):

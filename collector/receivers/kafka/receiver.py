@@ -30,7 +30,7 @@ from collector.receivers.kafka.offsets import (
     Progress,
     read_progress,
 )
-from collector.receivers.kafka.partition import ReadPartition, Record
+from collector.receivers.kafka.partition import ReadPartition
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import Metrics, RateLimitedLogger
 from collector.work_thread import WorkThread
@@ -208,9 +208,8 @@ class KafkaReceiver:
         for message in messages:
             error, place = message.error(), (message.topic() or "", message.partition() or 0)
             if error is None or error.code() == error._PARTITION_EOF:
-                record: Record | None = message if error is None else None
                 if place in self._partitions:  # else it was revoked meanwhile
-                    self._partitions[place].take(record)
+                    self._partitions[place].take(message if error is None else None)
             elif error.fatal():
                 raise KafkaException(error)
             elif error.code() == error._AUTO_OFFSET_RESET:

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import fnv1a
+from confluent_kafka import Message, fnv1a
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
@@ -33,34 +32,17 @@ service: {telemetry: {endpoint: "127.0.0.1:0", self_check: {enabled: false}}}
 """
 
 
-@dataclass(frozen=True)
-class Written:
+def written(place: int, second: float, body: bytes, key: bytes | None = None) -> Message:
     """A record as the client gives it."""
-
-    place: int
-    second: float
-    body: bytes
-    written_key: bytes | None = None
-
-    def offset(self) -> int:
-        return self.place
-
-    def timestamp(self) -> tuple[int, int]:
-        return 1, int(START_MILLI + self.second * 1000)
-
-    def key(self) -> bytes | None:
-        return self.written_key
-
-    def value(self) -> bytes:
-        return self.body
+    return Message(offset=place, key=key, value=body, timestamp=(1, int(START_MILLI + second * 1000)))
 
 
-def record(place: int, second: float, trace: int, *spans: int, begins: float | None = None) -> Written:
+def record(place: int, second: float, trace: int, *spans: int, begins: float | None = None) -> Message:
     """A record with spans of one trace, of which 1 is the root, that began at `begins`."""
     start = START_UNIX_NANO + int((second if begins is None else begins) * SECOND)
     end = START_UNIX_NANO + int(second * SECOND)
     held = [raw_span(span, None if span == 1 else 1, trace=trace, start=start, end=end) for span in spans]
-    return Written(place, second, join_spans(held), trace_id(trace).hex().encode())
+    return written(place, second, join_spans(held), trace_id(trace).hex().encode())
 
 
 class Reading:
@@ -91,7 +73,7 @@ class Reading:
             on_announcement=on_announcement,
         )
 
-    def read(self, *records: Written) -> None:
+    def read(self, *records: Message) -> None:
         for each in records:
             self.partition.take(each)
 
@@ -216,7 +198,7 @@ async def test_after_a_gap_what_began_before_it_is_interrupted(service: ServiceI
 
 async def test_a_repeat_that_was_done_joins_the_trace_that_is_held(service: ServiceInLoop) -> None:
     """Two traces in one record: one was delivered, the other was not, so the record is read again."""
-    mixed = Written(0, 10, record(0, 10, 1, 2).body + record(0, 10, 2, 2).body)
+    mixed = written(0, 10, (record(0, 10, 1, 2).value() or b"") + (record(0, 10, 2, 2).value() or b""))
     progress = Progress(0, START_MILLI, ((1, 2),))
     reading = Reading(service, progress)
 
@@ -250,7 +232,7 @@ async def test_what_has_no_room_waits_in_order_and_is_taken_when_there_is_some(
 async def test_what_cannot_be_taken_is_left_out_and_done(service: ServiceInLoop) -> None:
     reading = Reading(service, Progress(0), max_record_bytes=1000)
 
-    reading.read(Written(0, 10, b"no request"), Written(1, 10, bytes(1001)), Written(2, 10, b""))
+    reading.read(written(0, 10, b"no request"), written(1, 10, bytes(1001)), written(2, 10, b""))
 
     assert 3 == reading.committed.offset
     metrics = await service.metrics()
@@ -341,7 +323,7 @@ def test_the_collectors_partitioner_is_the_one_of_the_client() -> None:
     assert [of_sarama(key, 12) for key in keys] == [fnv1a(key, 12) for key in keys]
 
 
-def log_record(place: int, second: float, trace: int, *, key: bytes | None = b"key") -> Written:
+def log_record(place: int, second: float, trace: int, *, key: bytes | None = b"key") -> Message:
     """A record with an agent's log record of one trace."""
     message = LogRecord(
         trace_id=trace_id(trace),
@@ -349,7 +331,7 @@ def log_record(place: int, second: float, trace: int, *, key: bytes | None = b"k
         event_name="gen_ai.user.message",
         body=AnyValue(string_value="{}"),
     )
-    return Written(place, second, join_spans([(b"", message.SerializeToString(), Envelope(b"", b""))]), key)
+    return written(place, second, join_spans([(b"", message.SerializeToString(), Envelope(b"", b""))]), key)
 
 
 class ReadingBoth(Reading):
