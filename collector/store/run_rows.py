@@ -122,8 +122,10 @@ def rows_of(graded: GradedRun, now_unix_nano: int) -> RunRows:
     )
 
 
-def not_stored_key(graded: GradedRun, reason: str, now_unix_nano: int) -> HourKey:
+def not_stored_key(graded: GradedRun | RunRows, reason: str, now_unix_nano: int) -> HourKey:
     """What counts a run that is not stored."""
+    if isinstance(graded, RunRows):
+        return graded.hours[0][0]._replace(kind=NOT_STORED, label=reason)  # the first counts the run
     run = graded.run
     hour = (graded.graded_unix_nano or now_unix_nano) // 1_000_000 // HOUR_MILLISECONDS
     agent, version, tenant = _name(run.agent.name), _name(run.agent.version or ""), _name(run.tenant)

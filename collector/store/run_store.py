@@ -14,7 +14,7 @@ from collector.clock import Clock, ends_within
 from collector.store.reviews import Answer, Reviews
 from collector.store.run_database import RunDatabase, StoreUnusable
 from collector.store.run_queries import RunQueries
-from collector.store.run_rows import NOT_STORED, HourKey, RunRows, not_stored_key, rows_of
+from collector.store.run_rows import HourKey, RunRows, not_stored_key, rows_of
 from collector.store.store_config import StoreConfig
 from collector.store.stored_conversations import StoredConversations
 from collector.telemetry import Labels, Metrics, RateLimitedLogger
@@ -42,10 +42,9 @@ _FAILED = (Outcome.FAIL, Outcome.ERROR)
 
 
 class _Trace(NamedTuple):
-    """The runs of a trace, the rows of each or a large run itself, and what to call once they are written."""
+    """The rows of each run of a trace, or a large run itself, and what to call once they are written."""
 
-    runs: Sequence[GradedRun]
-    rows: Sequence[RunRows | GradedRun]
+    runs: Sequence[RunRows | GradedRun]
     done: Callable[[], None] | None
 
 
@@ -63,7 +62,7 @@ class _Queue:
     def add(self, trace: _Trace) -> None:
         self._traces.append(trace)
         self.runs += len(trace.runs)
-        self._bytes += sum(map(_size, trace.rows))
+        self._bytes += sum(map(_size, trace.runs))
 
     def take(self, most: int | None = None) -> list[_Trace]:
         """Remove the oldest: all, or traces of `most` runs together, or one with more."""
@@ -73,7 +72,7 @@ class _Queue:
             trace = self._traces.popleft()
             taken.append(trace)
             runs += len(trace.runs)
-            self._bytes -= sum(map(_size, trace.rows))
+            self._bytes -= sum(map(_size, trace.runs))
         self.runs -= runs
         return taken
 
@@ -144,7 +143,7 @@ class RunStore:
             return
         started = time.thread_time()
         now = self.clock.unix_nano()
-        queue.add(_Trace(runs, [run if _is_large(run) else rows_of(run, now) for run in runs], done))
+        queue.add(_Trace([run if _is_large(run) else rows_of(run, now) for run in runs], done))
         self._reading_seconds += time.thread_time() - started
         self._arrived.set()
 
@@ -223,8 +222,8 @@ class RunStore:
             )
             not_stored, self._not_stored = self._not_stored, Counter()
             try:
-                rows = [row for trace in self._writing for row in trace.rows]
-                writing = thread.submit(self._write, rows, not_stored)
+                runs = [run for trace in self._writing for run in trace.runs]
+                writing = thread.submit(self._write, runs, not_stored)
                 # The loop stops for the thread: a batch takes about four milliseconds then, but seconds, and
                 # ten times the CPU, if both compete for the interpreter over every statement.
                 turn = _FIRST_TURN_SECONDS
@@ -239,9 +238,9 @@ class RunStore:
             self.metrics.store_runs.add(written, "written")
             self.metrics.store_runs.add(removed, "removed")
             self.metrics.store_bytes.set(used)
-            if written < len(rows):
+            if written < len(runs):
                 self._has_all = False
-                self.metrics.results_dropped.add(len(rows) - written, "too_large", STORE)
+                self.metrics.results_dropped.add(len(runs) - written, "too_large", STORE)
             self._complete(self._writing)
             self._writing = []
             seconds += self._reading_seconds
@@ -249,7 +248,7 @@ class RunStore:
             rest = min(rest_per_work * seconds, _LONGEST_REST_SECONDS)
             await ends_within(rest, self._closing.wait(), self.clock)
 
-    def _drop(self, runs: Sequence[GradedRun], reason: str) -> None:
+    def _drop(self, runs: Sequence[RunRows | GradedRun], reason: str) -> None:
         """Count runs that are not stored, also in the store itself once it is written again."""
         self._has_all = False
         self.metrics.results_dropped.add(len(runs), reason, STORE)
@@ -285,7 +284,7 @@ class RunStore:
             if len(row.line) <= largest:
                 rows.append(row)
             else:
-                not_stored[row.hours[0][0]._replace(kind=NOT_STORED, label="too_large")] += 1
+                not_stored[not_stored_key(row, "too_large", now)] += 1
         oldest = now // 1_000_000 - round(self.config.retention * 1000)
         removed = 0
         for together in [*_portions(rows, largest)] or [()]:

@@ -6,6 +6,7 @@ import os
 import re
 import sqlite3
 import stat
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -42,6 +43,16 @@ async def test_what_is_exported_is_found(tmp_path: Path, in_file: bool) -> None:
     assert (150,) == (metrics.store_runs.values[("written",)],)
     assert 0 < metrics.store_bytes.values[()] < metrics.store_limit_bytes.values[()]
     await store.shutdown(_deadline())
+
+
+async def test_what_waits_is_rows_and_not_the_runs_with_all_that_they_were_read_from() -> None:
+    store, run = run_store(), graded_run(1)
+    before = sys.getrefcount(run)
+
+    store.export_results(trace_of(run))
+
+    assert before == sys.getrefcount(run)
+    assert 1 == store._others.runs
 
 
 async def test_a_restart_finds_what_was_there_in_a_file_that_nobody_else_reads(tmp_path: Path) -> None:
