@@ -186,7 +186,7 @@ class KafkaReceiver:
             [self.config.topic],
             on_assign=self._on_assign,
             on_revoke=self._on_revoke,
-            on_lost=self._on_lost,
+            on_lost=partial(self._on_revoke, kind="lost"),  # others read them already
         )
         while not self._stopping.is_set():
             for partition in self._partitions.values():
@@ -389,18 +389,18 @@ class KafkaReceiver:
         self.metrics.kafka_errors.add(1, error.name())
         self._log.warning("kafka", "The Kafka client reports an error.", error=error.str())
 
-    def _note_commit(self, error: "KafkaError | None", committed: Mapping[Place, str | None]) -> None:
-        """The broker has answered a commit with this metadata of partitions."""
+    def _note_commit(self, error: "KafkaError | None", committed: "Sequence[TopicPartition]") -> None:
+        """The broker has answered a commit."""
         self.metrics.kafka_commits.add(1, "success" if error is None else "failure")
         if error is not None:
             self._note_error(error)
             if error.code() == error.OFFSET_METADATA_TOO_LARGE:  # this broker's offset.metadata.max.bytes
                 self._max_metadata_bytes = max(self._max_metadata_bytes // 2, MIN_METADATA_BYTES)
-        for place, metadata in committed.items():
-            if (partition := self._partitions.get(place)) is None:
+        for each in committed:
+            if (partition := self._partitions.get((each.topic, each.partition))) is None:
                 continue
             if error is None:
-                partition.note_committed(metadata)
+                partition.note_committed(each.metadata)
             else:
                 partition.committed = None  # so that it is committed again
 
@@ -431,7 +431,7 @@ class KafkaReceiver:
             "receive.message.max.bytes": max(100_000_000, 2 * config.max_record_bytes),
             "stats_cb": self._on_statistics,
             "error_cb": lambda error: self._call_soon(self._note_error, error),
-            "on_commit": self._on_commit,
+            "on_commit": lambda *answer: self._call_soon(self._note_commit, *answer),
         }
         if config.group_instance_id is not None:
             settings["group.instance.id"] = config.group_instance_id
@@ -555,10 +555,6 @@ class KafkaReceiver:
         self._send_commits(client, commits)  # the client gives nothing away before it is answered
         client.incremental_unassign([TopicPartition(*place) for place in places])
 
-    def _on_lost(self, client: "Consumer", partitions: "list[TopicPartition]") -> None:
-        """Another member reads these partitions already."""
-        self._on_revoke(client, partitions, "lost")
-
     def _restart_partition(self, client: "Consumer", place: Place) -> None:
         """Continue with the first record that is there."""
         from confluent_kafka import TopicPartition
@@ -576,11 +572,7 @@ class KafkaReceiver:
         try:
             client.commit(offsets=offsets, asynchronous=True)
         except KafkaException as failure:
-            self._on_commit(failure.args[0], offsets)
-
-    def _on_commit(self, error: "KafkaError | None", offsets: "Sequence[TopicPartition]") -> None:
-        committed = {(each.topic, each.partition): each.metadata for each in offsets}
-        self._call_soon(self._note_commit, error, committed)
+            self._call_soon(self._note_commit, failure.args[0], offsets)
 
     def _on_statistics(self, statistics: str) -> None:
         """Called every second."""
