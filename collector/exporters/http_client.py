@@ -17,7 +17,7 @@ from collector.errors import (
     RetryableExportError,
     StartupError,
 )
-from collector.exporters.otlp_client import ClientTlsConfig, one_line, read_tls_file, user_agent
+from collector.exporters.otlp_client import ClientConfig, header_values, one_line, read_tls_file, user_agent
 
 if TYPE_CHECKING:  # loaded for an exporter that uses it: it would be a tenth of every start
     import aiohttp
@@ -53,13 +53,12 @@ class RefusedCallError(PermanentExportError):
 class HttpSender:
     """Sends requests for one exporter. Redirects are not followed: they would lose the body.
 
-    `timeout` (seconds) is for one attempt, `name` for messages.
+    `name` is for messages; `headers` are sent unless those of `config` replace them.
     """
 
     name: str
+    config: ClientConfig
     headers: Mapping[str, str]
-    tls: ClientTlsConfig
-    timeout: float
     clock: Clock
     connections: int = 100
     _session: "aiohttp.ClientSession | None" = field(default=None, init=False)
@@ -71,8 +70,8 @@ class HttpSender:
         tls = self._tls_context() if uses_tls else True
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self.connections, ssl=tls),
-            headers={"User-Agent": user_agent(), **self.headers},
-            timeout=aiohttp.ClientTimeout(total=self.timeout),
+            headers={"User-Agent": user_agent(), **self.headers, **header_values(self.config.headers)},
+            timeout=aiohttp.ClientTimeout(total=self.config.timeout),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
@@ -95,7 +94,7 @@ class HttpSender:
                 data=body,
                 headers=headers,
                 allow_redirects=False,
-                server_hostname=self.tls.server_name_override,
+                server_hostname=self.config.tls.server_name_override,
             ) as response:
                 answer = bytearray()
                 async for chunk in response.content.iter_chunked(64 * 1024):
@@ -105,7 +104,7 @@ class HttpSender:
                         break
                 return response, bytes(answer)
         except TimeoutError as error:
-            raise RetryableExportError(f"No answer within {self.timeout:g} s.") from error
+            raise RetryableExportError(f"No answer within {self.config.timeout:g} s.") from error
         except (aiohttp.ClientError, OSError) as error:
             raise RetryableExportError(one_line(f"{type(error).__name__}: {error}")) from error
 
@@ -133,7 +132,7 @@ class HttpSender:
             await session.close()
 
     def _tls_context(self) -> ssl.SSLContext:
-        tls = self.tls
+        tls = self.config.tls
         for path, key in ((tls.ca_file, "ca_file"), (tls.cert_file, "cert_file"), (tls.key_file, "key_file")):
             read_tls_file(path, self.name, key)  # for a message that names key and file
         try:

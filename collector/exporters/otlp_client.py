@@ -8,11 +8,12 @@ from typing import Annotated, TypeAlias
 from google.protobuf.message import DecodeError
 from google.rpc import error_details_pb2, status_pb2
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, Field, SecretStr
 
-from collector.config_fields import ClientCertificateConfig
+from collector.config_fields import ClientCertificateConfig, PositiveDuration
 from collector.errors import StartupError
 from collector.exporters.exporter import ACCEPTED, ExportResponse
+from processors.documents import StrictModel
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9_.!#$%&'*+^`|~-]+")
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
@@ -48,6 +49,18 @@ class ClientTlsConfig(ClientCertificateConfig):
     """No TLS. A scheme in the endpoint (`http://`, `https://`) decides instead where there is one."""
     server_name_override: str | None = None
     """The name that the backend's certificate must carry, where it is not the endpoint's host."""
+
+
+class ClientConfig(StrictModel):
+    """The keys that all exporters over gRPC or HTTP share; their configuration models derive from it."""
+
+    endpoint: str | None = None
+    """Where it is, as each of them states."""
+    tls: ClientTlsConfig = ClientTlsConfig()
+    headers: Headers = Field(default_factory=dict)
+    """Headers of every request; over gRPC its metadata."""
+    timeout: PositiveDuration = 10.0
+    """For one attempt."""
 
 
 def read_tls_file(path: Path | None, exporter: str, key: str) -> bytes | None:

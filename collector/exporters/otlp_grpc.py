@@ -12,7 +12,6 @@ from typing import Literal, Self, cast
 import grpc
 from pydantic import Field, model_validator
 
-from collector.config_fields import PositiveDuration
 from collector.errors import (
     ContentRefusedError,
     ExportError,
@@ -22,8 +21,7 @@ from collector.errors import (
 )
 from collector.exporters.exporter import ExportResponse, SpanExporterType
 from collector.exporters.otlp_client import (
-    ClientTlsConfig,
-    Headers,
+    ClientConfig,
     header_values,
     one_line,
     read_response,
@@ -55,17 +53,12 @@ _RETRYABLE = frozenset(
 _CONTENT = frozenset({grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED})
 
 
-class OtlpGrpcConfig(SpanExporterConfig):
+class OtlpGrpcConfig(SpanExporterConfig, ClientConfig):
     """`exporters.otlp`: a backend that speaks OTLP over gRPC."""
 
     endpoint: str
     """`host:port`; with `http://` or `https://` before it the scheme decides about TLS."""
-    tls: ClientTlsConfig = ClientTlsConfig()
-    headers: Headers = Field(default_factory=dict)
-    """Metadata of every request."""
     compression: Literal["none", "gzip"] = "none"
-    timeout: PositiveDuration = 10.0
-    """For one attempt."""
     signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
     """What goes there: spans, and log records: those received, and verdicts if `results.emit` has `log`."""
 

@@ -8,17 +8,10 @@ from pydantic import Field, field_validator, model_validator
 from yarl import URL
 
 from collector.clock import Clock
-from collector.config_fields import PositiveDuration
 from collector.errors import PermanentExportError
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporterType
 from collector.exporters.http_client import HttpSender, is_usable_url, shown_url
-from collector.exporters.otlp_client import (
-    ClientTlsConfig,
-    Headers,
-    header_values,
-    read_response,
-    read_status,
-)
+from collector.exporters.otlp_client import ClientConfig, read_response, read_status
 from collector.exporters.span_exporter_config import OTHER_QUEUES, SpanExporterConfig
 from collector.otlp import gzip_compress
 from collector.trace import Signal
@@ -32,7 +25,7 @@ _IN_ONE_WRITE_BYTES = 512 * 1024
 """Larger requests are handed to the transport piece by piece."""
 
 
-class OtlpHttpConfig(SpanExporterConfig):
+class OtlpHttpConfig(SpanExporterConfig, ClientConfig):
     """`exporters.otlp_http`: a backend that speaks OTLP over HTTP."""
 
     endpoint: str | None = None
@@ -43,14 +36,9 @@ class OtlpHttpConfig(SpanExporterConfig):
     logs_endpoint: str | None = None
     """The whole URL for log records instead. Spans then go there only if `traces_endpoint` is given as
     well."""
-    tls: ClientTlsConfig = ClientTlsConfig()
-    headers: Headers = Field(default_factory=dict)
-    """Headers of every request."""
     compression: Literal["gzip", "none"] = "gzip"
     encoding: Literal["proto"] = "proto"
     """Requests are binary protobuf."""
-    timeout: PositiveDuration = 10.0
-    """For one attempt."""
     signals: tuple[Signal, ...] = Field(default=("traces", "logs"), min_length=1)
     """What goes there: spans, and log records: those received, and verdicts if `results.emit` has `log`."""
 
@@ -106,9 +94,8 @@ class OtlpHttpExporter:
             headers["Content-Encoding"] = "gzip"
         self._sender = HttpSender(
             name=name,
-            headers=headers | header_values(config.headers),
-            tls=config.tls,
-            timeout=config.timeout,
+            config=config,
+            headers=headers,
             clock=clock,
             connections=config.sending_queue.num_consumers + OTHER_QUEUES,
         )

@@ -11,18 +11,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from pydantic import Field, field_validator
+from pydantic import field_validator
 from yarl import URL
 
-from collector.config_fields import Duration, PositiveDuration
+from collector.config_fields import Duration
 from collector.errors import RetryableExportError
 from collector.exporters.exporter import ExporterContext, ExportResponse
 from collector.exporters.http_client import HttpSender, is_usable_url, shown_url
-from collector.exporters.otlp_client import ClientTlsConfig, Headers, header_values
+from collector.exporters.otlp_client import ClientConfig
 from collector.exporters.span_exporter_config import BatchConfig, RetryConfig, SendingQueueConfig
 from collector.otlp import split_records
 from collector.trace import Signal
-from processors.documents import StrictModel
 from processors.model import JsonObject, JsonValue, json_text, json_value, parse_json, time_text
 from processors.spans import Attributes, LogRecord
 
@@ -41,7 +40,7 @@ _QUEUE = SendingQueueConfig(
 )
 
 
-class ScoreExporterConfig(StrictModel):
+class ScoreExporterConfig(ClientConfig):
     """The keys that all exporters of scores share; their own configuration models derive from it.
 
     Scores are never waited for: where there is no memory for them the oldest are dropped and counted.
@@ -49,11 +48,6 @@ class ScoreExporterConfig(StrictModel):
 
     endpoint: str
     """Base URL of the server, as a browser opens it."""
-    headers: Headers = Field(default_factory=dict)
-    """Headers of every request."""
-    tls: ClientTlsConfig = ClientTlsConfig()
-    timeout: PositiveDuration = 10.0
-    """For one attempt."""
     span_wait: Duration = 60.0
     """How long a score waits for its span to be there, where the server refuses scores of spans that it does
     not know; then it is dropped as `partial_success`."""
@@ -153,9 +147,8 @@ class ScoreExporter(ABC):
         self._clock = context.clock
         self._sender = HttpSender(
             name=name,
-            headers={"Accept": "application/json"} | header_values(config.headers),
-            tls=config.tls,
-            timeout=config.timeout,
+            config=config,
+            headers={"Accept": "application/json"},
             clock=context.clock,
         )
         # Of requests that are sent again: the scores whose span is missing, and those that were accepted.
