@@ -16,7 +16,7 @@ _SIZE = 4096
 _TIME = struct.Struct("<Q")
 _LENGTH = struct.Struct("<H")
 _PLACES = (_TIME.size, _SIZE // 2)
-"""Of the key of the trace that is graded in the loop, and of the one that is graded aside of it."""
+"""Of the key of the trace that is graded in the loop, and of the one that is graded in the background."""
 _TIMES = struct.Struct("<QQ")
 _MAX_OUTAGES = 17
 _OUTAGES = _SIZE - _LENGTH.size - _MAX_OUTAGES * _TIMES.size
@@ -72,7 +72,7 @@ class Activity:
         _TIME.pack_into(self._page, 0, unix_nano)
 
     def begin(self, key: bytes, *, in_background: bool = False) -> None:
-        """The trace of that key is being graded: in the loop, or `aside` of it."""
+        """The trace of that key is being graded: in the loop, or in the background."""
         if self._page is not None and len(key) <= _LONGEST_KEY:
             written = len(key).to_bytes(_LENGTH.size, "little") + key
             self._page[_PLACES[in_background] : _PLACES[in_background] + len(written)] = written

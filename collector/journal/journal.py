@@ -391,7 +391,7 @@ class Journal:
         return _TraceReceipt(partial(self._delivered, held), partial(self._delivered_to, key, held), already)
 
     def begin(self, trace: FinishedTrace, *, in_background: bool = False) -> None:
-        """Record that the trace is being graded, in the loop or `aside` of it, in case that crashes."""
+        """Record that the trace is being graded, in the loop or in the background, in case that crashes."""
         self._activity.begin(trace_key(trace.trace_id, trace.tenant), in_background=in_background)
 
     def end(self, *, in_background: bool = False) -> None:
