@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -410,7 +410,8 @@ class _OverLimitError(Exception):
     """More comparisons than one evaluation makes."""
 
 
-_ValueT = TypeVar("_ValueT")
+_Values: TypeAlias = Sequence[JsonObject | str | None]
+"""Of each call what is compared, its arguments or the text that it returned; None where it is not known."""
 _Test: TypeAlias = Callable[[int, int], bool | None]
 """Whether a call, by its position, fits the expectation of that number; None: that is not known."""
 
@@ -422,26 +423,7 @@ def _anything(_: object) -> bool:
     return True
 
 
-class _Part(NamedTuple, Generic[_ValueT]):
-    """The part of calls that is compared: their arguments, or what they returned."""
-
-    noun: str
-    empty: str
-    """What is compared, and what is empty without calls, in sentences."""
-    member: str
-    explained: str
-    """The keys of details under which a call has its value, and under which the attempts stand."""
-    values: Callable[[Sequence[ToolCall]], list[_ValueT | None]]
-    """The value of each call; None where it is not known."""
-    text: Callable[[ToolCall, _ValueT], str | None]
-    """The text that the value of a call was read from."""
-    shown: Callable[[ToolCall, _ValueT | None], str]
-    """The value of a call as explanations show it."""
-    unknown: Callable[[ToolCall], NotEvaluated]
-    """The answer where the value of a call is needed and not known."""
-
-
-class _FirstFit(Evaluator, Generic[_ValueT]):
+class _FirstFit(Evaluator):
     """What `tool-call-args` and `tool-call-output` share: expected calls take actual ones, first fit.
 
     Each expectation, in written order, takes the first call that is of its tool, not taken yet, and fits.
@@ -453,24 +435,33 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
     over_calls = True
     first_only = False
     """Only the first free call of an expectation is tried, and the search ends at the first that misfits."""
-    _easy: Sequence[Callable[[_ValueT], bool] | None]
+    _unknown: Callable[[ToolCall], NotEvaluated]
+    """The answer where what is compared of a call is needed and not known."""
+    _noun: ClassVar[str]
+    _empty: ClassVar[str]
+    """What is compared, and what is empty without calls, in sentences."""
+    _member: ClassVar[str]
+    _attempted: ClassVar[str]
+    """The keys of details under which a call has its value, and under which the attempts stand."""
+    _easy: Sequence[Callable[[Any], bool] | None]
     """For each expectation a quick test of a known value, or `_anything`; None: it takes a comparison."""
     _costs: Sequence[int]
     """For each expectation what a character of a call costs to compare with its matchers."""
 
     @abstractmethod
-    def _comparison(self, calls: Sequence[ToolCall], values: Sequence[_ValueT | None]) -> _Test:
+    def _values(self, calls: Sequence[ToolCall]) -> _Values:
+        """What is compared of each call; None where it is not known."""
+
+    @abstractmethod
+    def _comparison(self, calls: Sequence[ToolCall], values: _Values) -> _Test:
         """The test of calls whose value is known."""
-        ...
 
     def _prepare(
         self,
-        part: _Part[_ValueT],
         config: ToolCallConfig,
         expected: Sequence[ExpectedToolCall | ExpectedToolOutput],
         values: Sequence[JsonValue],
     ) -> None:
-        self._part = part
         self._strict = config.strict
         self._categories = config.categories()
         self._keys = ToolKeys(text for call in expected for text in (call.name, call.id) if text is not None)
@@ -482,44 +473,40 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             (f", Expected: {text}, Score: 0.0", f", Expected: {text}, Score: 1.0") for text in shown
         ]
         self._detail: list[JsonValue] = [
-            {"name": call.name, part.member: value, "id": call.id}
+            {"name": call.name, self._member: value, "id": call.id}
             for call, value in zip(expected, values, strict=True)
         ]
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`: not evaluated where a value that is needed is not known, and beyond caps."""
         calls = self._keys.select(run, self._categories)
-        values = self._part.values(calls)
-        if not calls or not self._expected_calls:
-            is_any = bool(calls or self._expected_calls)
-            return self._unassigned(float(not is_any), calls, values, _empty_text(is_any, self._part.empty))
+        values = self._values(calls)
+        expected = self._expected_calls
+        if not calls or not expected:
+            is_any = bool(calls or expected)
+            return self._score(
+                float(not is_any), calls, values, {"_result": _empty_text(is_any, self._empty)}
+            )
         assignment = self._assign(calls, values)
         if assignment is None:
-            return _over_limit(self._part.noun)
-        fitted = assignment.fitted
+            return _over_limit(self._noun)
+        fitted, attempts = assignment.fitted, assignment.attempts
         if assignment.doubtful is not None:
-            return self._part.unknown(calls[assignment.doubtful])
-        if fitted < len(self._expected_calls):
+            return self._unknown(calls[assignment.doubtful])
+        if fitted < len(expected):
             if assignment.unknown is not None:
-                return self._part.unknown(calls[assignment.unknown])
+                return self._unknown(calls[assignment.unknown])
             if assignment.unmatched is not None:
-                name = self._expected_calls[assignment.unmatched][1]
-                return self._unassigned(
-                    0.0, calls, values, f"No matching actual tool call found for expected {name}"
-                )
+                text = f"No matching actual tool call found for expected {expected[assignment.unmatched][1]}"
+                return self._score(0.0, calls, values, {"_result": text})
+            if self.first_only:
+                key, text = self._explained(calls, attempts, values).popitem()
+                return self._score(0.0, calls, values, {key: text})
             if self._strict:
                 fitted = 0
-        attempts = assignment.attempts
-        if self.first_only and fitted < len(self._expected_calls):
-            key, line = self._explained(calls, attempts, values).popitem()
-            return self._score(0.0, calls, values, lambda: {key: line}, (f"{key}: {line}",))
-        explained = self._explained(calls, attempts, values, MAX_EXPLANATION_CHARACTERS)
+        first = self._explained(calls, attempts, values, MAX_EXPLANATION_CHARACTERS)
         return self._score(
-            fitted / len(self._expected_calls),
-            calls,
-            values,
-            lambda: self._explained(calls, attempts, values),
-            tuple([f"{key}: {text}" for key, text in explained.items()]),
+            fitted / len(expected), calls, values, first, lambda: self._explained(calls, attempts, values)
         )
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
@@ -530,14 +517,14 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         calls = self._keys.select(run, self._categories)
         if not self._expected_calls:
             return 0.0, float(not calls)
-        assignment = None if self.first_only else self._assign(calls, self._part.values(calls))
+        assignment = None if self.first_only else self._assign(calls, self._values(calls))
         if assignment is None or assignment.doubtful is not None:
             return 0.0, 1.0
         if self._strict:
             return float(assignment.fitted == len(self._expected_calls)), 1.0
         return assignment.fitted / len(self._expected_calls), 1.0
 
-    def _assign(self, calls: Sequence[ToolCall], values: list[_ValueT | None]) -> _Assignment | None:
+    def _assign(self, calls: Sequence[ToolCall], values: _Values) -> _Assignment | None:
         """Try the calls of each expectation in order, passing over unknown values; None over the limits."""
         try:
             return self._assigned(calls, self._test(calls, values))
@@ -587,7 +574,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                     return result
         return result
 
-    def _test(self, calls: Sequence[ToolCall], values: Sequence[_ValueT | None]) -> _Test:
+    def _test(self, calls: Sequence[ToolCall], values: _Values) -> _Test:
         """The test of all calls; it raises _OverLimitError once it was made too often, or read too much."""
         compare: _Test | None = None
         attempts, budget = MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
@@ -600,7 +587,10 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             easy, value = self._easy[index], values[position]
             if easy is _anything:
                 return True
-            if value is None or is_oversized(text := self._part.text(calls[position], value)):
+            if value is None:
+                return None
+            text = value if isinstance(value, str) else calls[position].arguments_text
+            if is_oversized(text):
                 return None
             if easy is not None:
                 verdict = easy(value)
@@ -619,7 +609,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
         self,
         calls: Sequence[ToolCall],
         attempts: Iterable[tuple[int, int, bool | None]],
-        values: Sequence[_ValueT | None],
+        values: _Values,
         room: float = math.inf,
     ) -> dict[str, str]:
         """What was compared, by `{tool}_{number of the attempt}`, of as many attempts as fill `room`."""
@@ -632,7 +622,7 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
             tries[name] = number + 1
             value_text = shown.get(position)
             if value_text is None:
-                value_text = shown[position] = self._part.shown(calls[position], values[position])
+                value_text = shown[position] = _shown(calls[position], values[position])
             text = f"Actual: {value_text}{self._endings[index][bool(is_fit)]}"
             explained[f"{name}_{number}"] = text
             room -= len(name) + len(text)
@@ -640,52 +630,33 @@ class _FirstFit(Evaluator, Generic[_ValueT]):
                 break
         return explained
 
-    def _unassigned(
-        self, value: float, calls: Sequence[ToolCall], values: list[_ValueT | None], text: str
-    ) -> Score:
-        return self._score(value, calls, values, lambda: {"_result": text}, (f"_result: {text}",))
-
     def _score(
         self,
         value: float,
         calls: Sequence[ToolCall],
-        values: list[_ValueT | None],
-        explain: Callable[[], dict[str, str]],
-        lines: tuple[str, ...],
+        values: _Values,
+        first: Mapping[str, JsonValue],
+        explained: Callable[[], Mapping[str, JsonValue]] | None = None,
     ) -> Score:
+        """A score with what was compared: `first` in the explanation; in the details all, if that is more."""
+
         def details() -> JsonObject:
-            actual: list[Any] = [
-                {"name": call.name, self._part.member: known, "id": call.call_id}
+            actual: list[JsonValue] = [
+                {"name": call.name, self._member: known, "id": call.call_id}
                 for call, known in zip(calls, values, strict=True)
             ]
-            return {"expected": self._detail, "actual": actual, self._part.explained: {**explain()}}
+            attempts = first if explained is None else explained()
+            return {"expected": self._detail, "actual": actual, self._attempted: {**attempts}}
 
-        return Score(value, LateMapping(details), lines)
-
-
-_ARGUMENTS: _Part[JsonObject] = _Part(
-    noun="arguments",
-    empty="actual tool calls",
-    member="args",
-    explained="explained_tool_calls_args",
-    values=all_comparable_arguments,
-    text=lambda call, _: call.arguments_text,
-    shown=arguments_detail,
-    unknown=unknown_arguments,
-)
-_OUTPUTS: _Part[str] = _Part(
-    noun="outputs",
-    empty="actual tool calls outputs",
-    member="output",
-    explained="explained_tool_calls_outputs",
-    values=lambda calls: [comparable_result_text(call) for call in calls],
-    text=lambda _, value: value,
-    shown=lambda _, value: "not captured" if value is None else detail_text(value),
-    unknown=unknown_result,
-)
+        return Score(value, LateMapping(details), tuple([f"{key}: {text}" for key, text in first.items()]))
 
 
-class ToolCallArgs(_FirstFit[JsonObject]):
+def _shown(call: ToolCall, value: JsonObject | str | None) -> str:
+    """What is compared of `call`, as explanations show it."""
+    return detail_text(value) if isinstance(value, str) else arguments_detail(call, value)
+
+
+class ToolCallArgs(_FirstFit):
     """The share of expected calls that were made with the expected arguments.
 
     score = expected calls that an own actual call fits / expected calls; with `strict`, 1 when all are
@@ -703,10 +674,13 @@ class ToolCallArgs(_FirstFit[JsonObject]):
     """
 
     id = "tool-call-args"
+    _noun, _empty = "arguments", "actual tool calls"
+    _member, _attempted = "args", "explained_tool_calls_args"
+    _unknown = staticmethod(unknown_arguments)
 
     def __init__(self, config: ToolCallArgsConfig, criteria: ToolCallArgsCriteria) -> None:
         written = [call.args for call in criteria.tool_calls]
-        self._prepare(_ARGUMENTS, config, criteria.tool_calls, written)
+        self._prepare(config, criteria.tool_calls, written)
         self._calls = config.calls
         self._subset = config.subset
         self._expected = [compile_expected(arguments) for arguments in written]
@@ -721,10 +695,10 @@ class ToolCallArgs(_FirstFit[JsonObject]):
         calls = [] if self._calls == "any" else self._keys.select(run, self._categories)
         if not calls or not self._expected_calls:
             return super().evaluate(run, facts)
-        values = self._part.values(calls)
+        values = self._values(calls)
         attempts = self._attempts(calls, values)
         if attempts is None:
-            return _over_limit(self._part.noun)
+            return _over_limit(self._noun)
         places = {id(call): place for place, call in enumerate(run.calls, 1)}
         explained: dict[str, str] = {}
         met = 0
@@ -732,32 +706,32 @@ class ToolCallArgs(_FirstFit[JsonObject]):
             misfits = [position for position, verdict in tried if verdict is False]
             unknown = [position for position, verdict in tried if verdict is None]
             if unknown and not misfits:
-                return self._part.unknown(calls[unknown[0]])
+                return self._unknown(calls[unknown[0]])
             met += bool(tried) and not misfits
             if not tried:
                 explained[f"{self._expected_calls[index][1]} (no call)"] = self._endings[index][0][2:]
             for position in misfits or [position for position, _ in tried]:
                 key = f"{calls[position].name} (call {places[id(calls[position])]})"
-                text = f"Actual: {self._part.shown(calls[position], values[position])}"
+                text = f"Actual: {_shown(calls[position], values[position])}"
                 text += self._endings[index][not misfits]
                 explained[key] = f"{explained[key]}; {text}" if key in explained else text
         value = 0.0 if self._strict and met < len(attempts) else met / len(attempts)
-        lines = [f"{key}: {text}" for key, text in islice(explained.items(), _SHOWN_ATTEMPTS)]
-        return self._score(value, calls, values, lambda: explained, tuple(lines))
+        first = dict(islice(explained.items(), _SHOWN_ATTEMPTS))
+        return self._score(value, calls, values, first, lambda: explained)
 
     def attainable(self, run: AgentRun) -> tuple[float, float]:
         """Further calls can misfit, or be the first or the last; one that misfits every stays."""
         if self._calls == "any" or not self._expected_calls:
             return super().attainable(run)
         calls = self._keys.select(run, self._categories)
-        attempts = self._attempts(calls, self._part.values(calls)) if self._calls == "every" else None
+        attempts = self._attempts(calls, self._values(calls)) if self._calls == "every" else None
         if attempts is None:
             return 0.0, 1.0
         lost = sum(any(verdict is False for _, verdict in tried) for tried in attempts)
         return 0.0, float(not lost) if self._strict else (len(attempts) - lost) / len(attempts)
 
     def _attempts(
-        self, calls: Sequence[ToolCall], values: list[JsonObject | None]
+        self, calls: Sequence[ToolCall], values: _Values
     ) -> list[list[tuple[int, bool | None]]] | None:
         """For each expectation the calls that it is about, and whether they fit; None: over the limits."""
         test = self._test(calls, values)
@@ -777,10 +751,13 @@ class ToolCallArgs(_FirstFit[JsonObject]):
             return None
         return attempts
 
-    def _comparison(self, calls: Sequence[ToolCall], values: Sequence[JsonObject | None]) -> _Test:
+    def _values(self, calls: Sequence[ToolCall]) -> _Values:
+        return all_comparable_arguments(calls)
+
+    def _comparison(self, calls: Sequence[ToolCall], values: _Values) -> _Test:
         def compare(index: int, position: int) -> bool | None:
             expected, actual = self._expected[index], values[position]
-            if isinstance(expected, dict) and actual is not None:
+            if isinstance(expected, dict) and isinstance(actual, dict):
                 return fits_members(expected, actual, subset=self._subset)
             return fits(expected, actual)
 
@@ -829,7 +806,7 @@ def _boolean_test(expected: JsonValue) -> Callable[[Any], bool] | None:
     return None
 
 
-class ToolCallOutput(_FirstFit[str]):
+class ToolCallOutput(_FirstFit):
     """The share of expected outputs that calls returned.
 
     score = expected outputs that an own actual call fits / expected outputs. An expected text must equal
@@ -847,10 +824,13 @@ class ToolCallOutput(_FirstFit[str]):
     """
 
     id = "tool-call-output"
+    _noun, _empty = "outputs", "actual tool calls outputs"
+    _member, _attempted = "output", "explained_tool_calls_outputs"
+    _unknown = staticmethod(unknown_result)
 
     def __init__(self, config: ToolCallOutputConfig, criteria: ToolCallOutputCriteria) -> None:
         written = [output.output for output in criteria.tool_outputs]
-        self._prepare(_OUTPUTS, config, criteria.tool_outputs, written)
+        self._prepare(config, criteria.tool_outputs, written)
         self.first_only = config.strict
         compiled = [compile_expected(output) for output in written]
         self._costs = [matching_cost(output) for output in compiled]
@@ -867,11 +847,14 @@ class ToolCallOutput(_FirstFit[str]):
             for as_text, option in options[:1]
         ]
 
-    def _comparison(self, calls: Sequence[ToolCall], values: Sequence[str | None]) -> _Test:
+    def _values(self, calls: Sequence[ToolCall]) -> _Values:
+        return [comparable_result_text(call) for call in calls]
+
+    def _comparison(self, calls: Sequence[ToolCall], values: _Values) -> _Test:
         read: dict[int, JsonValue] = {}
 
         def compare(index: int, position: int) -> bool | None:
-            text = values[position] or ""
+            text = str(values[position] or "")
             known: bool | None = False
             for as_text, expected in self._expected[index]:
                 if as_text:
