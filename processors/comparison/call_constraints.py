@@ -218,33 +218,6 @@ def _end(constraint: CallConstraint, sequence: EventSequence) -> Finding:
     return finding
 
 
-def _count(constraint: CallConstraint, sequence: EventSequence) -> Finding:
-    times = constraint.times
-    events = sequence.events(constraint.kinds[0])
-    most, fewest = len(events), sum(event.sure for event in events)
-    finding = Finding(constraint)
-    if constraint.template == "existence":
-        sign = ">="
-        finding.holds = True if fewest >= times else None if most >= times else False
-        finding.can_fail = fewest < times
-    else:
-        limit = times if constraint.template == "absence" else times + 1
-        sign = "<" if constraint.template == "absence" else "="
-        finding.can_hold = fewest < limit
-        is_low = constraint.template == "exactly" and most < times
-        if fewest >= limit or is_low:
-            finding.holds = False
-        elif fewest < most and (most >= limit or (constraint.template == "exactly" and fewest < times)):
-            finding.holds = None
-    if constraint.roles and sequence.lacks(constraint.kinds[0]):
-        settled = finding.holds is True if constraint.template == "existence" else not finding.can_hold
-        finding.holds = finding.holds if settled else None
-    if finding.holds is False:
-        finding.unmet = [event.at for event in events if event.sure]
-        finding.text = f"Actual: {fewest}, Expected: {sign} {times}"
-    return finding
-
-
 def _choice(constraint: CallConstraint, sequence: EventSequence) -> Finding:
     first, second = (sequence.events(kind) for kind in constraint.kinds)
     finding = Finding(constraint)
@@ -272,10 +245,9 @@ def _pair(first: Sequence[Event], second: Sequence[Event]) -> tuple[int, int] | 
 
 _CHECKS: Mapping[str, Callable[[CallConstraint, EventSequence], Finding]] = {
     **dict.fromkeys(ENDS, _end),
-    **dict.fromkeys(COUNTS, _count),
     **dict.fromkeys(CHOICES, _choice),
     **dict.fromkeys(RELATIONS, check_relation),
-    **dict.fromkeys((*VALUES, COUNT), check_group),
+    **dict.fromkeys((*COUNTS, *VALUES, COUNT), check_group),
 }
 
 

@@ -49,8 +49,8 @@ RELATIONS: Mapping[str, Relation] = MappingProxyType({
 
 CHOICES: Final = ("choice", "exclusive_choice")
 """The templates that require one of two kinds."""
-COUNTS: Final = ("existence", "absence", "exactly")
-"""The templates that bound a number of calls."""
+COUNTS: Mapping[str, str] = MappingProxyType({"existence": ">=", "absence": "<", "exactly": "="})
+"""The templates that bound a number of calls by `times`, and how it has to compare with that."""
 ENDS: Final = ("init", "last")
 """The templates of how a run begins or ends."""
 
@@ -96,6 +96,10 @@ class CallConstraint:
     """Whose messages stand in the sequence with the calls, and `answer` for the output; mostly none."""
     compares: bool = field(init=False, default=False)
     """Whether single events are compared with each other."""
+    looks_at_turns: bool = field(init=False, default=False)
+    """Whether it is about the model turns that requested calls, which only single runs have."""
+    bounds: tuple[float | None, float | None] = field(init=False, default=(None, None))
+    """The least and the most that a number of events, or a sum, may be; None: any."""
 
     def __post_init__(self) -> None:
         roles: set[str] = {str(kind.kind) for kind in self.kinds if kind.kind != "call"}
@@ -123,14 +127,17 @@ class CallConstraint:
         object.__setattr__(self, "roles", frozenset(roles))
         by_pair = bool(self.where) or self.within is not None or self.nearest
         object.__setattr__(self, "compares", by_pair or (relation is not None and relation.reach == "beside"))
+        values = [value for comparison in self.where for value in comparison.values]
+        looks_at_turns = any(value and value.part == "turn" for value in (*values, self.value, self.per))
+        object.__setattr__(self, "looks_at_turns", looks_at_turns)
+        bounds = {
+            "existence": (self.times, None),
+            "absence": (None, self.times - 1),
+            "exactly": (self.times, self.times),
+        }
+        object.__setattr__(self, "bounds", bounds.get(self.template, (self.least, self.most)))
         if self.nearest:
             object.__setattr__(self, "identities", tuple(kind.identity for kind in self.kinds))
-
-    @property
-    def looks_at_turns(self) -> bool:
-        """Whether it is about the model turns that requested calls, which only single runs have."""
-        compared = [value for comparison in self.where for value in comparison.values]
-        return any(value is not None and value.part == "turn" for value in (*compared, self.value, self.per))
 
     @property
     def label(self) -> str:

@@ -75,6 +75,7 @@ def without_invented(run: AgentRun, calls: Sequence[ToolCall]) -> Sequence[ToolC
 
 
 _WILDCARD = re.compile(r"([*?])")
+_REMEMBERED_NAMES, _REMEMBERED_LENGTH = 256, 64
 
 
 class ToolPatterns:
@@ -84,12 +85,13 @@ class ToolPatterns:
     pattern the same holds for the text between them.
     """
 
-    __slots__ = ("_globs", "_is_all", "_names")
+    __slots__ = ("_globs", "_is_all", "_known", "_names")
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._is_all = False
         self._names: set[str] = set()
         self._globs: list[re.Pattern[str]] = []
+        self._known: dict[str, bool] = {}
         for pattern in patterns:
             if pattern == "*":
                 self._is_all = True
@@ -103,15 +105,14 @@ class ToolPatterns:
 
     def __contains__(self, name: str) -> bool:
         """Whether the tool `name`, in any spelling, is one of them."""
-        if self._is_all:
-            return True
-        canonical = canonical_tool_name(name)
-        if canonical in self._names:
-            return True
-        for glob in self._globs:  # noqa: SIM110  # a generator costs more than the one or two globs
-            if glob.match(canonical):
-                return True
-        return False
+        is_known = self._known.get(name)  # as most are: agents have few tools
+        if is_known is None:
+            canonical = canonical_tool_name(name)
+            is_named = self._is_all or canonical in self._names
+            is_known = is_named or any(glob.match(canonical) for glob in self._globs)
+            if len(self._known) < _REMEMBERED_NAMES and len(name) <= _REMEMBERED_LENGTH:
+                self._known[name] = is_known
+        return is_known
 
     def select(self, run: AgentRun, categories: frozenset[CallCategory]) -> list[ToolCall]:
         """The calls of `run` of one of `categories`, and those of any category that are named, in order."""
