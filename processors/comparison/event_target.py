@@ -27,6 +27,7 @@ from processors.comparison.expected_value import (
     alternatives,
     compile_expected,
     fits,
+    fits_among,
     fits_members,
     matching_cost,
 )
@@ -244,13 +245,13 @@ class Target:
             return None
         text, value = known
         return any_fits(
-            fits(expected, text) if _is_about_text(expected) else _fits_among(expected, value)
+            fits(expected, text) if _is_about_text(expected) else fits_among(expected, value)
             for expected in alternatives(self._result)
         )
 
     def text_fits(self, content: JsonValue) -> bool | None:
         """Whether the text of a message, or the answer, is as expected; None where masks leave that open."""
-        return any_fits(_fits_among(expected, content) for expected in alternatives(self._text))
+        return any_fits(fits_among(expected, content) for expected in alternatives(self._text))
 
     @property
     def members(self) -> list[tuple[Literal["args", "result"], str]]:
@@ -363,18 +364,6 @@ def _fact_fits(name: str, expected: Expected, call: ToolCall, agent: str, may_ch
 
 def _is_about_text(expected: Expected) -> bool:
     return isinstance(expected, str) or (isinstance(expected, Matcher) and expected.reads_text)
-
-
-def _fits_among(expected: Expected, actual: JsonValue) -> bool | None:
-    """`fits`, where objects may have further members, at every depth."""
-    if not (isinstance(expected, Mapping) and isinstance(actual, dict)):
-        return fits(expected, actual)
-    return all_fit(
-        _fits_among(member, actual[key])
-        if isinstance(member, Mapping) and isinstance(actual.get(key), dict)
-        else fits_members({key: member}, actual, subset=True)
-        for key, member in expected.items()
-    )
 
 
 def _short(value: JsonValue) -> str:

@@ -333,6 +333,23 @@ def fits_members(
     return known
 
 
+def fits_among(expected: Expected, actual: JsonValue, *, in_lists: bool = False) -> bool | None:
+    """`fits`, where objects may have further members, at every depth; `in_lists`: also those in lists."""
+    if isinstance(expected, Mapping) and isinstance(actual, dict):
+        nested = (Mapping, list) if in_lists else Mapping
+        return all_fit(
+            fits_among(member, actual[key], in_lists=in_lists)
+            if key in actual and isinstance(member, nested)
+            else fits_members({key: member}, actual, subset=True)
+            for key, member in expected.items()
+        )
+    if in_lists and isinstance(expected, list) and isinstance(actual, list):
+        return len(expected) == len(actual) and all_fit(
+            fits_among(*pair, in_lists=True) for pair in zip(expected, actual, strict=True)
+        )
+    return fits(expected, actual)
+
+
 def _meets(matcher: Matcher, actual: JsonValue) -> bool | None:
     if isinstance(actual, str) and not matcher.reads_masks:
         if has_mask(actual):

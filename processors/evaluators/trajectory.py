@@ -27,6 +27,7 @@ from processors.comparison import (
     comparable_arguments,
     compile_expected,
     fits,
+    fits_among,
     fits_members,
     keys_of,
     lasting_alignment,
@@ -54,7 +55,6 @@ from processors.model import (
     ToolCall,
     ToolKeys,
     has_mask,
-    has_masked_key,
 )
 
 _SHOWN_CALLS = 20
@@ -536,7 +536,7 @@ class _ArgumentMatch:
         if self._mode == "partial":
             return fits_members(expected, arguments, subset=True)
         if self._mode == "partial_deep":
-            return _fits_deep(expected, arguments)
+            return fits_among(expected, arguments, in_lists=True)
         actual = self._counted(arguments)
         if self._mode == "subset":
             return all_fit(
@@ -564,7 +564,7 @@ class _ArgumentMatch:
             only: dict[str, Expected] = {name: value}
             member = {name: actual[name]} if name in actual else {}
             is_fit = (
-                _fits_deep(only, member)
+                fits_among(only, member, in_lists=True)
                 if mode == "partial_deep"
                 else fits_members(only, member, subset=True)
             )
@@ -579,24 +579,6 @@ class _ArgumentMatch:
         if ignored is None:
             return arguments
         return {name: value for name, value in arguments.items() if ignored.match(name) is None}
-
-
-def _fits_deep(expected: Expected, actual: JsonValue) -> bool | None:
-    if isinstance(expected, Mapping) and isinstance(actual, dict):
-        nested = {name for name, value in expected.items() if isinstance(value, (Mapping, list))}
-        flat = {name: value for name, value in expected.items() if name not in nested}
-        verdicts = (
-            _fits_deep(expected[name], actual[name])
-            if name in actual
-            else None
-            if has_masked_key(actual)
-            else False
-            for name in nested
-        )
-        return all_fit((fits_members(flat, actual, subset=True), all_fit(verdicts)))
-    if isinstance(expected, list) and isinstance(actual, list):
-        return len(expected) == len(actual) and all_fit(map(_fits_deep, expected, actual))
-    return fits(expected, actual)
 
 
 def _select_occurrence(bit: int, occurrence: str | int, positions: Sequence[int], rows: list[int]) -> None:
