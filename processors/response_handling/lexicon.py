@@ -16,7 +16,7 @@ from processors.response_handling.lexicons import Words
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
 CATEGORIES: Final = (
-    "negation", "failure", "done", "yes", "no", "up", "down", "approx", "relative", "absent", "mean", "total",
+    "negation", "failure", "done", "yes", "no", "approx", "relative", "absent", "total",
 )  # fmt: skip
 """The kinds of words that lexicons list."""
 
@@ -51,7 +51,7 @@ class Lexicon:
         self.is_spaced = words.is_spaced
         self.function = frozenset(words.function.split())
         self.months = _ordered(words.months)
-        self.weekdays = {word: number - 1 for word, number in _ordered(words.weekdays).items()}
+        self._others = frozenset(words.others.split())
         self.numbers = {word: float(value) for word, value in _pairs(words.numbers, "=")}
         self.scales = {word: 10.0 ** int(power) for word, power in _pairs(words.scales, "=")}
         self.counters = tuple(sorted(words.counters.split(), key=len, reverse=True))
@@ -140,8 +140,8 @@ class Lexicon:
     @cached_property
     def known(self) -> frozenset[str]:
         """All words by which the language is recognised."""
-        names = {*self.numbers, *self.units, *self.weekdays}
-        return self.function | {word for word in (*self._exact, *names) if len(word) > 2}
+        names = {*self.numbers, *self.units}
+        return self.function | self._others | {word for word in (*self._exact, *names) if len(word) > 2}
 
 
 def _written(word: str) -> str:

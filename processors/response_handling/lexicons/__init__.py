@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Words:
     """A lexicon as it is written: words between blanks; `*` ends the beginning of words, `_` is a blank.
 
-    `months` and `weekdays` are lists with `|`, the first of each a month called January, a day called Monday.
+    `months` is a list with `|`, of which the first is called January. `others` only tell the language.
     `numbers` gives words their values, `scales` their powers of ten, `units` (`symbol: words;`) their unit.
     Without `is_spaced` words are looked for inside the text; `counters` are what follows a counted number
     there.
@@ -15,8 +15,8 @@ class Words:
 
     language: str
     function: str = ""
+    others: str = ""
     months: str = ""
-    weekdays: str = ""
     numbers: str = ""
     scales: str = ""
     units: str = ""
@@ -26,13 +26,10 @@ class Words:
     done: str = ""
     yes: str = ""
     no: str = ""
-    up: str = ""
-    down: str = ""
     approx: str = ""
     relative: str = ""
     harmless: str = ""
     absent: str = ""
-    mean: str = ""
     total: str = ""
     counters: str = ""
     is_spaced: bool = True

@@ -13,9 +13,13 @@ WORDS: Final = Words(
     dort bitte sich mich dir dein deine ihnen kann können soll muss
     alle allen aller alles jede jeder jedes sämtliche beide beiden ganz komplett vollständig gesamte
     """,
+    others="""
+    abgenommen anstieg dienstag donnerstag fiel freitag fällt gefallen gesenkt gestiegen gesunken gewachsen
+    höher minus mittel mittelwert mittleren mittwoch montag montags niedriger plus rückgang samstag sank
+    schnitt sinkt sonnabend sonntag steigen steigt stieg wuchs wächst zugenommen zuwachs
+    """,
     months="januar jan jänner|februar feb|märz mär mrz|april apr|mai|juni jun|juli jul|august aug|"
     "september sept sep|oktober okt|november nov|dezember dez",
-    weekdays="montag mo montags|dienstag di|mittwoch mi|donnerstag do|freitag fr|samstag sa sonnabend|sonntag so",
     numbers="""
     null=0 zwei=2 drei=3 vier=4 fünf=5 sechs=6 sieben=7 acht=8 neun=9 zehn=10 elf=11 zwölf=12 dreizehn=13
     vierzehn=14 fünfzehn=15 sechzehn=16 siebzehn=17 achtzehn=18 neunzehn=19 zwanzig=20 dreißig=30 vierzig=40
@@ -59,8 +63,6 @@ WORDS: Final = Words(
     """,
     yes="ja jawohl jep natürlich selbstverständlich klar genau gewiss absolut kein_problem das_geht",
     no="nein",
-    up="stieg steigt steigen gestiegen erhöht* zunahm* zugenommen wuchs wächst gewachsen plus höher mehr anstieg zuwachs",
-    down="sank sinkt gesunken fiel fällt gefallen abgenommen rückgang verringert* niedriger weniger minus gesenkt",
     approx="""
     etwa rund ca circa ungefähr fast knapp gut über unter gegen zirka nahezu annähernd mindestens höchstens mehr weniger
     """,
@@ -77,7 +79,4 @@ WORDS: Final = Words(
     nicht_aufgeführt keine_auskunft geht_nicht_hervor nicht_erwähnt informationen angaben keine_info
     """,
     total="insgesamt gesamt* summe* zusammen gesamtsumme ergibt total",
-    mean="""
-    durchschnitt* mittel mittelwert schnitt mittlere* mittleren
-    """,
 )

@@ -13,10 +13,13 @@ WORDS: Final = Words(
     did a an go get see find tell show give please any
     all each both every entire left
     """,
+    others="""
+    averaged avg fall fallen falling falls fell fri friday grew growth higher loss lost lower mean means mon
+    monday rise risen rises rising rose sat saturday shrank sun sunday thu thur thurs thursday tue tues
+    tuesday wed wednesday
+    """,
     months="january jan|february feb|march mar|april apr|may|june jun|july jul|august aug|"
     "september sept sep|october oct|november nov|december dec",
-    weekdays="monday mon|tuesday tue tues|wednesday wed|thursday thu thur thurs|friday fri|saturday sat|"
-    "sunday sun",
     numbers="""
     zero=0 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 thirteen=13
     fourteen=14 fifteen=15 sixteen=16 seventeen=17 eighteen=18 nineteen=19 twenty=20 thirty=30 forty=40
@@ -70,10 +73,6 @@ WORDS: Final = Words(
     """,
     yes="yes yep yup yeah sure absolutely certainly definitely indeed correct of_course no_problem that_works that's_fine that’s_fine",
     no="no nope",
-    up="""
-    rose rise rises risen rising increas* grew grow* growth climb* jump* surg* soar* higher up gain* improv* more
-    """,
-    down="fell fall falls fallen falling decreas* declin* drop* down lower shrank shrink* loss lost reduc* dip* less",
     approx="""
     about around approximately approx roughly nearly almost over under some circa just above below more less up
     least most close estimated
@@ -99,7 +98,4 @@ WORDS: Final = Words(
     no_word_on information_about information_on
     """,
     total="total* sum sums summing altogether in_all combined adds_up add_up come_to comes_to came_to overall together grand_total",
-    mean="""
-    average* avg mean means averaged per_day_on_average
-    """,
 )

@@ -12,9 +12,12 @@ WORDS: Final = Words(
     también ya aún todavía lo le les me te nos ese esa esta este estos estas eso desde hasta entre sobre porque si
     todos todas todo toda cada ambos ambas completo completa completamente entero
     """,
+    others="""
+    alza dom domingo jue jueves lun lunes mar martes media medio mié miércoles promediando promedio sube
+    suben sáb sábado vie viernes
+    """,
     months="enero ene|febrero feb|marzo mar|abril abr|mayo may|junio jun|julio jul|agosto ago|"
     "septiembre setiembre sept sep|octubre oct|noviembre nov|diciembre dic",
-    weekdays="lunes lun|martes mar|miércoles mié|jueves jue|viernes vie|sábado sáb|domingo dom",
     numbers="""
     cero=0 dos=2 tres=3 cuatro=4 cinco=5 seis=6 siete=7 ocho=8 nueve=9 diez=10 once=11 doce=12 trece=13
     catorce=14 quince=15 dieciséis=16 diecisiete=17 dieciocho=18 diecinueve=19 veinte=20 treinta=30 cuarenta=40
@@ -54,8 +57,6 @@ WORDS: Final = Words(
     """,
     yes="sí claro efectivamente correcto exacto por_supuesto desde_luego sin_problema",
     no="no",
-    up="subi* sube suben aument* crec* increment* alza mayor* más mejor*",
-    down="baj* disminu* cay* caíd* reduj* reduc* descens* descend* menor* menos pérdida*",
     approx="rondaba* ronda rondan unos unas aproximadamente alrededor cerca casi más menos sobre en_torno algo hasta apenas poco",
     relative="hoy mañana ayer ahora próxim* pasad* anteayer últim* siguiente",
     harmless="""
@@ -72,7 +73,4 @@ WORDS: Final = Words(
     sin_información
     """,
     total="total* suma suman sumando sumas conjunto en_total",
-    mean="""
-    media promedio medio promedia* promediando
-    """,
 )

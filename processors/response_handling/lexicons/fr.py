@@ -13,9 +13,12 @@ WORDS: Final = Words(
     quand combien quel quelle depuis avant après entre
     tous toutes tout toute chaque ensemble entièrement complet complète complètement
     """,
+    others="""
+    croissance dim dimanche hausse hausses jeu jeudi lun lundi mar mardi mer mercredi moyen moyens sam
+    samedi ven vendredi
+    """,
     months="janvier janv|février févr fév|mars|avril avr|mai|juin|juillet juil|août|septembre sept|octobre oct|"
     "novembre nov|décembre déc",
-    weekdays="lundi lun|mardi mar|mercredi mer|jeudi jeu|vendredi ven|samedi sam|dimanche dim",
     numbers="""
     zéro=0 deux=2 trois=3 quatre=4 cinq=5 six=6 sept=7 huit=8 neuf=9 dix=10 onze=11 douze=12 treize=13 quatorze=14
     quinze=15 seize=16 vingt=20 trente=30 quarante=40 cinquante=50 soixante=60 douzaine=12 dizaine=10
@@ -54,8 +57,6 @@ WORDS: Final = Words(
     """,
     yes="oui ouais bien_sûr bien_entendu absolument effectivement certainement tout_à_fait évidemment",
     no="non",
-    up="augment* hausse hausses grimp* croissance progress* monté* bondi* supérieur* plus",
-    down="baiss* diminu* recul* chut* inférieur* moins réduit* perte* perdu*",
     approx="environ près quasiment presque autour à_peu_près plus moins quelque quelques jusqu'à moins_de vers approximativement",
     relative="aujourd'hui demain hier maintenant prochain* dernier* dernière* après-demain avant-hier",
     harmless="""
@@ -72,7 +73,4 @@ WORDS: Final = Words(
     aucun_renseignement d'information d’information d'informations
     """,
     total="total* somme* ensemble au_total",
-    mean="""
-    moyenne* moyen moyens
-    """,
 )

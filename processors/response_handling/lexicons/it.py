@@ -14,9 +14,12 @@ WORDS: Final = Words(
     sua suoi mio tuo tua vi mi ti ne se stato stata sarà fino tra fra perché
     tutti tutte tutto tutta ogni entrambi entrambe completo completa completamente intero ciascuno
     """,
+    others="""
+    cala calo dom domenica gio giovedì lun lunedì mar martedì media mediamente medie medio mer mercoledì
+    perso rialzo sab sabato sale salgono salire ven venerdì
+    """,
     months="gennaio gen|febbraio feb|marzo mar|aprile apr|maggio mag|giugno giu|luglio lug|agosto ago|"
     "settembre set sett|ottobre ott|novembre nov|dicembre dic",
-    weekdays="lunedì lun|martedì mar|mercoledì mer|giovedì gio|venerdì ven|sabato sab|domenica dom",
     numbers="""
     zero=0 due=2 tre=3 quattro=4 cinque=5 sei=6 sette=7 otto=8 nove=9 dieci=10 undici=11 dodici=12 tredici=13
     quattordici=14 quindici=15 sedici=16 diciassette=17 diciotto=18 diciannove=19 venti=20 trenta=30 quaranta=40
@@ -54,8 +57,6 @@ WORDS: Final = Words(
     """,
     yes="sì certo esatto certamente assolutamente naturalmente ovviamente",
     no="no",
-    up="aument* salit* sale salgono salire cresc* cresciut* rialzo maggior* più miglior*",
-    down="diminui* sces* scend* cala calan* calat* calo ridott* ridu* minor* meno perdit* perso",
     approx="circa quasi verso intorno approssimativamente più meno oltre poco fino appena almeno",
     relative="oggi domani ieri adesso ora prossim* scors* dopodomani ultim* seguente",
     harmless="""
@@ -71,7 +72,4 @@ WORDS: Final = Words(
     non_è_specificat* non_menziona non_indica nessun_dato
     """,
     total="totale totali somma* complessiv* insieme ammonta*",
-    mean="""
-    media medio medie mediamente
-    """,
 )

@@ -13,9 +13,13 @@ WORDS: Final = Words(
     daar hier dus staat
     alle allemaal alles elke elk ieder iedere beide volledig compleet helemaal hele
     """,
+    others="""
+    afgenomen afname daalde daalt daling dinsdag donderdag gedaald gegroeid gekrompen gemiddelde gestegen
+    groei groter hoger kleiner korter lager langer maandag steeg stijging stijgt toegenomen toename vrijdag
+    woensdag zaterdag zondag
+    """,
     months="januari jan|februari feb|maart mrt|april apr|mei|juni jun|juli jul|augustus aug|september sept sep|"
     "oktober okt|november nov|december dec",
-    weekdays="maandag ma|dinsdag di|woensdag wo|donderdag do|vrijdag vr|zaterdag za|zondag zo",
     numbers="""
     nul=0 twee=2 drie=3 vier=4 vijf=5 zes=6 zeven=7 acht=8 negen=9 tien=10 elf=11 twaalf=12 dertien=13
     veertien=14 vijftien=15 zestien=16 zeventien=17 achttien=18 negentien=19 twintig=20 dertig=30 veertig=40
@@ -52,8 +56,6 @@ WORDS: Final = Words(
     """,
     yes="ja jazeker zeker inderdaad klopt natuurlijk uiteraard absoluut geen_probleem dat_kan",
     no="nee",
-    up="steeg stijgt gestegen toegenomen toename gegroeid groei hoger meer stijging langer groter",
-    down="daalde daalt gedaald afgenomen afname gekrompen lager minder daling korter kleiner",
     approx="ongeveer circa ca zo'n bijna rond ruim krap meer minder nog_geen omstreeks zowat minstens maximaal",
     relative="vandaag morgen gisteren nu volgende komende overmorgen eergisteren vorige afgelopen",
     harmless="""
@@ -68,7 +70,4 @@ WORDS: Final = Words(
     informatie_over
     """,
     total="totaal totale samen opgeteld som bedraagt",
-    mean="""
-    gemiddeld* gemiddelde
-    """,
 )

@@ -12,11 +12,13 @@ WORDS: Final = Words(
     jego jej ich mój twój nasz ze we u jako by będzie został została zostało zostały można go mi ci
     wszystkie wszystkich wszystko wszyscy każdy każda każde oba obie obydwa całość cały całkowicie
     """,
+    others="""
+    czw czwartek maleje niedz niedziela niedzielę piątek pon poniedziałek rośnie sob sobota sobotę spadek
+    wtorek wzrost wzrósł środa środę
+    """,
     months="stycznia styczeń sty|lutego luty lut|marca marzec mar|kwietnia kwiecień kwi|maja maj|"
     "czerwca czerwiec cze|lipca lipiec lip|sierpnia sierpień sie|września wrzesień wrz|"
     "października październik paź|listopada listopad lis|grudnia grudzień gru",
-    weekdays="poniedziałek pon|wtorek wt|środa środę śr|czwartek czw|piątek pt|sobota sobotę sob|"
-    "niedziela niedzielę niedz",
     numbers="""
     zero=0 dwa=2 dwie=2 dwóch=2 trzy=3 trzech=3 cztery=4 czterech=4 pięć=5 pięciu=5 sześć=6 sześciu=6 siedem=7
     siedmiu=7 osiem=8 ośmiu=8 dziewięć=9 dziesięć=10 jedenaście=11 dwanaście=12 trzynaście=13 czternaście=14
@@ -60,8 +62,6 @@ WORDS: Final = Words(
     """,
     yes="tak oczywiście owszem jasne pewnie zgadza_się",
     no="nie",
-    up="wzrosł* wzrost wzrósł zwiększ* wyższ* więcej rośnie",
-    down="spadł* spadek zmniejsz* zmala* niższ* mniej maleje obniż*",
     approx="około ok niemal prawie blisko ponad niecałe mniej więcej jakieś z_grubsza najmniej poniżej powyżej",
     relative="dziś dzisiaj jutro wczoraj teraz następn* pojutrze przedwczoraj zeszł* ostatni* przyszł*",
     harmless="""
@@ -76,7 +76,4 @@ WORDS: Final = Words(
     żadnych_informacji informacji_o informacji_na
     """,
     total="razem łącznie łączn* suma sumie sumę ogółem",
-    mean="""
-    średni* przeciętn*
-    """,
 )

@@ -13,10 +13,13 @@ WORDS: Final = Words(
     essa até entre sobre porque só dele dela ficou
     todos todas todo toda tudo cada ambos ambas completo completa completamente inteiro
     """,
+    others="""
+    alta caem cai caindo cair caiu caíram dom domingo média médias médio médios qua quarta quarta-feira
+    queda qui quinta quinta-feira seg segunda segunda-feira sex sexta sexta-feira sobe sobem sáb sábado ter
+    terça terça-feira
+    """,
     months="janeiro jan|fevereiro fev|março mar|abril abr|maio mai|junho jun|julho jul|agosto ago|setembro set|"
     "outubro out|novembro nov|dezembro dez",
-    weekdays="segunda segunda-feira seg|terça terça-feira ter|quarta quarta-feira qua|quinta quinta-feira qui|"
-    "sexta sexta-feira sex|sábado sáb|domingo dom",
     numbers="""
     zero=0 dois=2 duas=2 três=3 quatro=4 cinco=5 seis=6 sete=7 oito=8 nove=9 dez=10 onze=11 doze=12 treze=13
     catorze=14 quatorze=14 quinze=15 dezesseis=16 dezasseis=16 dezessete=17 dezoito=18 dezenove=19 vinte=20
@@ -54,8 +57,6 @@ WORDS: Final = Words(
     """,
     yes="sim claro certamente exato exatamente com_certeza sem_problema",
     no="não",
-    up="subi* sobe sobem aument* cresc* alta maior* mais melhor*",
-    down="cai caem caiu caíram caindo cair baix* diminu* queda reduzi* menor* menos perd*",
     approx="cerca aproximadamente quase uns umas mais menos em_torno perto até pouco volta por_volta",
     relative="hoje amanhã ontem agora próxim* passad* anteontem últim* seguinte",
     harmless="""
@@ -70,7 +71,4 @@ WORDS: Final = Words(
     não_há_dados não_diz informação_sobre informações_sobre
     """,
     total="total* soma somam somando somados conjunto",
-    mean="""
-    média médio médias médios
-    """,
 )
