@@ -103,7 +103,6 @@ from processors.comparison.tool_selection import (
     ToolPatterns,
     ToolSelectionConfig,
     argument_names,
-    calls_of,
     without_failed,
     without_invented,
 )
@@ -117,7 +116,7 @@ __all__ = [
     "OptionalCall", "OptionalCalls", "OutputConfig", "OutputPath", "OutputTarget", "Place",
     "SchemaTooComplexError", "Target", "TargetEntry", "ToolCallConfig", "ToolOrCallId", "ToolPatterns",
     "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments", "all_fit", "alternatives",
-    "argument_names", "arguments_detail", "best_fitting_order", "call_label", "calls_of", "check_schema",
+    "argument_names", "arguments_detail", "best_fitting_order", "call_label", "check_schema",
     "common_subsequence", "common_subsequence_length", "comparable_arguments", "comparable_result_text",
     "comparable_result_value", "compile_expected", "detail_text", "equal_values", "equality_key",
     "event_name", "expected_value_problems", "fits", "fits_among", "fits_members", "input_path", "is_matcher",

@@ -242,7 +242,7 @@ class EventSequence:
             texts = [
                 (at, message.content, not run.calls or message.after is not None)
                 for at, message in enumerate(run.messages)
-                if kind.is_of_role(message)
+                if message.role == kind.role
             ]
         elif run.output_state is ValueState.PRESENT:
             texts = [(len(run.messages), run.output, True)]

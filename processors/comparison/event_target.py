@@ -39,7 +39,6 @@ from processors.model import (
     Decision,
     JsonObject,
     JsonValue,
-    Message,
     NotEvaluated,
     ToolCall,
     ValueState,
@@ -267,10 +266,6 @@ class Target:
             for name, member in expected.items()
             if not (isinstance(member, Matcher) and member.meets_absence)
         ]
-
-    def is_of_role(self, message: Message) -> bool:
-        """Whether it is a message of this role."""
-        return self.role is not None and message.role == self.role
 
     def missing_fact(self, call: ToolCall, agent: str) -> NotEvaluated | None:
         """What is not known of `call`, of which it is open whether it is meant; None: nothing."""

@@ -29,10 +29,6 @@ Place: TypeAlias = tuple[str | int, ...]
 """Where a value stands in another: names of members and positions in lists."""
 
 
-class JsonPathError(ValueError):
-    """A text that is no path; the message names the place."""
-
-
 @dataclass(frozen=True, slots=True)
 class JsonPath:
     """A path; `text` is how it was written."""
@@ -59,7 +55,7 @@ class JsonPath:
 
 
 def parse_json_path(text: str) -> JsonPath:
-    """The path that `text` writes; raises JsonPathError where it is none.
+    """The path that `text` writes; raises ValueError, which names the place, where it is none.
 
     A leading `$` is optional. Names stand between dots, or in brackets and quotes where they hold dots or
     brackets themselves.
@@ -70,7 +66,7 @@ def parse_json_path(text: str) -> JsonPath:
     while position < len(rest):
         match = _STEP.match(rest, position)
         if match is None:
-            raise JsonPathError(
+            raise ValueError(
                 f'"{text[:100]}" is no path: expected names between dots, [0], [*] or ["name"] '
                 f"at character {len(text) - len(rest) + position + 1}"
             )

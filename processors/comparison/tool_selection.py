@@ -43,15 +43,6 @@ class ToolCallConfig(ToolSelectionConfig):
     """All or nothing: 1 when every expectation is met, else 0."""
 
 
-def calls_of(run: AgentRun, categories: frozenset[CallCategory]) -> Sequence[ToolCall]:
-    """The calls of `run` of one of `categories`, in order."""
-    calls = run.calls
-    for call in calls:
-        if call.category not in categories:
-            return [call for call in calls if call.category in categories]
-    return calls  # the usual case
-
-
 def without_failed(calls: Iterable[ToolCall]) -> list[ToolCall]:
     """The calls that `include_failed: false` leaves: executed, and without an error of their own."""
     return [call for call in calls if call.error is None and call.executed]

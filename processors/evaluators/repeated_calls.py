@@ -13,7 +13,6 @@ from processors.comparison import (
     ToolPatterns,
     ToolSelectionConfig,
     argument_names,
-    calls_of,
     comparable_arguments,
     equality_key,
     known_equality,
@@ -141,7 +140,7 @@ class ToolRepetition(Evaluator):
         Then how many rounds there could be if arguments that are not known were those that fit, and the first
         call that has such arguments.
         """
-        calls = calls_of(run, self._categories)
+        calls = run.evaluated_calls(self._categories)
         tools = canonical_tool_names(calls)
         keys: list[Hashable] = []
         unread: ToolCall | None = None
@@ -183,7 +182,7 @@ class ToolRepetition(Evaluator):
         Then how large a group could be if the calls of a tool whose arguments are not known were all
         identical, and the first such call, if there is any.
         """
-        seen = calls_of(run, self._categories)
+        seen = run.evaluated_calls(self._categories)
         tools = _by_tool(seen)
         if len(tools) == len(seen):  # no tool was called twice, and arguments decide nothing
             return (1, seen[0].name, 1, None) if seen else (0, "", 0, None)
@@ -278,7 +277,7 @@ class ToolErrorRecovery(Evaluator):
 
     def evaluate(self, run: AgentRun, facts: RunFacts) -> Score | NotEvaluated:
         """Grade `run`; always a score."""
-        calls = without_invented(run, calls_of(run, self._categories))
+        calls = without_invented(run, run.evaluated_calls(self._categories))
         of_any_class = [position for position, call in enumerate(calls) if looks_failed(call)]
         failed = [position for position in of_any_class if self._counts(calls[position])]
         if not failed:

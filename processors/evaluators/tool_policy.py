@@ -17,7 +17,6 @@ from processors.comparison import (
     Target,
     ToolPatterns,
     ToolSelectionConfig,
-    calls_of,
     share_of,
     took_effect,
     without_failed,
@@ -128,7 +127,7 @@ class ToolKnown(Evaluator):
         if not tools:
             return NotEvaluated.not_applicable("the trace does not list the tools of this run")
         known = set(map(canonical_tool_name, tools))
-        calls = calls_of(run, self._categories)
+        calls = run.evaluated_calls(self._categories)
         names = [
             call.name
             for call in calls

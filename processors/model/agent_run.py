@@ -384,10 +384,15 @@ class AgentRun:
             return self.messages_state is ValueState.PRESENT
         return any(message.role == "assistant" for message in self.messages)
 
-    def evaluated_calls(self, extra: frozenset[CallCategory] = frozenset()) -> list[ToolCall]:
-        """The calls that evaluators see: `EVALUATED_CATEGORIES` and those in `extra`, in order."""
-        categories = EVALUATED_CATEGORIES | extra
-        return [call for call in self.calls if call.category in categories]
+    def evaluated_calls(
+        self, categories: frozenset[CallCategory] = EVALUATED_CATEGORIES
+    ) -> Sequence[ToolCall]:
+        """The calls that evaluators see: those of one of `categories`, in order."""
+        calls = self.calls
+        for call in calls:
+            if call.category not in categories:
+                return [call for call in calls if call.category in categories]
+        return calls  # the usual case
 
 
 def inserted(items: Sequence[_ValueT], others: Iterable[tuple[int, _ValueT]]) -> Sequence[_ValueT]:

@@ -630,6 +630,21 @@ def _outcome(run: AgentRun, *constraints: dict[str, Any]) -> Outcome:
     return result.outcome
 
 
+@pytest.mark.parametrize(
+    "least",
+    [{"existence": {"message": {"role": "user"}}}, {"count": {"message": {"role": "user"}}, "min": 1}],
+)
+def test_a_least_number_that_is_met_stays_met_when_messages_are_not_all_known(least: dict[str, Any]) -> None:
+    messages = [_said("user", "Yes.", 0), Message(role="user", content="Now.", turn=0, after=None)]
+    run = run_with([_tool("get")], messages=messages)
+
+    assert 1.0 == _score(_evaluator(least), run).value
+    for open_limit in ({"min": 3}, {"max": 2}):
+        answer = _evaluator({"count": {"message": {"role": "user"}}, **open_limit}).evaluate(run, RunFacts())
+        assert isinstance(answer, NotEvaluated), open_limit
+    assert 0.0 == _score(_evaluator({"count": {"message": {"role": "user"}}, "max": 0}), run).value
+
+
 def test_an_incomplete_run_fails_once_a_forbidden_call_was_made_and_waits_for_an_answer_to_come() -> None:
     assert Outcome.FAIL is _outcome(_run("a", complete=False), {"absence": "a"})
     assert Outcome.NOT_EVALUATED is _outcome(_run("a", complete=False), {"response": ["a", "b"]})
