@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -18,7 +17,7 @@ from processors.comparison import (
     readable_arguments,
     took_effect,
 )
-from processors.model import AgentRun, JsonObject, JsonValue, ToolCall, canonical_tool_name
+from processors.model import AgentRun, JsonObject, JsonValue, ToolCall, canonical_tool_name, late
 
 MAX_LEAVES = 500
 """Values of one result that are looked at."""
@@ -83,12 +82,12 @@ class ObservedRun:
         ordered = sorted(self.calls, key=lambda call: (call.step, call.tool))
         return tuple((call.tool, call.took_effect) for call in ordered)
 
-    @cached_property
+    @late
     def flows(self) -> Flows:
         """Where the values of arguments come from."""
         return _flows(self.calls)
 
-    @cached_property
+    @late
     def held(self) -> Mapping[HeldAt, Sequence[Held]]:
         """The values in arguments and results."""
         held: dict[HeldAt, list[Held]] = {}

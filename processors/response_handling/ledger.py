@@ -10,11 +10,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Final, NamedTuple
 
 from processors.comparison import value_written_in
-from processors.model import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue, late
 
 MAX_EVIDENCE_CHARACTERS: Final = 65_536
 """Characters of all texts and keys of the evidence together; with more, nothing is checked."""
@@ -155,7 +154,7 @@ class Ledger:
             self._folded, self._folded_texts = f"{self._folded}\0{fresh}", len(self.texts)
         return self._folded
 
-    @cached_property
+    @late
     def groups(self) -> list[list[Record]]:
         """The records of results that have siblings: items of a list or map, results of one tool."""
         groups: dict[str, list[Record]] = defaultdict(list)

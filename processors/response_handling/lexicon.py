@@ -8,10 +8,11 @@ words.
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from typing import Final
 
+from processors.model import late
 from processors.response_handling.lexicons import Words
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ja", "zh")
@@ -137,7 +138,7 @@ class Lexicon:
             parts = [part for part in parts if not self._nothing.search(part)]
         return any("negation" in self.categories(self._nothing.sub(" ", part)) for part in parts)
 
-    @cached_property
+    @late
     def known(self) -> frozenset[str]:
         """All words by which the language is recognised."""
         names = {*self.numbers, *self.units}

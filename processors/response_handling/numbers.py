@@ -10,11 +10,11 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import combinations, islice
 from math import fsum
 from typing import Final, NamedTuple
 
+from processors.model import late
 from processors.response_handling.ledger import FROM_USER, Record
 from processors.response_handling.lexicons.units import PERCENT
 from processors.response_handling.reading import Token
@@ -173,11 +173,11 @@ class Numbers:
             kind = "share" if token.unit == PERCENT else ""
             self._known.append(Computed(amount(token), "stated", kind))
 
-    @cached_property
+    @late
     def _computed(self) -> list[Computed]:
         return [*islice(self._all_computed(), _MOST_COMPUTED)]
 
-    @cached_property
+    @late
     def _natural_values(self) -> tuple[list[float], list[Computed]]:
         """All that is natural to reckon, in order, and the values of it."""
         computed = sorted(self._computed, key=lambda one: abs(one.value))
@@ -223,7 +223,7 @@ class Numbers:
             (computed for computed in near if _is_slip(value, computed.value, decimals, _SHORT)), None
         )
 
-    @cached_property
+    @late
     def _slippable(self) -> list[Computed]:
         """The numbers of results and the totals that are not stated, one for each value."""
         results = [q for q in self._quantities.numbers if q.call >= 0 and q.is_operand][:_MOST_ROWS]
@@ -299,7 +299,7 @@ class Numbers:
                 support.chance = 2 * slack / value * len(targets) * 3 * (len(terms) + len(by))
                 return
 
-    @cached_property
+    @late
     def given(self) -> list[Computed]:
         """The numbers that people reckon with, each once, those of results first."""
         usable = [q for q in self._quantities.numbers if q.is_operand and q.value]
@@ -308,7 +308,7 @@ class Numbers:
             matches.setdefault(abs(amount(q)), Computed(amount(q), q.key, "share" if q.is_share else "given"))
         return [*matches.values()]
 
-    @cached_property
+    @late
     def _totals(self) -> list[Computed]:
         """The totals of whole keys, and the lengths of lists."""
         totals = (one for one in self._computed if one.how.startswith(("sum of", "all of", "items")))

@@ -4,12 +4,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import prod
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from processors.model import JsonObject, JsonValue, json_text
+from processors.model import JsonObject, JsonValue, json_text, late
 from processors.response_handling.failures import ToolFailure
 from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError, folded
 from processors.response_handling.lexicon import Lexicon, detect
@@ -191,23 +191,23 @@ class Response:
         self.is_captured = question is not None and output is not None and known
         self._texts = (self.question, *texts)
 
-    @cached_property
+    @late
     def words(self) -> Lexicon:
         """The words of the answer's language."""
         return detect(self.output, self.question)
 
-    @cached_property
+    @late
     def reader(self) -> Reader:
         """What reads texts in the answer's language."""
         return reader(self.words.language)
 
-    @cached_property
+    @late
     def tokens(self) -> list[Token]:
         """What the answer states, in its order."""
         tokens = self.reader.read(self.output, is_answer=True)
         return sorted(tokens, key=lambda token: token.start)[:MAX_CLAIMS]
 
-    @cached_property
+    @late
     def ledger(self) -> Ledger:
         """The evidence: what the user wrote, then the arguments and the outcome of each call.
 
@@ -225,19 +225,19 @@ class Response:
                 ledger.add(call.result, position, call.name)
         return ledger
 
-    @cached_property
+    @late
     def results_as_written(self) -> str:
         """All results in one text, as telemetry carries them."""
         return "\n".join(
             [call.result_text or json_text(call.result) for call in self.calls if call.result_known]
         )
 
-    @cached_property
+    @late
     def low_results(self) -> str:
         """The same in lower case."""
         return self.results_as_written.lower()
 
-    @cached_property
+    @late
     def _as_written(self) -> str:
         """All evidence in one text: enough for most of what answers repeat, without taking it apart."""
         arguments = (json_text(call.arguments) for call in self.calls if call.arguments)
@@ -245,11 +245,11 @@ class Response:
         text = "\n".join((*self._texts, *arguments, *failures, self.results_as_written))
         return text if len(text) <= _MOST_WRITTEN else ""
 
-    @cached_property
+    @late
     def _folded_as_written(self) -> str:
         return folded(self._as_written)
 
-    @cached_property
+    @late
     def plain_numbers(self) -> frozenset[float]:
         """The numbers of the evidence as they are written, by value, whatever they are of."""
         runs = {run.strip(".,").replace(",", "") for run in _WRITTEN.findall(self._as_written)}
@@ -262,7 +262,7 @@ class Response:
         whole = folded(text)
         return whole in self._folded_as_written or whole in self.ledger.text
 
-    @cached_property
+    @late
     def invents_no_digits(self) -> bool:
         """Whether every run of digits in the answer stands in the evidence as it is written.
 
@@ -278,7 +278,7 @@ class Response:
             return float(bare) in self.plain_numbers
         return _stands_alone(run, self._as_written)
 
-    @cached_property
+    @late
     def quantities(self) -> Quantities:
         """The numbers, dates and identifiers of the evidence.
 
@@ -287,12 +287,12 @@ class Response:
         """
         return Quantities(self.ledger, self.reader)
 
-    @cached_property
+    @late
     def kinds(self) -> frozenset[str]:
         """The kinds of words in the answer, set phrases aside."""
         return self.words.kinds_in(self.output)
 
-    @cached_property
+    @late
     def spans(self) -> list[tuple[int, int]]:
         """Where the sentences of the answer stand."""
         inside = {
@@ -305,7 +305,7 @@ class Response:
         stops = [*(end for end, _ in ends), len(self.output)]
         return [(start, stop) for start, stop in zip(starts, stops, strict=True) if start < stop]
 
-    @cached_property
+    @late
     def clauses(self) -> list[tuple[int, int]]:
         """Where the parts of the sentences stand that commas and words for `and` part."""
         parts = list[tuple[int, int]]()
@@ -323,12 +323,12 @@ class Response:
         start, end = self.span_of(token)
         return self.output[start:end].strip()
 
-    @cached_property
+    @late
     def user_text(self) -> str:
         """What the user and the arguments say, folded."""
         return folded("\0".join(str(leaf.value) for leaf in self.ledger.leaves if leaf.call == FROM_USER))
 
-    @cached_property
+    @late
     def question_words(self) -> frozenset[str]:
         """The words of the question."""
         return words_of(self.question)
