@@ -76,7 +76,6 @@ from processors.comparison.expected_value import (
 from processors.comparison.extractors import Extraction, ExtractorName, ExtractorSettings
 from processors.comparison.json_paths import JsonPath, Place, leaves, parse_json_path, place_text
 from processors.comparison.json_schema_check import (
-    SchemaTooComplexError,
     UnresolvedReferenceError,
     check_schema,
     schema_violations,
@@ -114,7 +113,7 @@ __all__ = [
     "CallDecision", "CallStatus", "Expected", "ExpectedCalls", "ExpectedId", "Extraction", "ExtractorName",
     "ExtractorSettings", "Finding", "IncludeFailed", "JsonPath", "Matcher", "MessageEntry", "OneTarget",
     "OptionalCall", "OptionalCalls", "OutputConfig", "OutputPath", "OutputTarget", "Place",
-    "SchemaTooComplexError", "Target", "TargetEntry", "ToolCallConfig", "ToolOrCallId", "ToolPatterns",
+    "Target", "TargetEntry", "ToolCallConfig", "ToolOrCallId", "ToolPatterns",
     "ToolSelectionConfig", "UnresolvedReferenceError", "all_comparable_arguments", "all_fit", "alternatives",
     "argument_names", "arguments_detail", "best_fitting_order", "call_label", "check_schema",
     "common_subsequence", "common_subsequence_length", "comparable_arguments", "comparable_result_text",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from processors.comparison.captured_value import readable_arguments, unknown_arguments
-from processors.comparison.constraint_events import Event, EventSequence, OverLimitError, turn_of
+from processors.comparison.constraint_events import Event, EventSequence, turn_of
 from processors.comparison.constraint_groups import check_group
 from processors.comparison.constraint_relations import check_relation
 from processors.comparison.constraint_terms import (
@@ -27,7 +27,6 @@ from processors.comparison.constraint_terms import (
 from processors.comparison.event_target import Target, messages_are_known
 from processors.comparison.event_values import UNKNOWN, EventValue, NoValue, number_of
 from processors.comparison.json_paths import JsonPath, leaves, place_text
-from processors.comparison.json_schema_check import SchemaTooComplexError
 from processors.comparison.tool_selection import ToolPatterns
 from processors.documents import did_you_mean
 from processors.model import (
@@ -36,6 +35,7 @@ from processors.model import (
     AgentRun,
     CallCategory,
     NotEvaluated,
+    OverLimitError,
     ToolCall,
     ValueState,
     may_be_masked,
@@ -79,7 +79,7 @@ class CallConstraints:
             return NotEvaluated.over_limit(f"{sequence.length} tool calls, at most {MAX_ORDERED_CALLS}")
         try:
             return [_finding(constraint, sequence) for constraint in self._constraints]
-        except (SchemaTooComplexError, OverLimitError):
+        except OverLimitError:
             return NotEvaluated.over_limit("more calls or arguments than are compared in one evaluation")
 
     def evaluate(self, run: AgentRun) -> list[Finding] | NotEvaluated:

@@ -16,6 +16,7 @@ from processors.model import (
     AgentRun,
     JsonObject,
     JsonValue,
+    OverLimitError,
     ValueState,
     contains_mask,
     has_masked_key,
@@ -269,10 +270,6 @@ class _Steps(NamedTuple):
 
     of_calls: list[tuple[int, bool]]
     of_messages: dict[int, int]
-
-
-class OverLimitError(Exception):
-    """More than one evaluation looks at."""
 
 
 def _key(arguments: JsonObject | None, paths: tuple[JsonPath, ...]) -> Any:

@@ -168,7 +168,7 @@ MATCHERS: Mapping[str, Callable[[JsonValue], Matcher]] = MappingProxyType({
 
 `MATCHER_ARGUMENTS` describes them. Expressions are those of RE2 and run in linear time. Of the two
 tolerances of `$approx` the wider counts. For `$type` 1.0 is an integer, and a boolean is no number. The test
-of `$schema` can raise `SchemaTooComplexError`.
+of `$schema` can raise `OverLimitError`.
 """
 
 
@@ -286,7 +286,7 @@ def input_path(argument: JsonValue) -> JsonPath:
 def fits(expected: Expected, actual: JsonValue) -> bool | None:
     """Whether `actual` is what is expected: equal where that is literal, else met by its matchers.
 
-    None where that depends on what a mask in `actual` hides. Raises SchemaTooComplexError when a `$schema`
+    None where that depends on what a mask in `actual` hides. Raises OverLimitError when a `$schema`
     could not be checked within its bounds.
     """
     if isinstance(expected, Matcher):

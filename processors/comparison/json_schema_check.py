@@ -14,7 +14,7 @@ from functools import lru_cache
 import re2
 
 from processors.comparison.value_equality import any_fits, equality_key, known_equality
-from processors.model import JsonObject, JsonValue, contains_mask, has_mask, has_masked_key
+from processors.model import JsonObject, JsonValue, OverLimitError, contains_mask, has_mask, has_masked_key
 
 MAX_STEPS = 10_000
 """Pairs of a value and a schema that are visited in one check; a step costs about two microseconds."""
@@ -24,10 +24,6 @@ MAX_VIOLATIONS = 20
 
 _COMPARISONS_OF_A_STEP = 8
 _MAX_DEPTH = 128
-
-
-class SchemaTooComplexError(Exception):
-    """A check would take more than `MAX_STEPS` steps, or descend too deep."""
 
 
 class UnresolvedReferenceError(Exception):
@@ -42,7 +38,7 @@ def schema_violations(value: JsonValue, schema: JsonValue, *, resolve: bool = Fa
 
     `$ref` is followed inside `schema` only. A reference that leads nowhere (with `resolve` an
     UnresolvedReferenceError) and a regular expression that cannot run in linear time assert nothing: schemas
-    arrive with the traces. Raises SchemaTooComplexError beyond the bounds.
+    arrive with the traces. Raises OverLimitError beyond `MAX_STEPS` steps and where it descends too deep.
     """
     check = _Check(schema, resolve)
     check.visit(value, schema, "", 0)
@@ -68,7 +64,7 @@ class _Check:
     def visit(self, value: JsonValue, schema: JsonValue, path: str, depth: int) -> None:
         self._spend(1)
         if depth > _MAX_DEPTH:
-            raise SchemaTooComplexError
+            raise OverLimitError
         if schema is False:
             self._add(path, "no value is allowed here")
         if not isinstance(schema, dict) or len(self.violations) >= MAX_VIOLATIONS:
@@ -254,7 +250,7 @@ class _Check:
     def _spend(self, steps: int) -> None:
         self.steps += steps
         if self.steps > MAX_STEPS:
-            raise SchemaTooComplexError
+            raise OverLimitError
 
     def _add(self, path: str, message: str) -> None:
         if len(self.violations) < MAX_VIOLATIONS:

@@ -11,7 +11,6 @@ from processors.comparison import (
     Expected,
     Matcher,
     OneTarget,
-    SchemaTooComplexError,
     Target,
     all_fit,
     compile_expected,
@@ -23,7 +22,7 @@ from processors.comparison import (
 )
 from processors.criteria.criteria_template import has_references, input_object, unknown_input
 from processors.documents import EvaluatorModel, Path
-from processors.model import AgentRun, JsonObject, NotEvaluated, NotEvaluatedReason
+from processors.model import AgentRun, JsonObject, NotEvaluated, NotEvaluatedReason, OverLimitError
 
 NO_CONDITION = Matcher(lambda _: True, meets_absence=True, reads_masks=True)
 """A condition that was left out."""
@@ -61,7 +60,7 @@ class Selector:
                 if isinstance(answer, NotEvaluated):
                     unknown = unknown or answer
             return True if unknown is None else unknown
-        except SchemaTooComplexError:
+        except OverLimitError:
             return NotEvaluated.over_limit("`when`: a $schema takes too long to check")
 
     def _answers(self, run: AgentRun) -> Iterator[bool | NotEvaluated]:

@@ -22,7 +22,6 @@ from processors.comparison import (
     OutputConfig,
     OutputPath,
     OutputTarget,
-    SchemaTooComplexError,
     compile_expected,
     fits,
     kind_of,
@@ -44,6 +43,7 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
+    OverLimitError,
     RunFacts,
     Score,
     contains_text,
@@ -254,7 +254,7 @@ class ExactMatch(_Grading):
         try:
             if cost * len(python_text(actual)) <= MAX_MATCHED_CHARACTERS:
                 return _verdict(fits(matching, actual), self._config.negated)
-        except SchemaTooComplexError:
+        except OverLimitError:
             pass
         return NotEvaluated.over_limit("output: takes too much work to match")
 

@@ -14,7 +14,6 @@ from processors.comparison import (
     IncludeFailed,
     JsonPath,
     Place,
-    SchemaTooComplexError,
     ToolPatterns,
     ToolSelectionConfig,
     UnresolvedReferenceError,
@@ -41,6 +40,7 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
+    OverLimitError,
     RunFacts,
     Score,
     ToolCall,
@@ -51,7 +51,7 @@ from processors.model import (
     has_masked_key,
     may_be_masked,
 )
-from processors.response_handling import FROM_USER, Evidence, OverLimitError
+from processors.response_handling import FROM_USER, Evidence
 
 _SHOWN_VIOLATIONS = 20
 _NO_OBJECT = "arguments: no JSON object"
@@ -167,7 +167,7 @@ def _violations(call: ToolCall, schema: JsonValue) -> list[str] | NotEvaluated:
         return unknown_arguments(call) if broken is None else broken
     except UnresolvedReferenceError as error:
         return NotEvaluated.not_captured(f"the schema of {call.name} lacks what it refers to: {error}")
-    except SchemaTooComplexError:
+    except OverLimitError:
         return NotEvaluated.over_limit(f"arguments of {call.name}: too many to check against the schema")
 
 

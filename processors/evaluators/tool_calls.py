@@ -23,7 +23,6 @@ from processors.comparison import (
     Matcher,
     OptionalCall,
     OptionalCalls,
-    SchemaTooComplexError,
     ToolCallConfig,
     ToolOrCallId,
     all_comparable_arguments,
@@ -60,6 +59,7 @@ from processors.model import (
     JsonValue,
     LateMapping,
     NotEvaluated,
+    OverLimitError,
     RunFacts,
     Score,
     ToolCall,
@@ -406,10 +406,6 @@ class _Assignment:
     unmatched: int | None = None
 
 
-class _OverLimitError(Exception):
-    """More comparisons than one evaluation makes."""
-
-
 _Values: TypeAlias = Sequence[JsonObject | str | None]
 """Of each call what is compared, its arguments or the text that it returned; None where it is not known."""
 _Test: TypeAlias = Callable[[int, int], bool | None]
@@ -528,7 +524,7 @@ class _FirstFit(Evaluator):
         """Try the calls of each expectation in order, passing over unknown values; None over the limits."""
         try:
             return self._assigned(calls, self._test(calls, values))
-        except (_OverLimitError, SchemaTooComplexError):
+        except OverLimitError:
             return None
 
     def _assigned(self, calls: Sequence[ToolCall], test: _Test) -> _Assignment:
@@ -575,7 +571,7 @@ class _FirstFit(Evaluator):
         return result
 
     def _test(self, calls: Sequence[ToolCall], values: _Values) -> _Test:
-        """The test of all calls; it raises _OverLimitError once it was made too often, or read too much."""
+        """The test of all calls; it raises OverLimitError once it was made too often, or read too much."""
         compare: _Test | None = None
         attempts, budget = MAX_ASSIGNMENT_ATTEMPTS, MAX_MATCHED_CHARACTERS
 
@@ -583,7 +579,7 @@ class _FirstFit(Evaluator):
             nonlocal attempts, budget, compare
             attempts -= 1
             if attempts < 0:
-                raise _OverLimitError
+                raise OverLimitError
             easy, value = self._easy[index], values[position]
             if easy is _anything:
                 return True
@@ -598,7 +594,7 @@ class _FirstFit(Evaluator):
                     return verdict
             budget -= (len(text or "") + 1) * self._costs[index]
             if budget < 0:
-                raise _OverLimitError
+                raise OverLimitError
             if compare is None:
                 compare = self._comparison(calls, values)
             return compare(index, position)
@@ -747,7 +743,7 @@ class ToolCallArgs(_FirstFit):
                 ]
                 own = own[:1] if self._calls == "first" else own[-1:] if self._calls == "last" else own
                 attempts.append([(position, test(index, position)) for position in own])
-        except (_OverLimitError, SchemaTooComplexError):
+        except OverLimitError:
             return None
         return attempts
 

@@ -18,7 +18,6 @@ from processors.comparison import (
     IncludeFailed,
     OptionalCall,
     OptionalCalls,
-    SchemaTooComplexError,
     ToolOrCallId,
     ToolSelectionConfig,
     all_fit,
@@ -50,6 +49,7 @@ from processors.model import (
     JsonObject,
     JsonValue,
     NotEvaluated,
+    OverLimitError,
     RunFacts,
     Score,
     ToolCall,
@@ -325,7 +325,7 @@ class _Trajectory(Evaluator):
                         return _over_limit()
                     try:
                         verdict = match.accepts(arguments)
-                    except SchemaTooComplexError:
+                    except OverLimitError:
                         return _over_limit()
                     if verdict:
                         row |= 1 << key
@@ -549,7 +549,7 @@ class _ArgumentMatch:
         """The rule that `arguments` break, with the names of those that do; empty: none is known."""
         try:
             broken = [*self._broken(arguments)]
-        except SchemaTooComplexError:
+        except OverLimitError:
             broken = []
         names = ", ".join(broken[:_SHOWN_REFUSALS])
         return f"args_match: {self._mode}: {names[:_SHOWN_ARGUMENTS]}" if broken else ""

@@ -5,6 +5,11 @@ evaluation of the largest admitted trace has to end within some tens of millisec
 single value may be is decided where values are decoded (`processors.model.values`).
 """
 
+
+class OverLimitError(Exception):
+    """More than one evaluation looks at; the message, if there is one, says what."""
+
+
 MAX_ORDERED_CALLS = 10_000
 """Calls that are aligned with an expected order. One machine word of expected names costs about a quarter
 of a microsecond for each call."""

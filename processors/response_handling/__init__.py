@@ -7,7 +7,7 @@ file a language, by the language in which the answer is written.
 from processors.response_handling.errors import open_failures
 from processors.response_handling.failures import ErrorClass, ErrorClassifier
 from processors.response_handling.grounding import Evidence
-from processors.response_handling.ledger import FROM_USER, OverLimitError
+from processors.response_handling.ledger import FROM_USER
 from processors.response_handling.response import MAX_CALLS, ObservedCall, Response, Settings
 from processors.response_handling.rules import (
     REMOVED_RULES,
@@ -20,6 +20,6 @@ from processors.response_handling.rules import (
 
 __all__ = [
     "FROM_USER", "MAX_CALLS", "REMOVED_RULES", "RULES", "RULE_IDS", "ErrorClass", "ErrorClassifier",
-    "Evidence", "ObservedCall", "OverLimitError", "Response", "Settings", "applicable_rules", "findings_of",
+    "Evidence", "ObservedCall", "Response", "Settings", "applicable_rules", "findings_of",
     "group_of", "open_failures",
 ]  # fmt: skip

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Final, Literal
 
-from processors.model import JsonValue
-from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Ledger, OverLimitError, folded
+from processors.model import JsonValue, OverLimitError
+from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Ledger, folded
 from processors.response_handling.lexicon import lexicon
 from processors.response_handling.reading import CalendarDay, agree, moment_of_number, reader
 

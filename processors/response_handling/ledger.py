@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from processors.comparison import value_written_in
-from processors.model import JsonObject, JsonValue, late
+from processors.model import JsonObject, JsonValue, OverLimitError, late
 
 MAX_EVIDENCE_CHARACTERS: Final = 65_536
 """Characters of all texts and keys of the evidence together; with more, nothing is checked."""
@@ -31,10 +31,6 @@ _DROPPED: Final = dict.fromkeys(
     ordinal for ordinal in range(0x3001) if re.match(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]", chr(ordinal))
 )
 _LONGEST_HEADER = 40
-
-
-class OverLimitError(Exception):
-    """The evidence or the answer is larger than what is checked; the message says which."""
 
 
 class Leaf(NamedTuple):

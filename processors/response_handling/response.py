@@ -9,9 +9,9 @@ from math import prod
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from processors.model import JsonObject, JsonValue, json_text, late
+from processors.model import JsonObject, JsonValue, OverLimitError, json_text, late
 from processors.response_handling.failures import ToolFailure
-from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, OverLimitError, folded
+from processors.response_handling.ledger import FROM_USER, PLAIN_NUMBER, Leaf, Ledger, folded
 from processors.response_handling.lexicon import Lexicon, detect
 from processors.response_handling.lexicons import keys, units
 from processors.response_handling.lexicons.units import key_words

@@ -2,8 +2,8 @@
 
 import pytest
 
-from processors.model import JsonValue
-from processors.response_handling import FROM_USER, Evidence, OverLimitError
+from processors.model import JsonValue, OverLimitError
+from processors.response_handling import FROM_USER, Evidence
 from processors.response_handling.grounding import MAX_ARGUMENT_EVIDENCE, MAX_SEARCHED_CHARACTERS
 
 
