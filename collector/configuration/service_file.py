@@ -51,7 +51,6 @@ from processors.documents import (
     InvalidInput,
     LocatedYaml,
     Path,
-    Place,
     Problem,
     StrictModel,
     did_you_mean,
@@ -216,20 +215,21 @@ def print_configuration(config: ServiceConfig) -> str:
         _replace(content, path, reference)
     text = yaml.dump(_masked(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
     lines = text.split("\n")
-    for line, level in sorted(_unstable(read_yaml(text, "").place, ()), reverse=True):
+    for line, level in sorted(_unstable(read_yaml(text, "")), reverse=True):
         indent = len(lines[line - 1]) - len(lines[line - 1].lstrip())
         lines.insert(line - 1, f"{' ' * indent}# {level}")
     return "\n".join(lines)
 
 
-def _unstable(place: Place, path: Path) -> Iterator[tuple[int, Level]]:
+def _unstable(document: LocatedYaml) -> Iterator[tuple[int, Level]]:
     """The lines with parts of which the level is not stable."""
-    for key, inner in place.children.items():
-        name = str(key).partition("/")[0] if path == ("exporters",) else key
-        level = LEVELS["option"].get(".".join(map(str, (*path, name))))
+    for path in document.paths():
+        names = [str(step) for step in path]
+        if names[0] == "exporters":
+            names[1:2] = [name.partition("/")[0] for name in names[1:2]]
+        level = LEVELS["option"].get(".".join(names))
         if level is not None and level.stability is not Stability.STABLE:
-            yield inner.line, level
-        yield from _unstable(inner, (*path, name))
+            yield document.line(path), level
 
 
 class _Dumper(yaml.SafeDumper):

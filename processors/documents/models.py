@@ -241,16 +241,11 @@ def without_user_info(text: str) -> str:
 
 
 def _path_as_written(document: LocatedYaml, base: Path, details: ErrorDetails) -> Path:
-    written = list(base)
-    place = document.place_of(base)
+    written = base
     for step in details["loc"]:
-        if place is None:
-            break
-        key = next((candidate for candidate in _spellings(step) if candidate in place.children), None)
-        if key is not None:
-            written.append(key)
-            place = place.children[key]
-    return tuple(written)
+        spelled = ((*written, key) for key in _spellings(step))
+        written = next(filter(document.place_of, spelled), written)
+    return written
 
 
 def _is_about_variants(several: Sequence[ErrorDetails]) -> bool:

@@ -6,18 +6,18 @@ environment variables are as in the OpenTelemetry Collector: `${env:NAME}` is th
 `${env:NAME:-text}` has a default for a variable that is not set (one that is set but empty is empty).
 """
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, NoReturn, TypeGuard
+from typing import Literal, NamedTuple, NoReturn, TypeAlias, TypeGuard
 
 import yaml
 
 from processors.documents.problems import InvalidInput, Path, Problem, path_text
-from processors.model import JsonValue
+from processors.model import JsonObject, JsonValue
 
 MAX_DEPTH = 100
 """Lists and mappings inside each other."""
@@ -35,6 +35,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NODES = yaml.ScalarEvent, yaml.CollectionStartEvent
 _NOT_PRINTABLE = yaml.reader.Reader.NON_PRINTABLE
 _BARE_REFERENCE = re.compile(r"[{\[,:]\s*\$\{env:")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE_PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})"
 )
@@ -58,6 +59,10 @@ _FLOAT = re.compile(
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)\Z|\.(?:nan|NaN|NAN)\Z")
 
 
+_Member: TypeAlias = tuple[int, str | int]
+"""A member of a list or mapping: the identity of that, and the position or key."""
+
+
 class Place(NamedTuple):
     """A node of a document; for the value of a key, `line` (from 1) is that of the key.
 
@@ -67,36 +72,53 @@ class Place(NamedTuple):
 
     line: int
     value: JsonValue
-    children: Mapping[Any, "Place"] = MappingProxyType({})
     reference: str | None = None
+
+
+@dataclass(slots=True)
+class _Places:
+    """Where the nodes of a document stand.
+
+    `lines` of the members of each list and mapping, by its identity; a member without one is on the line of
+    what it is in. `merged` has the origin of what merge keys have brought, and `sources` keeps the mappings
+    alive that it came from.
+    """
+
+    line: int = 1
+    lines: dict[int, dict[str | int, int]] = field(default_factory=dict)
+    references: dict[_Member, str] = field(default_factory=dict)
+    merged: dict[_Member, _Member] = field(default_factory=dict)
+    sources: list[JsonValue] = field(default_factory=list)
+    has_aliases: bool = False
+    reference: str | None = None
+    """The reference of the document where it is one scalar."""
 
 
 @dataclass(frozen=True)
 class LocatedYaml:
-    """A YAML document as a tree of places.
+    """The value of a YAML document, and where its parts stand.
 
     `problems` are mistakes that leave the rest of the document readable: duplicate keys, keys that are no
     texts, tags, scalars that cannot be expanded. A document with any must not be used.
-    `has_aliases`: some nodes stand at several paths.
     """
 
     file: str
-    place: Place
+    value: JsonValue
+    _places: _Places = field(repr=False, compare=False)
     problems: Sequence[Problem] = ()
-    has_aliases: bool = False
 
     @cached_property
-    def _written(self) -> Mapping[int, Path]:
+    def _written(self) -> Mapping[_Member, Path]:
         """Where the nodes are written of a document in which some stand at several paths."""
-        paths: dict[int, Path] = {}
-        for path, place in _nodes(self.place) if self.has_aliases else ():
-            paths.setdefault(id(place), path)
+        paths: dict[_Member, Path] = {}
+        for path, member in _members(self.value, ()) if self._places.has_aliases else ():
+            paths.setdefault(self._origin(member), path)
         return paths
 
-    @property
-    def value(self) -> JsonValue:
-        """The value of the document."""
-        return self.place.value
+    def _origin(self, member: _Member) -> _Member:
+        while member in self._places.merged:
+            member = self._places.merged[member]
+        return member
 
     def all_problems(self, collected: Iterable[Problem]) -> list[Problem]:
         """`problems` and those `found` in the content, in the order of the file, each once.
@@ -109,37 +131,51 @@ class LocatedYaml:
 
     def line(self, path: Path) -> int:
         """The line of the node at `path`, or of its nearest ancestor that is there."""
-        place = self.place
+        node, line = self.value, self._places.line
         for step in path:
-            place = place.children.get(step, place)
-        return place.line
+            if _has(node, step):
+                line = self._places.lines.get(id(node), {}).get(step, line)
+                node = node[step]  # type: ignore[index]
+        return line
 
     def problem(self, path: Path, message: str) -> Problem:
         """A problem with the node at `path`, or with its nearest ancestor that is there.
 
         Inside an anchor it is reported where it is written, so that it is one problem for all aliases.
         """
-        place = self.place
+        node = self.value
         written: Path = ()
         for step in path:
-            inner = place.children.get(step, place)
-            written = (*written, step) if inner is place else self._written.get(id(inner), (*written, step))
-            place = inner
-        return Problem(self.file, place.line, path_text(written), message)
+            written = (*written, step)
+            if _has(node, step):
+                written = self._written.get(self._origin((id(node), step)), written)
+                node = node[step]  # type: ignore[index]
+        return Problem(self.file, self.line(path), path_text(written), message)
 
     def place_of(self, path: Path) -> Place | None:
         """The node at `path`, None if there is none."""
-        place: Place | None = self.place
+        node, reference = self.value, self._places.reference
         for step in path:
-            place = place.children.get(step) if place else None
-        return place
+            if not _has(node, step):
+                return None
+            reference = self._places.references.get((id(node), step))
+            node = node[step]  # type: ignore[index]
+        return Place(self.line(path), node, reference)
+
+    def paths(self) -> Iterator[Path]:
+        """The paths of all nodes but the document itself, in order."""
+        return (path for path, _ in _members(self.value, ()))
 
     def references(self, path: Path = ()) -> Iterator[tuple[Path, Place]]:
         """The scalars at `path` and below that hold environment variables, with their paths."""
         start = self.place_of(path)
-        for place_path, place in _nodes(start, path) if start else ():
-            if place.reference is not None:
-                yield place_path, place
+        if start is None:
+            return
+        if start.reference is not None:
+            yield path, start
+        for inner, member in _members(start.value, path) if self._places.references else ():
+            if member in self._places.references and (place := self.place_of(inner)):
+                yield inner, place
 
     def without_environment(self, path: Path, message: str) -> str:
         """`message` with references in place of values that came from the environment.
@@ -152,11 +188,20 @@ class LocatedYaml:
         return message
 
 
-def _nodes(place: Place, path: Path = ()) -> Iterator[tuple[Path, Place]]:
-    """The nodes at and below `place`, which is at `path`, in order."""
-    yield path, place
-    for step, inner in place.children.items():
-        yield from _nodes(inner, (*path, step))
+def _has(node: JsonValue, step: str | int) -> bool:
+    if isinstance(node, dict):
+        return step in node
+    return isinstance(node, list) and isinstance(step, int) and step < len(node)
+
+
+def _members(node: JsonValue, path: Path) -> Iterator[tuple[Path, _Member]]:
+    """The nodes below `node`, which is at `path`, in order."""
+    steps: Iterable[tuple[str | int, JsonValue]] = ()
+    if isinstance(node, dict | list):
+        steps = node.items() if isinstance(node, dict) else enumerate(node)
+    for step, inner in steps:
+        yield (*path, step), (id(node), step)
+        yield from _members(inner, (*path, step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +310,12 @@ def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = 
         raise InvalidInput(
             [Problem(file, line, "", f"character {forbidden.group()!r} is not allowed in YAML")]
         )
+    document = _json_line(text, file)
+    if document is not None:
+        return document
     reader = _Reader(file, expand or Expansion)
     try:
-        return LocatedYaml(file, reader.read(text), reader.problems, reader.aliased > 0)
+        return LocatedYaml(file, reader.read(text), reader.places, reader.problems)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = " ".join(part for part in (error.problem, error.context) if part)
@@ -278,33 +326,76 @@ def read_yaml(text: str, file: str, expand: Callable[[str], Expansion] | None = 
     raise InvalidInput([*reader.problems, problem])
 
 
+def _json_line(text: str, file: str) -> LocatedYaml | None:
+    """The document where it is JSON on one line, as programs write it, in which nothing is special."""
+    content = text.strip()
+    if content[:1] not in ("{", "[") or "$$" in content or "${" in content or _SURROGATE.search(content):
+        return None
+    if len(content.splitlines()) > 1:
+        return None
+    try:
+        value = json.loads(
+            content,
+            object_pairs_hook=_with_unique_keys,
+            parse_float=plain_scalar,
+            parse_constant=_not_plain,
+        )
+    except (ValueError, RecursionError):  # the other reader says what is wrong
+        return None
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        members = (node.values() if isinstance(node, dict) else node for node in level)
+        level = [inner for of_node in members for inner in of_node if isinstance(inner, dict | list)]
+    if level:
+        return None
+    return LocatedYaml(file, value, _Places(1 + text.count("\n", 0, text.index(content[0]))))
+
+
+def _with_unique_keys(members: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    unique = dict(members)
+    return unique if len(unique) == len(members) else _not_plain()
+
+
+def _not_plain(_: object = None) -> NoReturn:
+    raise ValueError
+
+
 class _Reader:
-    """Builds places from parser events: those, unlike trees of nodes, come without recursion in C."""
+    """Builds values from parser events: those, unlike trees of nodes, come without recursion in C."""
 
     def __init__(self, file: str, expand: Callable[[str], Expansion]) -> None:
         self.problems: list[Problem] = []
+        self.places = _Places()
         self._file = file
         self._expand = expand
-        self._anchors: dict[str, Place | None] = {}
+        self._anchors: dict[str, tuple[JsonValue, str | None] | None] = {}
         self._path: list[str | int] = []
-        self.aliased = 0
+        self._aliased = 0
         """Nodes that aliases have added."""
+        self._reference: str | None = None
+        """What the last scalar refers to, until it is put where it belongs."""
         self._next: Callable[[], yaml.Event] = yaml.StreamEndEvent
 
-    def read(self, text: str) -> Place:
-        loader = _LOADER(_SURROGATE_PAIR.sub(_join_surrogates, text))
+    def read(self, text: str) -> JsonValue:
+        if _SURROGATE.search(text):
+            text = _SURROGATE_PAIR.sub(_join_surrogates, text)
+        loader = _LOADER(text)
         self._next = loader.get_event
-        place = None
+        value = None
+        is_read = False
         try:
             while not isinstance(event := self._next(), yaml.StreamEndEvent):
                 if isinstance(event, yaml.DocumentStartEvent):
-                    if place is not None:
+                    if is_read:
                         self._stop(event, "expected one YAML document, found another")
+                    is_read = True
                     event = self._next()
-                    place = self._place(event, _line(event))
+                    self.places.line = _line(event)
+                    value = self._value(event)
+                    self.places.reference = self._reference
         finally:
             loader.dispose()
-        return place or Place(1, None)
+        return value
 
     def _problem(self, event: yaml.Event, message: str) -> None:
         self.problems.append(Problem(self._file, _line(event), path_text(self._path), message))
@@ -313,11 +404,10 @@ class _Reader:
         self._problem(event, message)
         raise InvalidInput(self.problems)
 
-    def _place(self, event: yaml.Event, line: int) -> Place:
-        if _is_text(event):
-            return Place(line, event.value)
+    def _value(self, event: yaml.Event) -> JsonValue:
+        """The value that begins with `event`."""
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event)._replace(line=line)
+            return self._alias(event)
         if not isinstance(event, _NODES):
             self._stop(event, "expected a value")
         if event.tag is not None:
@@ -325,77 +415,102 @@ class _Reader:
         anchor = event.anchor
         if anchor is not None:
             self._anchors[anchor] = None
+        value: JsonValue
         if isinstance(event, yaml.ScalarEvent):
-            place = self._scalar(event, line)
+            value = self._scalar(event)
         else:
             if len(self._path) >= MAX_DEPTH:
                 self._stop(event, f"nested more than {MAX_DEPTH} deep")
-            is_list = isinstance(event, yaml.SequenceStartEvent)
-            place = self._sequence(line) if is_list else self._mapping(line)
+            value = self._sequence() if isinstance(event, yaml.SequenceStartEvent) else self._mapping()
         if anchor is not None:
-            self._anchors[anchor] = place
-        return place
+            self._anchors[anchor] = value, self._reference
+        return value
 
-    def _alias(self, event: yaml.AliasEvent) -> Place:
+    def _alias(self, event: yaml.AliasEvent) -> JsonValue:
         name = event.anchor or ""
         if name not in self._anchors:
             self._stop(event, f'alias "*{name}" has no anchor "&{name}" before it')
-        place = self._anchors[name]
-        if place is None:
+        anchored = self._anchors[name]
+        if anchored is None:
             self._stop(event, f'alias "*{name}" stands inside its own anchor')
-        size, height = _extent(place)
-        self.aliased += size
-        if self.aliased > MAX_ALIASED_NODES:
+        value, self._reference = anchored
+        size, height = _extent(value)
+        self.places.has_aliases = True
+        self._aliased += size
+        if self._aliased > MAX_ALIASED_NODES:
             self._stop(event, f"aliases repeat more than {MAX_ALIASED_NODES} values")
         if len(self._path) + height > MAX_DEPTH:
             self._stop(event, f"nested more than {MAX_DEPTH} deep")
-        return place
+        return value
 
-    def _scalar(self, event: yaml.ScalarEvent, line: int) -> Place:
+    def _scalar(self, event: yaml.ScalarEvent) -> JsonValue:
         text: str = event.value
-        reference = None
         is_plain: bool = event.implicit[0]
         try:
             if "$" in text:
                 expansion = self._expand(text)
                 is_plain = is_plain and (expansion.is_reference or expansion.text == text)
-                text, reference = expansion.text, expansion.shown
-            return Place(line, plain_scalar(text) if is_plain else text, reference=reference)
+                value = plain_scalar(expansion.text) if is_plain else expansion.text
+                self._reference = expansion.shown
+                return value
+            return plain_scalar(text) if is_plain else text
         except ValueError as error:
             self._problem(event, str(error))
-            return Place(line, event.value)
+            return text
 
-    def _sequence(self, line: int) -> Place:
-        places: dict[int, Place] = {}
+    def _sequence(self) -> JsonValue:
         values: list[JsonValue] = []
+        lines: dict[str | int, int] = {}
         path = self._path
         while (event := self._next()).__class__ is not yaml.SequenceEndEvent:
-            path.append(len(places))
-            place = places[len(places)] = self._place(event, _line(event))
-            values.append(place.value)
+            position = len(values)
+            lines[position] = _line(event)
+            path.append(position)
+            values.append(event.value if _is_text(event) else self._value(event))
+            if self._reference is not None:
+                self.places.references[id(values), position] = self._reference
+                self._reference = None
             path.pop()
-        return Place(line, values, places)
+        self.places.lines[id(values)] = lines
+        return values
 
-    def _mapping(self, line: int) -> Place:
-        places: dict[str, Place] = {}
-        merged: list[Place] = []
+    def _mapping(self) -> JsonValue:
+        values: JsonObject = {}
+        lines: dict[str | int, int] = {}
+        merged: list[JsonObject] = []
         path = self._path
         while (key_event := self._next()).__class__ is not yaml.MappingEndEvent:
             key, is_merge = self._key(key_event)
             path.append(key)
-            is_duplicate = not is_merge and key in places
+            is_duplicate = not is_merge and key in values
             if is_duplicate:  # the first counts, so that its mistakes are reported as well
-                self._problem(key_event, f"duplicate key, first on line {places[key].line}")
-            place = self._place(self._next(), _line(key_event))
+                self._problem(key_event, f"duplicate key, first on line {lines[key]}")
+            event = self._next()
+            value = event.value if _is_text(event) else self._value(event)
             if is_merge:
-                merged += self._merged(key_event, place)
+                merged += self._merged(key_event, value)
             elif not is_duplicate:
-                places[key] = place
+                values[key] = value
+                lines[key] = _line(key_event)
+            if self._reference is not None:
+                if values.get(key) is value:
+                    self.places.references[id(values), key] = self._reference
+                self._reference = None
             path.pop()
+        self.places.lines[id(values)] = lines
         for source in merged:  # keys written here win, then the earlier source
-            for key, place in source.children.items():
-                places.setdefault(key, place)
-        return Place(line, {key: place.value for key, place in places.items()}, places)
+            self._merge(values, source)
+        return values
+
+    def _merge(self, values: JsonObject, source: JsonObject) -> None:
+        places = self.places
+        places.sources.append(source)
+        for key in [key for key in source if key not in values]:
+            values[key] = source[key]
+            places.lines[id(values)][key] = places.lines[id(source)][key]
+            places.merged[id(values), key] = id(source), key
+            if (reference := places.references.get((id(source), key))) is not None:
+                places.references[id(values), key] = reference
 
     def _key(self, event: yaml.Event) -> tuple[str, bool]:
         """The key that `event` stands for, and whether it is the merge key `<<`."""
@@ -405,18 +520,20 @@ class _Reader:
             self._stop(event, "a key must be a text")
         if event.implicit[0] and event.value == "<<":
             return event.value, True
-        place = self._place(event, 0)
-        if isinstance(place.value, str):
-            return place.value, False
-        if place.reference is not None:
+        value = self._value(event)
+        is_reference = self._reference is not None
+        self._reference = None
+        if isinstance(value, str):
+            return value, False
+        if is_reference:
             return event.value, False
         self._problem(event, f'a key must be a text: put "{event.value[:50]}" in quotes')
-        return str(place.value), False
+        return str(value), False
 
-    def _merged(self, event: yaml.Event, place: Place) -> list[Place]:
-        sources = list(place.children.values()) if isinstance(place.value, list) else [place]
-        if all(isinstance(source.value, dict) for source in sources):
-            return sources
+    def _merged(self, event: yaml.Event, value: JsonValue) -> list[JsonObject]:
+        sources = value if isinstance(value, list) else [value]
+        if all(isinstance(source, dict) for source in sources):
+            return sources  # type: ignore[return-value]
         self._problem(event, "expected a mapping, or a list of mappings, to merge")
         return []
 
@@ -431,11 +548,11 @@ def _is_text(event: yaml.Event) -> TypeGuard[yaml.ScalarEvent]:
     return not event.implicit[0] or (text not in _WORDS and text[0] not in _NUMBER_START)
 
 
-def _extent(place: Place) -> tuple[int, int]:
-    """The nodes of the tree at `place` with aliases written out, and its height."""
-    if not isinstance(place.value, dict | list):
+def _extent(value: JsonValue) -> tuple[int, int]:
+    """The nodes of `value` with aliases written out, and its height."""
+    if not isinstance(value, dict | list):
         return 1, 0
-    inner = [_extent(child) for child in place.children.values()]
+    inner = list(map(_extent, value.values() if isinstance(value, dict) else value))
     return 1 + sum(size for size, _ in inner), 1 + max((height for _, height in inner), default=0)
 
 

@@ -90,7 +90,7 @@ def _replaced(
     if not new and all(_is_learned(item, prefixes) for item in items):
         yield _Edit(head, _end_of_block(lines, head, _indent(lines[head])), [f"{lines[head].rstrip()} []"])
         return
-    starts = [place.children[index].line - 1 for index in range(len(items))]
+    starts = [document.line((*path, index)) - 1 for index in range(len(items))]
     if any(not lines[start].lstrip().startswith("-") for start in starts):
         raise _refusal(document, path, _ONE_LINE_EACH)
     dash = _indent(lines[starts[0]])
@@ -144,7 +144,8 @@ def _with_comment(lines: Sequence[str], start: int) -> int:
 
 def _after_agents(document: LocatedYaml, lines: Sequence[str], new: Sequence[str]) -> _Edit:
     place = document.place_of(("agents",))
-    first = min((child.line for child in place.children.values()), default=0) - 1 if place else -1
+    agents = place.value if place and isinstance(place.value, dict) else {}
+    first = min((document.line(("agents", name)) for name in agents), default=0) - 1
     indent = _indent(lines[first]) if first >= 0 else 0
     if place is None or not indent:
         raise _refusal(document, ("agents",), "expected agents with a line for each")

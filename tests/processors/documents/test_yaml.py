@@ -1,4 +1,5 @@
 import json
+import re
 from functools import partial
 
 import pytest
@@ -59,6 +60,35 @@ def problems(text: str, **environment: str) -> list[str]:
 def test_a_document_is_read_as_plain_values(text: str, value: JsonValue) -> None:
     assert value == read(text).value
     assert problems(text) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"a": 1, "b": [{"a": 2, "a": 3}]}',
+        '{"a": [1e999, 1e5, -0, 0.50]}',
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        '{"a": %s}' % ("7" * 5000),
+        r'{"a": "\ud800"}',
+        r'{"a": "\ud83d\ude00 \u00e9 \/"}',
+        '{"a": "$${x} $$ ${env:A}", "$regex": "b$"}',
+        '{"a": "${x}"}',
+        '{"a": yes}',
+        "[1] [2]",
+        "[" * 99 + '{"a": []}' + "]" * 99,
+        "[" * 100 + '{"a": []}' + "]" * 100,
+        "[" * 100_000,
+    ],
+)
+def test_json_is_read_alike_on_one_line_and_on_two(content: str) -> None:
+    def shown(text: str) -> object:
+        return problems(text, A="x") or read(text, A="x").value
+
+    def without_lines(found: object) -> object:
+        return re.sub(r"yaml:\d+|line \d+", "", repr(found))
+
+    assert without_lines(shown(content)) == without_lines(shown(f"{content[:1]}\n{content[1:]}"))
 
 
 @settings(deadline=None)
