@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 from pydantic.alias_generators import to_camel
@@ -138,8 +138,9 @@ class _Reader:
         self._broken: set[str] = set()
         self._document = document
         self._evaluators = evaluators
+        # By how they are written, since files of many agents repeat them.
+        self._entries: dict[str, EvaluationEntry | None] = {}
         self._by_text: dict[str, Evaluation] = {}
-        """Evaluations by how they are written: files of many agents repeat them."""
 
     def read(self) -> CriteriaDocument:
         """What the file holds."""
@@ -150,12 +151,38 @@ class _Reader:
                 message = "there are no agents: nothing is evaluated by this file"
                 self._warnings.append(self._document.problem(("agents",), message))
                 content["agents"] = {}
-        validated(CriteriaFile, content, self._document, self._problems)
         written = content if isinstance(content, dict) else {}
+        # Entries without mistakes are not validated again with the file, those with mistakes are reported.
+        shape = (
+            {**written, "agents": self._validated_entries(written["agents"])}
+            if "agents" in written
+            else content
+        )
+        validated(CriteriaFile, shape, self._document, self._problems)
         agents = tuple(self._agents(written))
         cases = tuple(self._cases(written))
         problems = tuple(self._document.all_problems(self._problems))
         return CriteriaDocument(agents, cases, problems, tuple(self._warnings), frozenset(self._broken))
+
+    def _validated_entries(self, agents: JsonValue) -> Any:
+        """`agents` with each evaluation as its model, where it has no mistakes."""
+        if not isinstance(agents, dict):
+            return agents
+        shapes: dict[str, object] = {}
+        for name, agent in agents.items():
+            entries = agent.get("evaluations") if isinstance(agent, dict) else None
+            if isinstance(agent, dict) and isinstance(entries, list):
+                shapes[name] = {**agent, "evaluations": [self._entry(entry) or entry for entry in entries]}
+            else:
+                shapes[name] = agent
+        return shapes
+
+    def _entry(self, written: JsonValue) -> EvaluationEntry | None:
+        """The model of an evaluation; None where it has mistakes."""
+        text = repr(written)
+        if text not in self._entries:
+            self._entries[text] = validated(EvaluationEntry, written, self._document, [])
+        return self._entries[text]
 
     def _agents(self, content: JsonObject) -> Iterator[AgentCriteria]:
         tenant, owner, contact = (_text(content.get(key)) for key in ("tenant", "owner", "contact"))
@@ -185,7 +212,7 @@ class _Reader:
 
     def _cases(self, content: JsonObject) -> Iterator[CriteriaCase]:
         tests = content.get("tests")
-        names: dict[str, int] = {}
+        names: dict[str, Path] = {}
         for index, written in enumerate(tests if isinstance(tests, list) else ()):
             if not isinstance(written, dict):
                 continue  # the model has reported it
@@ -208,7 +235,7 @@ class _Reader:
                 yield case(name=name, run=run, runs=None, earlier=None, trace=None, agent=None, expect={})
 
     def _evaluations(self, agent: str, entries: Sequence[JsonValue]) -> Iterator[Evaluation]:
-        names: dict[str, int] = {}
+        names: dict[str, Path] = {}
         for index, entry in enumerate(entries):
             if not isinstance(entry, dict):
                 continue  # the model has reported it, as it does with whatever is passed over below
@@ -228,8 +255,7 @@ class _Reader:
             evaluation = None
             if kind is not None or _alternatives(entry):
                 self._check_name("evaluation", name, path, names)
-                parsed = validated(EvaluationEntry, entry, self._document, [], path)
-                evaluation = self._evaluation(kind, entry, path, None if conditions else parsed)
+                evaluation = self._evaluation(kind, entry, path, None if conditions else self._entries[text])
             if evaluation is not None:
                 self._by_text[text] = evaluation
                 yield evaluation
@@ -245,13 +271,13 @@ class _Reader:
             self._problem((*path, "evaluator"), f'unknown evaluator "{written[:100]}"{hint}')
         return kind
 
-    def _check_name(self, what: str, name: str, path: Path, names: dict[str, int]) -> None:
+    def _check_name(self, what: str, name: str, path: Path, names: dict[str, Path]) -> None:
         if name in names:
             hint = "" if self._document.place_of((*path, "name")) else "; give one of them a name"
-            message = f'second {what} named "{name}", the first is on line {names[name]}{hint}'
-            self._problem(path, message)
+            first = self._document.line(names[name])
+            self._problem(path, f'second {what} named "{name}", the first is on line {first}{hint}')
         elif name:
-            names[name] = self._document.line(path)
+            names[name] = path
 
     def _evaluation(
         self, kind: type[Evaluator] | None, entry: JsonObject, path: Path, parsed: EvaluationEntry | None
