@@ -12,6 +12,7 @@ from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandCon
 from collector.configuration import ServiceConfig
 from collector.criteria import default_file
 from collector.errors import BackgroundTaskDied
+from collector.garbage_collection import collection_paused
 from collector.page import PageConfig
 from collector.service import Service
 from collector.telemetry import configure_logging
@@ -33,11 +34,8 @@ def _run(options: Namespace, context: CommandContext) -> int:
             config = config.model_copy(update={"processors": processors})
     logs = config.service.telemetry.logs
     configure_logging(sys.stderr, level=logs.level, encoding=logs.encoding)
-    gc.disable()  # what is loaded until the service is ready stays, and would be traversed in vain
-    try:
+    with collection_paused():  # until the service is ready
         return _run_loop(_serve(config, context, plays_demo=options.demo))
-    finally:
-        gc.enable()
 
 
 def _run_loop(serving: Coroutine[object, object, int]) -> int:

@@ -14,6 +14,7 @@ from typing import NoReturn
 from collector.clock import Clock, ends_within
 from collector.config_fields import BUILTIN
 from collector.criteria.files import LocatedFiles, default_file, find_files
+from collector.garbage_collection import collection_paused
 from collector.telemetry import Metrics, Readiness
 from collector.text_file import KeptFile, decoded_text
 from collector.workers.custom_evaluators import evaluator_kind
@@ -104,6 +105,7 @@ class CriteriaTexts:
             raise InvalidInput(problems)
         return _united(documents)
 
+    @collection_paused()
     def _documents(self, without: str = "") -> dict[str, CriteriaDocument]:
         """The files by their names, without one of them or all (`*`)."""
         evaluators = self._evaluators()
@@ -216,6 +218,7 @@ class CriteriaStore:
         """True when the files are not those of the last load: by their content, not by their times."""
         return self._find().digest != self._seen
 
+    @collection_paused()
     def reload(self) -> list[Problem]:
         """Read all files again and put into force what is good; the problems of what is not.
 

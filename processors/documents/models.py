@@ -123,7 +123,7 @@ class EvaluatorModel(StrictModel):
         """What is no default, and nulls that are given: so that a key that a version adds changes no hash."""
         nulls = {name for name in self.model_fields_set if getattr(self, name) is None}
         given = {*_given(self), *nulls}
-        given |= set(map(to_camel, given))
+        given |= set(map(_camel, given))
         return {key: value for key, value in handler(self).items() if key in given}
 
 
@@ -147,6 +147,10 @@ class OneKeyCriteria(EvaluatorModel):
             result = f"found {' and '.join(given)}" if given else "found none of them"
             raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}; {result}")
         return self
+
+
+_camel = cache(to_camel)
+"""For names of fields: there are few."""
 
 
 def _given(criteria: EvaluatorModel) -> list[str]:

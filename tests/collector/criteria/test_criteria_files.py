@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import json
 import logging
 from pathlib import Path
@@ -421,3 +422,25 @@ async def _told_at_the_start(criteria: CriteriaStore, caplog: pytest.LogCaptureF
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
     return [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_no_garbage_is_collected_while_files_are_read(is_on: bool, tmp_path: Path) -> None:
+    path = tmp_path / "criteria.yaml"
+    path.write_text(agent("weather", *(f"check-{number}" for number in range(200))))
+    started: list[str] = []
+    was_on, thresholds = gc.isenabled(), gc.get_threshold()
+    (gc.enable if is_on else gc.disable)()
+    gc.set_threshold(100)
+    gc.callbacks.append(lambda phase, _: started.append(phase))
+    try:
+        criteria = store(path)
+        noticed = len(started)
+        criteria.reload()
+        assert gc.isenabled() is is_on
+    finally:
+        gc.callbacks.pop()
+        gc.set_threshold(*thresholds)
+        (gc.enable if was_on else gc.disable)()
+
+    assert noticed <= 2  # at most one collection, of what stands around the reading
