@@ -112,12 +112,12 @@ def _grading(make: "partial[_Regrading]") -> Callable[[Sequence[int]], _Regraded
 
 def _add_arguments(parser: ArgumentParser) -> None:
     criteria = "the criteria to grade by (default: those of the service file)"
-    processes = "number of processes (default: one for each core; 1 for criteria over conversations)"
+    jobs = "number of processes (default: one for each core; 1 for criteria over conversations)"
     add_argument(parser, "--criteria", path_text, "FILE_OR_DIR", criteria, action="append")
     add_config(parser, "the service file: its store, criteria, custom evaluators and model prices are used")
     add_argument(parser, "--store", path_argument, "FILE", "the file of a run store")
     add_filters(parser)
-    add_argument(parser, "--processes", whole_number(1, MAX_PROCESSES), "N", processes)
+    add_argument(parser, "--jobs", whole_number(1, MAX_PROCESSES), "N", jobs)
     write = "also write the results: to the store, apart from live ones, or to an exporter of scores of the "
     add_argument(
         parser, "--write", str, "store|EXPORTER", f"{write}service file; may be repeated", action="append"
@@ -155,9 +155,9 @@ def _run(options: Namespace, context: CommandContext) -> int:
         )
         with OfflineWorkers(regrading.offline.evaluators) as workers, stored or nullcontext():
             pages = regrading.queries.pages(run_filter_of(filters, context.clock))
-            processes = options.processes or usable_cores()
-            if processes > 1 and not regrading.depends_on_order:
-                graded = in_processes(partial(_grading, make), pages, processes, "spawn")
+            jobs = options.jobs or usable_cores()
+            if jobs > 1 and not regrading.depends_on_order:
+                graded = in_processes(partial(_grading, make), pages, jobs, "spawn")
             else:
                 graded = (regrading.grade(page, workers) for page in pages)
             scores = _Scores(exporters, options.config, context, workers)

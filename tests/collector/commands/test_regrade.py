@@ -123,8 +123,8 @@ def test_many_runs_are_graded_in_processes_in_order(
     filled(runs, tmp_path / "runs.db")
 
     one, two = (
-        regraded(capsys, tmp_path / "runs.db", new, "--format", "json", "--processes", processes, code=1)
-        for processes in ("1", "2")
+        regraded(capsys, tmp_path / "runs.db", new, "--format", "json", "--jobs", jobs, code=1)
+        for jobs in ("1", "2")
     )
 
     assert one == two
@@ -207,9 +207,9 @@ def test_what_cannot_be_graded_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert "no such file" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["1", "2"])
 async def test_new_verdicts_are_written_as_scores_that_replace_the_old_ones(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], processes: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], jobs: str
 ) -> None:
     old = criteria_file(tmp_path / "old.json", count("get_humidity", 1))
     new = criteria_file(tmp_path / "new.json", count("get_humidity", 2))
@@ -219,7 +219,7 @@ async def test_new_verdicts_are_written_as_scores_that_replace_the_old_ones(
         config = tmp_path / "tracegrade.yaml"
         exporters = {"phoenix_annotations": {"endpoint": backend.endpoint}, "debug": {}}
         config.write_text(json.dumps({"exporters": exporters, "store": {"path": "runs.db"}}))
-        arguments = ["--config", str(config), "--criteria", new, "--processes", processes, "--write"]
+        arguments = ["--config", str(config), "--criteria", new, "--jobs", jobs, "--write"]
 
         assert 1 == await asyncio.to_thread(run_command, ["regrade", *arguments, "phoenix_annotations"])
         assert 2 == await asyncio.to_thread(run_command, ["regrade", *arguments, "debug"])
@@ -254,7 +254,7 @@ def test_results_are_written_to_the_store_apart_from_live_ones(
     runs = recorded(old, CORPUS)
     queries = filled(runs, path)
     before = queries.evaluation_counts()
-    arguments = ["regrade", "--store", str(path), "--criteria", new, "--processes", "1", "--write", "store"]
+    arguments = ["regrade", "--store", str(path), "--criteria", new, "--jobs", "1", "--write", "store"]
 
     assert 1 == run_command([*arguments, "--name", "stricter", "--by", "anna"])
     assert "regrade 1 written to the store: " in capsys.readouterr().err
