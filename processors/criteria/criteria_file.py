@@ -131,6 +131,14 @@ class _Ready(NamedTuple):
     template: CriteriaTemplate | None
 
 
+@dataclass(slots=True)
+class _Entry:
+    """An evaluation as files of many agents repeat it: its model and what it became, None for mistakes."""
+
+    parsed: EvaluationEntry | None
+    evaluation: Evaluation | None = None
+
+
 class _Reader:
     def __init__(self, document: LocatedYaml, evaluators: Mapping[str, type[Evaluator]]) -> None:
         self._problems: list[Problem] = []
@@ -138,9 +146,9 @@ class _Reader:
         self._broken: set[str] = set()
         self._document = document
         self._evaluators = evaluators
-        # By how they are written, since files of many agents repeat them.
-        self._entries: dict[str, EvaluationEntry | None] = {}
-        self._by_text: dict[str, Evaluation] = {}
+        self._by_text: dict[str, _Entry] = {}
+        self._entries: dict[int, _Entry] = {}
+        """By the identity of what is written."""
 
     def read(self) -> CriteriaDocument:
         """What the file holds."""
@@ -180,9 +188,12 @@ class _Reader:
     def _entry(self, written: JsonValue) -> EvaluationEntry | None:
         """The model of an evaluation; None where it has mistakes."""
         text = repr(written)
-        if text not in self._entries:
-            self._entries[text] = validated(EvaluationEntry, written, self._document, [])
-        return self._entries[text]
+        entry = self._by_text.get(text)
+        if entry is None:
+            parsed = validated(EvaluationEntry, written, self._document, [])
+            entry = self._by_text[text] = _Entry(parsed)
+        self._entries[id(written)] = entry
+        return entry.parsed
 
     def _agents(self, content: JsonObject) -> Iterator[AgentCriteria]:
         tenant, owner, contact = (_text(content.get(key)) for key in ("tenant", "owner", "contact"))
@@ -240,11 +251,14 @@ class _Reader:
             if not isinstance(entry, dict):
                 continue  # the model has reported it, as it does with whatever is passed over below
             path: Path = ("agents", agent, "evaluations", index)
-            text = repr(entry)
-            known = self._by_text.get(text)
+            written = self._entries[id(entry)]
+            known = written.evaluation
             if known is not None:
                 self._check_name("evaluation", known.name, path, names)
-                yield replace(known, source=self._source(path))
+                source = self._source(path)
+                # Those over a trace are distinguished by identity.
+                is_same = source == known.source and known.scope is not Scope.TRACE
+                yield known if is_same else replace(known, source=source)
                 continue
             when = entry.get("when")
             conditions = list(when_problems(when)) if isinstance(when, dict) else []
@@ -255,9 +269,9 @@ class _Reader:
             evaluation = None
             if kind is not None or _alternatives(entry):
                 self._check_name("evaluation", name, path, names)
-                evaluation = self._evaluation(kind, entry, path, None if conditions else self._entries[text])
+                evaluation = self._evaluation(kind, entry, path, None if conditions else written.parsed)
             if evaluation is not None:
-                self._by_text[text] = evaluation
+                written.evaluation = evaluation
                 yield evaluation
             else:
                 self._broken.add(name)

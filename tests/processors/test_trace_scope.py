@@ -1,5 +1,6 @@
 """Evaluations over a trace: the calls of all its agents, made once, for the run that stands for it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -325,3 +326,13 @@ agents:
     )
     assert "cost-budget" in first.message
     assert "what runs in parallel is known of single runs: expected run" == second.message
+
+
+def test_an_evaluation_that_two_agents_repeat_is_made_for_each() -> None:
+    entry = {"evaluator": "tool-call-budget", "scope": "trace", "criteria": {"max_calls": 1}}
+    content = {"agents": {name: {"evaluations": [entry]} for name in ("planner", "writer")}}
+    criteria = CriteriaSet(read_criteria(json.dumps(content), "criteria.json", {}).agents)
+
+    graded = _graded([_PLANNER, _run(2, "writer", "write", parent=None)], criteria)
+
+    assert [["tool-call-budget"], ["tool-call-budget"]] == [list(results) for _, results in graded]
