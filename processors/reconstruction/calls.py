@@ -78,7 +78,6 @@ _ENDED_FOR_CALL = (b'"finish_reason":"tool_call', b'"finish_reason": "tool_call'
 """What in an answer names calls and is none."""
 _REQUEST_WORDS = (b'call"', b'Call"', b"tool", b"function")
 """Words without which no answer requests a call, however it is written."""
-_HANDOFF_MARKERS = tuple(prefix.encode() for prefix in HANDOFF_TOOL_PREFIXES)
 
 
 _STATUS_OK = 1
@@ -217,7 +216,9 @@ class RunCalls:
 
     def requested_among(self, executed: Sequence[ToolCall]) -> list[tuple[int, ToolCall]]:
         """The calls that were never executed, each with how many of those that were stand before it."""
-        never_executed = self._never_executed() if self._may_lack_calls() else []
+        if not self._merged or self._requesting_these_alone is not None:
+            return []  # the calls are what models requested
+        never_executed = self._never_executed()
         if not never_executed:
             return []
         requested = [
@@ -248,10 +249,8 @@ class RunCalls:
         if not merged:
             return [*self._message_calls(self._requests.in_order), *self._awaited_calls()]
         calls = [self._span_call(call) for call in merged]
-        if self.turns and self._may_hold_provider_calls():
-            calls.extend(self._provider_calls())
-        calls.extend(self._handoffs_without_span())
-        calls.extend(self._agents_without_call())
+        if self.turns:
+            calls.extend(self._calls_without_span())
         calls.extend(self._awaited_calls())
         if len(calls) == 1:
             return calls
@@ -455,68 +454,49 @@ class RunCalls:
         places = [reported.find(f'"{call.call_id}"'.encode(errors="replace")) for call in calls]
         return None if -1 in places else [bisect_right(ends, at) for at in places]
 
-    def _may_hold_provider_calls(self) -> bool:
-        """Whether some turn may contain a call at a provider, or one that is answered in the same output."""
-        if self._requesting_these_alone is not None:
-            return contains_any(self._requesting_these_alone, *PROVIDER_CALL_MARKERS)
-        turns = self._trace.readings_at(self.turns)
-        for turn in turns:
-            if turn.answer() is not None or contains_any(turn.span.raw, *PROVIDER_CALL_MARKERS):
-                return True
-        return any(message.requests for message in turns[-1].conversation.output)
+    def _calls_without_span(self) -> list[ToolCall]:
+        """Calls that models requested and that were executed, though no span reports them.
 
-    def _provider_calls(self) -> list[ToolCall]:
-        """Calls at the model's provider, or answered in its own output, that no span reports."""
+        They ran at the model's provider, or are answered in its own output; or the last turn passed the
+        conversation on, where the framework does that without a call; or only the span of the agent that
+        was requested by its name reports them.
+        """
+        nested, alone = self._nested_agents(), self._requesting_these_alone
+        if not nested and alone is not None and not contains_any(alone, *PROVIDER_CALL_MARKERS):
+            return []
         ids = {call.reading.call_id for call in self._merged}
-        names = {call.name for call in self._merged}
+        reported = Counter(call.name for call in self._merged)
+        others = reported.copy()
+        hands_over = not any(call.reading.category is CallCategory.HANDOFF for call in self._merged)
         answered = {id(requested) for requested in self._without_call if requested.is_answered}
-
-        def is_unseen(requested: RequestedCall) -> bool:
-            name, call_id = requested.request.name, requested.request.call_id
-            return id(requested) in answered or (
-                requested.request.runs_at_provider
-                and (call_id not in ids if is_call_id(call_id) else name not in names)
-            )
-
-        return self._message_calls(list(filter(is_unseen, self._requests.in_order)))
-
-    def _handoffs_without_span(self) -> list[ToolCall]:
-        """How the last turn passed the conversation on, where the framework does that without a call."""
-        if not self.turns or self._requesting_these_alone is not None:
-            return []
-        last = self.turns[-1]
-        (reading,) = self._trace.readings_at((last,))
-        if not contains_any(reading.answer() or reading.span.raw, *_HANDOFF_MARKERS) or any(
-            call.reading.category is CallCategory.HANDOFF for call in self._merged
-        ):
-            return []
-        known = {call.reading.call_id for call in self._merged} | {call.name for call in self._merged}
-        return [
-            self._message_call(requested, None, is_last_turn=False)
-            for requested in self._requests.in_order
-            if requested.model == last
-            and requested.request.name.startswith(HANDOFF_TOOL_PREFIXES)
-            and known.isdisjoint((requested.request.call_id, requested.request.name))
-        ]
-
-    def _agents_without_call(self) -> list[ToolCall]:
-        """Calls of agents within this run that only the agent's own span reports, requested by its name."""
-        nested = self._nested_agents()
-        if not nested or not self.turns:
-            return []
-        reported = Counter(merged.name for merged in self._merged)
-        open_requests: dict[str, deque[RequestedCall]] = {}
+        at_provider: list[RequestedCall] = []
+        handoffs: list[ToolCall] = []
+        of_agents: dict[str, deque[RequestedCall]] = {}
         for requested in self._requests.in_order:
-            name = requested.request.name
-            if reported[name]:
-                reported[name] -= 1
+            request = requested.request
+            name, call_id = request.name, request.call_id
+            if others[name]:
+                others[name] -= 1
             else:
-                open_requests.setdefault(name, deque()).append(requested)
-        return [
-            self._call_of_agent(open_requests[name].popleft(), carrier)
+                of_agents.setdefault(name, deque()).append(requested)
+            if id(requested) in answered or (
+                request.runs_at_provider
+                and (call_id not in ids if is_call_id(call_id) else name not in reported)
+            ):
+                at_provider.append(requested)
+            elif (
+                hands_over
+                and requested.model == self.turns[-1]
+                and name.startswith(HANDOFF_TOOL_PREFIXES)
+                and not (call_id in ids or name in reported)
+            ):
+                handoffs.append(self._message_call(requested, None, is_last_turn=False))
+        agents = [
+            self._call_of_agent(of_agents[name].popleft(), carrier)
             for name, carrier in nested
-            if open_requests.get(name)
+            if of_agents.get(name)
         ]
+        return [*self._message_calls(at_provider), *handoffs, *agents]
 
     def _never_executed(self) -> list[RequestedCall]:
         """The requests that models waited for and no call of the run answers."""
@@ -532,6 +512,14 @@ class RunCalls:
         turns may hang at another run than their calls do.
         """
         requests = self._requests
+        known = {(call.reading.call_id, call.name) for call in self._merged}
+        others = [
+            requested
+            for requested in requests.in_order
+            if (requested.request.call_id, requested.request.name) not in known
+        ]
+        if not others:
+            return ()
         ids_of: dict[str, set[str]] = {}
         behind_servers: dict[str, set[str]] = {}
         for call in self._merged:
@@ -544,7 +532,7 @@ class RunCalls:
         called: dict[str, tuple[set[str], bool]] = {}
         """For each name the ids of its calls, and whether all of them are ids of requests."""
         collected: list[RequestedCall] = []
-        for requested in requests.in_order:
+        for requested in others:
             name = requested.request.name
             if not name or _category_of(requested.request) is not CallCategory.FUNCTION:
                 continue
@@ -560,23 +548,6 @@ class RunCalls:
             ) and not self._known.is_executed(requested.request, call_id):
                 collected.append(requested)
         return collected
-
-    def _may_lack_calls(self) -> bool:
-        """Whether some turn requested a call whose id and name no span has."""
-        if not self._merged:
-            return False  # the calls are what models requested
-        if self._requesting_these_alone is not None:
-            return False
-        known = {(call.reading.call_id, call.name) for call in self._merged}
-        return any(
-            (reported.output and leaves_calls_out(reported.output))
-            or any(
-                (request.call_id, request.name) not in known
-                for message in reported.output
-                for request in message.requests
-            )
-            for _, reported in self._conversations(self.turns)
-        )
 
     @late
     def _requesting_these_alone(self) -> bytes | None:

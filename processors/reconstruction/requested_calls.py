@@ -64,16 +64,8 @@ class RequestedCalls:
             place = after = 0
             answered: Set[str] | None = None
             output = conversation.output
-            requests = requests_calls(model)
-            # Some report `stop`, too, for items of an answer that they leave out.
-            if requests is False and (self._goes_on(number) if not output else _hides_results(output)):
-                requests = None
-            if _may_leave_calls_out(output, requests):
-                later = self._repeated_later(number)
-                if later:
-                    output = later
-                elif later is None and not shows_calls(output, requests):
-                    self.hidden.append(model)
+            if not _requests(output) or _hides_results(output):
+                output = self._completed(number, model, output, requests_calls(model))
             results = result_ids(output)
             for message in output:
                 if message.responses:
@@ -94,6 +86,19 @@ class RequestedCalls:
                     self._by_name.setdefault(request.name, []).append(requested)
                     if is_call_id(request.call_id):
                         self._by_id.setdefault(request.call_id, requested)
+
+    def _completed(
+        self, number: int, model: int, output: Sequence[ChatMessage], requests: bool | None
+    ) -> Sequence[ChatMessage]:
+        """An answer that may leave calls out: in its place those that the next turn's history repeats."""
+        # Some report `stop`, too, for items of an answer that they leave out.
+        if requests is False and (self._goes_on(number) if not output else _hides_results(output)):
+            requests = None
+        leaves_out = leaves_calls_out(output) or requests is True if output else requests is not False
+        later = self._repeated_later(number) if leaves_out else ()
+        if later is None and not shows_calls(output, requests):
+            self.hidden.append(model)
+        return later or output
 
     def _goes_on(self, number: int) -> bool:
         """Whether the next turn was given the same messages, and some later turn shows its answer."""
@@ -198,12 +203,6 @@ def shows_calls(output: Sequence[ChatMessage], requests_calls: bool | None) -> b
     if any(message.unreadable for message in output):
         return False
     return any(message.text or message.requests or message.responses for message in output)
-
-
-def _may_leave_calls_out(output: Sequence[ChatMessage], requests_calls: bool | None) -> bool:
-    if not output:
-        return requests_calls is not False
-    return leaves_calls_out(output) or (not _requests(output) and requests_calls is True)
 
 
 def _requests(output: Sequence[ChatMessage]) -> bool:

@@ -32,7 +32,6 @@ def test_the_bytes_of_answers_show_the_calls_that_decoding_gives(monkeypatch: py
     by_bytes = [_runs(*trace) for trace in traces]
     looked_at = [[(run.tool_calls, run.requested_calls, run.complete) for run in runs] for runs in by_bytes]
     monkeypatch.setattr(RunCalls, "_requesting_these_alone", None)
-    monkeypatch.setattr(RunCalls, "_may_hold_provider_calls", lambda self: True)
 
     decoded = [
         [(run.tool_calls, run.requested_calls, run.complete) for run in _runs(*trace)] for trace in traces
