@@ -5,6 +5,7 @@ list of JSON texts.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 
 from processors.model import JsonObject, JsonValue, is_digest, is_mask, json_value, parse_json
@@ -34,28 +35,43 @@ _GEMINI_TYPES = {name.upper(): name for name in ("object", "array", "string", "n
 _ZOD_WRAPPERS = frozenset({"optional", "default", "prefault", "readonly", "nullable"})
 _ZOD_KINDS_REQUIRED = frozenset({"string", "number", "boolean", "array", "object", "enum", "record", "date"})
 _DEEPEST_WRAPPING = 4
-_LONGEST_REMEMBERED = 64 * 1024
+_LONGEST_LIST, _LONGEST_TOOL = 64 * 1024, 4096
+"""Characters of a text that is remembered: of all tools, or of one in a list."""
 
 
 def read_tool_definitions(value: "AttributeValue | JsonValue") -> Mapping[str, JsonValue]:
     """The tools that `value` describes, in order, in whatever shape; what is not recognised is left out.
 
     A list of names alone, or a text of them with commas between, gives tools without a schema. Of two tools
-    with one name the first with a schema counts. Never raises. Every turn of every run repeats the same text,
-    so what it holds is remembered and shared.
+    with one name the first with a schema counts. Never raises. Each turn of every run repeats the same texts,
+    so what they hold is remembered and shared.
     """
-    if isinstance(value, str) and len(value) <= _LONGEST_REMEMBERED:
-        return _read_remembered(value)
+    if isinstance(value, str):
+        return _read_text(value, 0)
     collected: dict[str, JsonValue] = {}
     _read(json_value(value), collected, 0)
     return collected
 
 
-@lru_cache(maxsize=64)
-def _read_remembered(text: str) -> Mapping[str, JsonValue]:
+def _read_text(text: str, depth: int) -> Mapping[str, JsonValue]:
+    if len(text) <= _LONGEST_TOOL:
+        return _tool_in(text, depth)
+    return _list_in(text, depth) if len(text) <= _LONGEST_LIST else _tools_in(text, depth)
+
+
+def _tools_in(text: str, depth: int) -> Mapping[str, JsonValue]:
     collected: dict[str, JsonValue] = {}
-    _read(json_value(text), collected, 0)
+    text = text.strip()
+    if text[:1] in ("[", "{"):
+        with suppress(ValueError):
+            _read(parse_json(text), collected, depth + 1)
+    else:
+        names = (part.strip() for part in text.split(","))
+        collected.update({name: None for name in names if name and not (is_mask(name) or is_digest(name))})
     return collected
+
+
+_list_in, _tool_in = lru_cache(maxsize=64)(_tools_in), lru_cache(maxsize=512)(_tools_in)
 
 
 def read_tool_schema(attributes: Attributes, name_key: str, schema_key: str) -> Mapping[str, JsonValue]:
@@ -78,17 +94,7 @@ def _read(value: JsonValue, collected: dict[str, JsonValue], depth: int) -> None
     if depth > _DEEPEST_WRAPPING or len(collected) >= MAX_TOOLS:
         return
     if isinstance(value, str):
-        text = value.strip()
-        if text[:1] in ("[", "{"):
-            try:
-                _read(parse_json(text), collected, depth + 1)
-            except ValueError:
-                return
-        elif text:
-            names = {name: None for part in text.split(",") if (name := part.strip())}
-            merge_tools(
-                collected, {name: None for name in names if not is_mask(name) and not is_digest(name)}
-            )
+        merge_tools(collected, _read_text(value, depth))
     elif isinstance(value, list):
         for item in value[:MAX_TOOLS]:
             _read(item, collected, depth + 1)

@@ -31,11 +31,13 @@ from processors.shapes.messages import ChatMessage, Role, last_content
 from processors.shapes.model_usage import NO_USAGE, UsagePlan, UsageReading, merged_usage
 from processors.spans import STATUS_ERROR, Attributes, Span, SpanTree, text_in
 
-_FINISH_REASONS: Final = (
-    "gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "ai.response.finishReason",
-    "llm.finish_reason", "llm.response.finish_reason", "llm.response.stop_reason",
-    "gen_ai.completion.0.finish_reason", "llm.completions.0.finish_reason", "anthropic.message.stop_reason",
-    "stop_reason",
+_FINISH_REASONS: Final = frozenset(
+    {
+        "gen_ai.response.finish_reasons", "gen_ai.response.finish_reason", "ai.response.finishReason",
+        "llm.finish_reason", "llm.response.finish_reason", "llm.response.stop_reason",
+        "gen_ai.completion.0.finish_reason", "llm.completions.0.finish_reason",
+        "anthropic.message.stop_reason", "stop_reason",
+    }
 )  # fmt: skip
 _REQUEST_WORDS: Final = frozenset({"functioncall", "toolcall", "toolcalls", "toolexecution", "tooluse"})
 _REQUESTS_NOTHING: Final = frozenset({"contentfilter", "endturn", "refusal", "stop", "stopsequence"})
@@ -401,7 +403,7 @@ def _requests_calls(span: Span, output: Iterable[ChatMessage]) -> bool | None:
     The reason is in an attribute or in the messages, as a word, a list of words or its text.
     """
     attributes = span.attributes
-    reasons = [json_text(attributes.get(key)) for key in _FINISH_REASONS if key in attributes]
+    reasons = [json_text(attributes.get(key)) for key in attributes.among(_FINISH_REASONS)]
     reasons.extend(message.finish_reason for message in output)
     words = {
         word.lower().replace("_", "").replace("-", "") for text in reasons for word in _WORD.findall(text)
