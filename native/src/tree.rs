@@ -85,11 +85,10 @@ pub fn known_readings<'py>(
     known: Known<'py>,
 ) -> PyResult<Option<(Bound<'py, PyList>, Vec<usize>)>> {
     let Ok(spans) = spans.cast_exact::<PyList>() else { return Ok(None) };
-    let (readings, mut unknown) = (PyList::empty(py), Vec::new());
-    let mut key = Vec::with_capacity(512);
+    let (readings, mut unknown, mut key) = (PyList::empty(py), Vec::new(), Vec::with_capacity(512));
     for (position, span) in spans.iter().enumerate() {
         let Ok(view) = span.cast::<Span>() else { return Ok(None) };
-        match shape_of(py, &known, view.get(), &mut key)? {
+        match shape_of(&known, view, &mut key)? {
             Some(shape) if shape.is_none() => readings.append(shape)?,
             Some(shape) => readings.append(known.reading.call1((span, shape))?)?,
             None => {
@@ -102,7 +101,8 @@ pub fn known_readings<'py>(
 }
 
 /// What the answers of a span lead to: its shape, or Python's None where no dialect recognises it.
-fn shape_of<'py>(py: Python<'py>, known: &Known<'py>, span: &Span, key: &mut Vec<u8>) -> Found<'py> {
+fn shape_of<'py>(known: &Known<'py>, view: &Bound<'py, Span>, key: &mut Vec<u8>) -> Found<'py> {
+    let (py, span) = (view.py(), view.get());
     let scope = span.envelope.bind(py).getattr(intern!(py, "known_scope"))?;
     let Ok(scope) = scope.cast::<PyString>() else { return Ok(None) };
     let whole = span.raw(py);
@@ -123,16 +123,17 @@ fn shape_of<'py>(py: Python<'py>, known: &Known<'py>, span: &Span, key: &mut Vec
             span.name(py)?.into_any()
         } else if about.is(&known.about_attributes) {
             PyBool::new(py, count == 0).to_owned().into_any()
+        } else if let Ok((key, words)) = about.extract::<(Bound<PyString>, Bound<PyTuple>)>() {
+            let is_mentioned = Span::attributes(view.clone()).mentions(py, &key, &words)?;
+            PyBool::new(py, is_mentioned).to_owned().into_any()
         } else {
-            let Ok(key) = about.cast::<PyString>() else { return Ok(None) };
-            let Some(value) = span.value(whole, key.to_str()?.as_bytes()) else { return Ok(None) };
+            let key = about.cast::<PyString>()?.to_str()?;
+            let Some(value) = span.value(whole, key.as_bytes()) else { return Ok(None) };
             PyBytes::new(py, value).into_any()
         };
         let answers = node.getattr(intern!(py, "answers"))?;
-        match answers.cast::<PyDict>()?.get_item(answer)? {
-            Some(next) => node = next,
-            None => return Ok(None),
-        }
+        let Some(next) = answers.cast::<PyDict>()?.get_item(answer)? else { return Ok(None) };
+        node = next;
     }
     Ok((node.is_none() || node.get_type().is(&known.shape)).then_some(node))
 }

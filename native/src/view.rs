@@ -177,7 +177,7 @@ impl Span {
     }
 
     #[getter]
-    fn attributes(slf: Bound<'_, Self>) -> Attributes {
+    pub fn attributes(slf: Bound<'_, Self>) -> Attributes {
         Attributes { span: slf.unbind(), is_encoded: false }
     }
 
@@ -296,7 +296,7 @@ impl Attributes {
     }
 
     #[pyo3(signature = (key, *words))]
-    fn mentions(
+    pub fn mentions(
         &self,
         py: Python<'_>,
         key: &Bound<'_, PyString>,

@@ -17,7 +17,8 @@ from processors.model import REDACTION_MARKERS, FinishReason, GradedRun, JsonVal
 from processors.reconstruction import reconstruct, span_reader
 from processors.reconstruction.reading import SpanReader
 from processors.shapes.attribute_reading import flattened_value
-from processors.spans import RawSpan, SpanTree, encoded_text
+from processors.shapes.dialect import Dialect, SpanRole
+from processors.spans import RawSpan, Span, SpanTree, encoded_text
 from tests.support.agent_spans import span as agent_span
 from tests.support.readers import READERS, reader
 
@@ -86,6 +87,23 @@ def test_recorded_spans_are_read_in_rust() -> None:
             for _, spans in _traces(folder):
                 for view in SpanTree(list({span[0]: span for span in spans}.values())).views:
                     assert "tracegrade_native" == type(view).__module__
+
+
+def test_words_in_a_text_distinguish_spans_in_rust(monkeypatch: pytest.MonkeyPatch) -> None:
+    def role(view: Span) -> SpanRole:
+        return SpanRole.AGENT if view.attributes.mentions("k", "word", "other") else SpanRole.MODEL
+
+    texts = [f"{number}{'x' * 100}{word}" for number in range(3) for word in ("", "word", "other")]
+    own = SpanReader([Dialect("d", ("k",), role, rank=1)])
+    with reader("native"):
+        views = SpanTree(
+            [agent_span(number, None, "a", {"k": text}) for number, text in enumerate(texts, 1)]
+        ).views
+        first = [reading and reading.role for reading in own.read_all(views)]
+        monkeypatch.setattr(SpanReader, "_read_each", None)
+        again = [reading and reading.role for reading in own.read_all(views)]
+
+    assert [SpanRole.MODEL, SpanRole.AGENT, SpanRole.AGENT] * 3 == first == again
 
 
 _numbers = st.sampled_from(["1" * digits for digits in (3, 18, 19, 20, 40)])
