@@ -5,7 +5,6 @@ it requests and the results it carries; everything else in a message is left out
 """
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from copy import copy
 from typing import Literal, TypeAlias
 
 from msgspec import Struct, field
@@ -200,7 +199,7 @@ def read_messages(value: JsonValue, default_role: Role = "user") -> list[ChatMes
         return [ChatMessage(default_role, value)] if text else []
     begun, known = _HISTORIES.get(default_role, ("", ()))
     if len(text) == len(begun) + 1 and text[-1] == "]" and text.startswith(begun):
-        return list(map(copy, known))
+        return list(map(replace, known))
     try:
         if (
             begun
@@ -219,7 +218,7 @@ def read_messages(value: JsonValue, default_role: Role = "user") -> list[ChatMes
         return [ChatMessage(default_role, "" if is_broken else value, unreadable=value if is_broken else "")]
     if 1 < size == len(messages):  # one by one: what follows them does not change how they are read
         _HISTORIES[default_role] = text[:-1], messages
-        return list(map(copy, messages))
+        return list(map(replace, messages))
     return messages
 
 
@@ -236,7 +235,7 @@ def _messages_of(content: JsonValue, default_role: Role) -> list[ChatMessage]:
         content = content[0]
     if not isinstance(content, list):
         return []
-    if content and all(_is_content_block(item) for item in content):
+    if content and all(map(_is_content_block, content)):
         blocks = ChatMessage(default_role)
         _read_parts(blocks, content, skip_requests=False)
         return [blocks]
@@ -326,7 +325,7 @@ def is_role_pair(item: JsonValue) -> bool:
 
 def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
     """One message object in the normal form."""
-    for key in ("message", "data", "kwargs"):
+    for key in () if "content" in item or "parts" in item else ("message", "data", "kwargs"):
         inner = item.get(key)
         if isinstance(inner, dict) and ("parts" not in item and "content" not in item):
             item = {"role": item.get("role") or _role_of_class(item), **inner}
@@ -346,7 +345,7 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
         role = _ROLES.get(role_name.lower(), other)
     message = ChatMessage(role, finish_reason=text_at(item, "finish_reason"))
     calls = item.get("tool_calls")
-    for call in _members(calls):
+    for call in _members(calls) if calls else ():
         add_request(message, call)
     if isinstance(calls, str) and is_broken_data(calls):
         message.unreadable = calls
@@ -584,9 +583,9 @@ def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) 
 def _read_part(message: ChatMessage, part: JsonObject, *, skip_requests: bool) -> str:
     """Add the request or the result in `part` to the message; the text in it, or the empty text."""
     kind = part.get("type")
-    for key in _WRAPPED:
+    for key in _WRAPPED if kind in (None, "tool_use", "tool_call") else ():
         inner = part.get(key)
-        if isinstance(inner, dict) and kind in (None, "tool_use", "tool_call"):
+        if isinstance(inner, dict):
             if key in _WRAPPED_RESPONSES:
                 return _add_response(message, inner)
             if key in _CODE_KEYS:
