@@ -41,6 +41,14 @@ class SpanMessage(Protocol):
     flags: int
 
 
+class EventMessage(Protocol):
+    """The fields of a Span.Event (opentelemetry/proto/trace/v1/trace.proto)."""
+
+    time_unix_nano: int
+    name: str
+    attributes: Mapping[str, bytes]
+
+
 class LogRecordMessage(Protocol):
     """The fields of a LogRecord (opentelemetry/proto/logs/v1/logs.proto); the body stays encoded."""
 
@@ -94,6 +102,12 @@ _FIELDS: Mapping[str, Sequence[tuple[str, int, str]]] = {
         ("dropped_links_count", 14, "UINT32"),
         ("status", 15, "Status"),
         ("flags", 16, "FIXED32"),
+    ),
+    "Event": (
+        ("time_unix_nano", 1, "FIXED64"),
+        ("name", 2, "STRING"),
+        (_ATTRIBUTES, 3, ""),
+        ("dropped_attributes_count", 4, "UINT32"),
     ),
     "LogRecord": (
         ("time_unix_nano", 1, "FIXED64"),
@@ -163,6 +177,9 @@ def _parser(name: str) -> Callable[[bytes], object]:
 parse_span = cast(Callable[[bytes], SpanMessage], _parser("Span"))
 """The Span message in its serialised form; raises `google.protobuf.message.DecodeError` on other bytes."""
 
+parse_event = cast(Callable[[bytes], EventMessage], _parser("Event"))
+"""The Event message in its serialised form; raises `google.protobuf.message.DecodeError` on other bytes."""
+
 parse_log_record = cast(Callable[[bytes], LogRecordMessage], _parser("LogRecord"))
 """The serialised LogRecord message; raises `google.protobuf.message.DecodeError` on other bytes."""
 
@@ -188,6 +205,6 @@ def parse_scope(serialized: bytes) -> ScopeMessage:
     return _parse_scope_spans(serialized).scope
 
 
-def has_unknown_fields(message: SpanMessage | LogRecordMessage | ResourceMessage) -> bool:
+def has_unknown_fields(message: SpanMessage | EventMessage | LogRecordMessage | ResourceMessage) -> bool:
     """Whether the message itself, or an attribute in it, has a field that OTLP does not know."""
     return len(UnknownFieldSet(cast(Message, message))) > 0

@@ -1,11 +1,10 @@
 """A span as evaluation sees it: a decoded view over the bytes that were received."""
 
-import struct
 from typing import TypeAlias
 
 from processors.spans.attributes import Attributes, decode_key_values, encoded_values
 from processors.spans.envelope import NO_ENVELOPE, Envelope
-from processors.spans.partial_messages import has_unknown_fields, parse_span
+from processors.spans.partial_messages import has_unknown_fields, parse_event, parse_span
 from processors.spans.protobuf_wire import fields
 
 RawSpan: TypeAlias = tuple[bytes, bytes, Envelope]
@@ -18,7 +17,6 @@ The envelope holds the bytes of a ResourceLogs message without its scope_logs, a
 without its records: both have the tags of those around spans. The span id is empty where a record names none.
 """
 
-_FIXED64 = struct.Struct("<Q")
 NO_PARENT = bytes(8)
 """The id that some senders give the parent where there is none."""
 
@@ -27,6 +25,7 @@ STATUS_ERROR = 2
 KIND_SERVER, KIND_CLIENT, KIND_PRODUCER, KIND_CONSUMER = 2, 3, 4, 5
 
 _ATTRIBUTES, _LINKS = 0x4A, 0x6A
+_ATTRIBUTES_OF_EVENTS = 0x1A
 _HAS_IS_REMOTE = 0x100
 _IS_REMOTE = 0x200
 
@@ -169,11 +168,9 @@ class Span:
 
 def decode_event(encoded: bytes) -> SpanEvent:
     """The event in a serialised Event message."""
-    name = ""
-    time_unix_nano = 0
-    for tag, _, start, stop in fields(encoded, 0, len(encoded)):
-        if tag == 0x12:
-            name = encoded[start:stop].decode()
-        elif tag == 0x09:
-            time_unix_nano = _FIXED64.unpack_from(encoded, start)[0]
-    return SpanEvent(name, time_unix_nano, decode_key_values(encoded, 0x1A))
+    message = parse_event(encoded)
+    if has_unknown_fields(message):
+        attributes = decode_key_values(encoded, _ATTRIBUTES_OF_EVENTS)
+    else:
+        attributes = Attributes(message.attributes)
+    return SpanEvent(message.name, message.time_unix_nano, attributes)
