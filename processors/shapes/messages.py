@@ -328,7 +328,9 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
     for key in () if "content" in item or "parts" in item else ("message", "data", "kwargs"):
         inner = item.get(key)
         if isinstance(inner, dict) and ("parts" not in item and "content" not in item):
-            item = {"role": item.get("role") or _role_of_class(item), **inner}
+            if "role" not in inner:
+                inner = {"role": item.get("role") or _role_of_class(item), **inner}
+            item = inner
     kind = item.get("type")
     role_name = item.get("role")
     if not isinstance(role_name, str) and isinstance(kind, str):
@@ -343,7 +345,9 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
         # A tool's message may bear the tool's name as its role.
         other: Role = "tool" if "additional_kwargs" in item else default_role
         role = _ROLES.get(role_name.lower(), other)
-    message = ChatMessage(role, finish_reason=text_at(item, "finish_reason"))
+    message = ChatMessage(
+        role, finish_reason=text_at(item, "finish_reason") if "finish_reason" in item else ""
+    )
     calls = item.get("tool_calls")
     for call in _members(calls) if calls else ():
         add_request(message, call)
