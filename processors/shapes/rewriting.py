@@ -120,11 +120,14 @@ class SpanReading:
         """The fields of a run. A placeholder is no name."""
         readings = [_without_placeholders(dialect.agent(self.span)) for dialect in self.shape.dialects]
         for place, reading in enumerate(readings):
-            if reading.input is in_messages:
-                reading = replace(reading, input=partial(self._conversations.last, place, "user"))
-            if reading.output is in_messages:
-                reading = replace(reading, output=partial(self._conversations.last, place, "assistant"))
-            readings[place] = reading
+            given, answered = reading.input, reading.output
+            if given is in_messages or answered is in_messages:
+                last = self._conversations.last
+                readings[place] = replace(
+                    reading,
+                    input=partial(last, place, "user") if given is in_messages else given,
+                    output=partial(last, place, "assistant") if answered is in_messages else answered,
+                )
         return merged_agents(readings)
 
     @property
