@@ -16,8 +16,8 @@ from processors.annotation import format_run
 from processors.model import REDACTION_MARKERS, FinishReason, GradedRun, JsonValue, parse_json, plain_object
 from processors.reconstruction import reconstruct, span_reader
 from processors.reconstruction.reading import SpanReader
+from processors.shapes import Dialect, SpanRole
 from processors.shapes.attribute_reading import flattened_value
-from processors.shapes.dialect import Dialect, SpanRole
 from processors.spans import RawSpan, Span, SpanTree, encoded_text
 from tests.support.agent_spans import span as agent_span
 from tests.support.readers import READERS, reader
