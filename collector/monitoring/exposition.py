@@ -40,6 +40,8 @@ _go_number: Callable[[float], str] = floatToGoString
 _LABELS = "\0"
 """Stands for the labels of a series, in which it may be as well: it is replaced once."""
 
+_MAX_COUNT_TEXTS = 4096
+
 _Copy = list[tuple[list[Labels], Sequence[float] | Sequence[bytes]]]
 """The series of each instrument at one moment, with their values or packed rows, without exemplars."""
 
@@ -72,7 +74,7 @@ class MetricsSnapshot:
     copy: _Copy
     registry: MetricsRegistry
 
-    def blocks(self, accept: str = "") -> Iterator[str]:
+    def blocks(self, accept: str = "") -> Iterator[bytes]:
         """The text in the format that an Accept header prefers, in blocks of about half a millisecond.
 
         Exemplars are in OpenMetrics only. The default is the text format 0.0.4.
@@ -81,7 +83,7 @@ class MetricsSnapshot:
         for writer, (labels, values) in zip(self.registry._writers[openmetrics], self.copy, strict=True):
             yield from writer.blocks(labels, values)
         text = _openmetrics_text if openmetrics else exposition.generate_latest
-        yield text(self.registry._runtime).decode()
+        yield text(self.registry._runtime)
 
     def content_type(self, accept: str = "") -> str:
         """The media type of the format that an Accept header prefers."""
@@ -113,7 +115,7 @@ def _quality(header: str, token: str) -> float:
 
 
 class _Block:
-    """Neighbouring series as last rendered; heads are the constant parts of their lines."""
+    """Neighbouring series as last rendered; heads are what is the same in their text at every scrape."""
 
     __slots__ = ("heads", "labels", "lines", "text", "values")
 
@@ -122,7 +124,7 @@ class _Block:
         self.heads = heads
         self.values: list[Any] = [None] * len(labels)
         self.lines = [""] * len(labels)
-        self.text = ""
+        self.text = b""
 
 
 class _Writer:
@@ -139,9 +141,9 @@ class _Writer:
         self._blocks: list[_Block] = []
         self._removals = 0
 
-    def blocks(self, labels: Sequence[Labels], values: Sequence[Any]) -> Iterator[str]:
+    def blocks(self, labels: Sequence[Labels], values: Sequence[Any]) -> Iterator[bytes]:
         """The text of a family with these series and values, in blocks."""
-        yield self._header
+        yield self._header.encode()
         if self._removals != self._instrument.removals:  # a series with the same labels may be a new one
             self._removals = self._instrument.removals
             self._blocks.clear()
@@ -171,7 +173,20 @@ class _Writer:
             if before[position] != value:
                 block.lines[position] = line(block.heads[position], value, block.labels[position])
         block.values = values
-        block.text = "".join(block.lines)
+        block.text = "".join(block.lines).encode(errors="replace")
+
+
+class _CountTexts(dict[float, str]):
+    """The texts of counts, of the first thousands that there are: the buckets of a scrape share few."""
+
+    def __missing__(self, count: float) -> str:
+        text = repr(count)
+        if len(self) < _MAX_COUNT_TEXTS:
+            self[count] = text
+        return text
+
+
+_COUNTS = _CountTexts()
 
 
 class _NumberForm:
@@ -199,31 +214,26 @@ class _HistogramForm:
     def __init__(self, histogram: Histogram, openmetrics: bool) -> None:
         self._histogram = histogram
         self._exemplars = histogram.exemplars if openmetrics else {}
-        self._bounds = [*(_go_number(bound) for bound in histogram.buckets), "+Inf"]
-        self._no_suffixes = [""] * len(self._bounds)
-        name = histogram.name
-        buckets = [f'{name}_bucket{{{_LABELS}le="{bound}"}} %d.0%s\n' for bound in self._bounds]
-        self._buckets = "".join(buckets)
-        self._unpack = struct.Struct(f"{len(self._bounds) + 1}d").unpack
+        bounds = [*(_go_number(bound) for bound in histogram.buckets), "+Inf"]
+        name, labels = histogram.name, _LABELS if histogram.labels else ""
+        of_bucket, braced = (f"{labels},", f"{{{labels}}}") if labels else ("", "")
+        buckets = [f'{name}_bucket{{{of_bucket}le="{bound}"}} %s\n' for bound in bounds]
+        self._form = f"{''.join(buckets)}{name}_count{braced} %s\n{name}_sum{braced} %s\n"
+        self._unpack = struct.Struct(f"{len(bounds) + 1}d").unpack
 
     def head(self, labels: Labels) -> str:
-        """The lines, with `%d.0%s` for the count and the exemplar of a bucket."""
-        name = self._histogram.name
-        pairs = _pairs(self._histogram, labels).replace("%", "%%")
-        buckets = self._buckets.replace(_LABELS, f"{pairs}," if pairs else "")
-        braced = f"{{{pairs}}}" if pairs else ""
-        return f"{buckets}{name}_count{braced} %d.0\n{name}_sum{braced} %s\n"
+        return _pairs(self._histogram, labels)
 
     def line(self, head: str, value: bytes, labels: Labels) -> str:
         *counts, total = self._unpack(value)
-        counts = list(accumulate(counts))
-        numbers: list[object] = [None] * (2 * len(counts))
-        numbers[0::2] = counts
-        numbers[1::2] = self._no_suffixes
-        exemplars = self._exemplars.get(labels, {}) if counts[-1] else {}  # a new series is shown at 0
-        for bucket, exemplar in exemplars.items():
-            numbers[2 * bucket + 1] = _suffix(exemplar)
-        return head % (*numbers, counts[-1], repr(total) if isfinite(total) else _go_number(total))
+        texts = list(map(_COUNTS.__getitem__, accumulate(counts)))
+        count = texts[-1]
+        exemplars = self._exemplars.get(labels) if count != "0.0" else None  # a new series is shown at 0
+        if exemplars is not None:
+            for bucket, exemplar in exemplars.items():
+                texts[bucket] += _suffix(exemplar)
+        texts += count, repr(total) if isfinite(total) else _go_number(total)
+        return (self._form % tuple(texts)).replace(_LABELS, head)
 
 
 def _header(instrument: Instrument, openmetrics: bool) -> str:

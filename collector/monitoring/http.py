@@ -31,7 +31,7 @@ TURN_SECONDS = 0.001
 
 _ROUNDS_BETWEEN_TURNS = 4
 """Rounds of the loop between two turns: a request takes several from its first byte to its answer."""
-_CHUNK_CHARACTERS = 256 * 1024
+_CHUNK_BYTES = 256 * 1024
 _GZIP = 31
 """zlib's window size with a gzip header and trailer."""
 
@@ -184,14 +184,14 @@ async def scrape_body(
     compressed: list[asyncio.Future[bytes]] = []
     loop = asyncio.get_running_loop()
     compressor = zlib.compressobj(1, zlib.DEFLATED, _GZIP)
-    blocks: list[str] = []
-    characters = 0
+    blocks: list[bytes] = []
+    size = 0
 
     def end_piece() -> None:
-        nonlocal characters
-        piece = "".join(blocks).encode(errors="replace")
+        nonlocal size
+        piece = b"".join(blocks)
         blocks.clear()
-        characters = 0
+        size = 0
         if compressing is None:
             pieces.append(piece)
         else:
@@ -200,8 +200,8 @@ async def scrape_body(
     turn_ends = clock.monotonic() + TURN_SECONDS
     for block in snapshot.blocks(accept):
         blocks.append(block)
-        characters += len(block)
-        if characters >= _CHUNK_CHARACTERS:
+        size += len(block)
+        if size >= _CHUNK_BYTES:
             end_piece()
         if clock.monotonic() >= turn_ends:
             for _ in range(_ROUNDS_BETWEEN_TURNS):

@@ -55,4 +55,4 @@ def known_series() -> dict[str, set[str]]:
 
 def rendered(snapshot: MetricsSnapshot, accept: str = "") -> bytes:
     """The whole text of a scrape."""
-    return "".join(snapshot.blocks(accept)).encode(errors="replace")
+    return b"".join(snapshot.blocks(accept))

@@ -193,7 +193,7 @@ def test_no_block_of_a_big_scrape_is_long(metrics: Metrics) -> None:
 
     blocks = list(MetricsRegistry(metrics).snapshot().blocks())
 
-    assert 300 >= max(block.count("\n") for block in blocks)
+    assert 300 >= max(block.count(b"\n") for block in blocks)
 
 
 def test_what_did_not_change_is_not_written_again(metrics: Metrics) -> None:
@@ -205,6 +205,6 @@ def test_what_did_not_change_is_not_written_again(metrics: Metrics) -> None:
 
     second = list(registry.snapshot().blocks())
 
-    scores = [block for block in first if block.startswith("gen_ai_evaluation_score_bucket")]
+    scores = [block for block in first if block.startswith(b"gen_ai_evaluation_score_bucket")]
     again = {id(block) for block in second}
     assert 1 == sum(id(block) not in again for block in scores)
