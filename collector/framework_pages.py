@@ -15,8 +15,8 @@ _SECTION = re.compile(
     r"(?P<rest>- Read: .+\.\n- Switch on: (?P<switch_on>.+)\.\n- Cannot be known: .+\.\n)(?=\n## |\Z)",
     re.MULTILINE,
 )
-_BY_DEFAULT = "nothing; "
-"""How a setting begins where content is sent without one."""
+_NO_SETTING = re.compile("^nothing(; | can be: )")
+"""How what is to be switched on begins where there is nothing, and something else matters."""
 _KINDS = {"recorded": "recorded", "written": "run", "read": "source"}
 
 
@@ -64,15 +64,14 @@ def supported_frameworks() -> Iterator[Framework]:
 
 @cache
 def content_settings() -> Mapping[str, Sequence[tuple[str, str]]]:
-    """For each dialect the settings of its frameworks that capture content: framework names, setting.
+    """For each dialect what decides whether its frameworks send content: framework names, setting.
 
     Code is in backticks. Dialects without such settings are missing.
     """
     collected: dict[str, dict[str, list[str]]] = {}
     for framework in supported_frameworks():
         if framework.switch_on != "nothing":
-            setting = framework.switch_on.removeprefix(_BY_DEFAULT)
-            setting = setting if setting != framework.switch_on else f"switch on {setting}"
+            setting = _NO_SETTING.sub("", framework.switch_on, count=1)
             collected.setdefault(framework.dialect, {}).setdefault(setting, []).append(framework.name)
     return {
         dialect: [(", ".join(names), setting) for setting, names in by_setting.items()]

@@ -18,7 +18,7 @@ _OPEN_CALLS = 20
 _TICKS = 4
 _GAPS = {
     "content_not_captured": "an answer of its model was not captured",
-    "interrupted": "spans of it may have been lost in a restart or an outage",
+    "interrupted": "spans may have been lost in a restart or an outage",
     "over_limit": "its trace is over a limit",
 }
 """Why a run is not complete, by the reason in its line; for all others spans are missing."""
@@ -189,8 +189,8 @@ def _gap(line: JsonObject) -> str | None:
     """Why spans or content of the run may be missing; None if it is complete."""
     is_cut_short = line.get("finish_reason") in {reason.value for reason in CUT_SHORT}
     if not line.get("complete", not is_cut_short):
-        gap = _GAPS.get(str(line.get("incomplete_reason") or ""), "spans of it did not arrive")
-        return gap if line.get("span_id") else f"{gap}, its own among them"
+        gap = _GAPS.get(str(line.get("incomplete_reason") or ""), "spans are missing")
+        return gap if line.get("span_id") else f"{gap}, including its own"
     return None
 
 
@@ -201,7 +201,7 @@ def _notes(call: JsonObject, *, is_complete: bool) -> list[str]:
         source = call.get("decision_source")
         notes.append(f"{decision} ({source})" if source else str(decision))
     elif call.get("executed") is False:
-        notes.append("requested, not executed" if is_complete else "requested; no span of it arrived")
+        notes.append("requested, not executed" if is_complete else "requested; its span is missing")
     if call.get("category") not in (None, "function"):
         notes.append(str(call.get("category")).replace("_", " "))
     return notes
@@ -245,12 +245,12 @@ def run_facts(line: JsonObject) -> list[tuple[str, str]]:
         "Tenant": line.get("tenant"),
         "Conversation": line.get("session"),
         "Started": str(line.get("start_time") or "")[:23].replace("T", " "),  # to the millisecond
-        "Took": f"{(end - start) / 1e9:.3g} s" if start and end else None,
-        "Finished by": line.get("finish_reason"),
-        "Not complete": _gap(line),
+        "Took": seconds_text((end - start) / 1e9) if start and end else None,
+        "Finish reason": line.get("finish_reason"),
+        "Incomplete": _gap(line),
         "Models": ", ".join(map(str, models)) if isinstance(models, list) else None,
-        "Tokens": " in, ".join(map(str, tokens)) + " out" if None not in tokens else None,
-        "Cost in the currency of its prices": cost_text(cost) if isinstance(cost, int | float) else None,
+        "Tokens": " in, ".join(f"{count:,}" for count in tokens) + " out" if None not in tokens else None,
+        "Cost, in the currency of the prices": cost_text(cost) if isinstance(cost, int | float) else None,
         "Graded by": line.get("instance"),
         "Span": line.get("span_id"),
     }
@@ -324,6 +324,16 @@ def agent_tree(lines: Sequence[JsonObject]) -> list[dict[str, Any]]:
 def cost_text(cost: float) -> str:
     """A cost to three digits, in the currency of the configured prices, which has no name."""
     return f"{cost:.3g}" if cost < 1000 else f"{cost:,.0f}"
+
+
+def seconds_text(seconds: float | None) -> str:
+    """A time to three digits in the unit that fits, from microseconds to seconds; a dash for None."""
+    if seconds is None:
+        return "–"
+    for unit, size in (("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
 def test_case(line: JsonObject, reviews: Sequence[Review]) -> str:

@@ -22,7 +22,7 @@ from collector.framework_pages import content_settings
 from collector.page.charts import axis, most_runs, run_bars, score_line, trend
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
 from collector.page.run_comparison import compared_runs
-from collector.page.run_view import DIRECTION_MARKS, agent_tree, cost_text, shown_run
+from collector.page.run_view import DIRECTION_MARKS, agent_tree, cost_text, seconds_text, shown_run
 from collector.store import (
     FILTER_FIELDS,
     HOUR_MILLISECONDS,
@@ -75,7 +75,7 @@ _MISSING_WORDS: Mapping[str, str] = {
     "no_criteria": "no criteria applied",
     "no_calls": "no tool calls recorded",
     "content_not_captured": "content not captured",
-    "passed_without_a_check": "passed without a verdict of a check that may alert",
+    "passed_without_a_check": "passed with no verdict from a check that alerts",
 }
 
 
@@ -108,15 +108,15 @@ class Views:
             "moment": _moment,
             "percent": _percent,
             "number": _number,
-            "seconds": _seconds,
+            "seconds": seconds_text,
             "query": _query,
             "code": _code,
             "cut": _cut,
             "cost": cost_text,
+            "content_settings": lambda dialect: [*content_settings().get(dialect, ())],
         }
         self._templates.globals |= {
             "missing_words": _MISSING_WORDS,
-            "content_settings": content_settings,
             "now": self.clock.unix_nano,
             "rules_page": _RULES_PAGE,
         }
@@ -345,12 +345,15 @@ class Views:
                 if evaluation.name == of.evaluation:
                     by_rule = precision.setdefault((evaluation.source, evaluation.name), {})
                     by_rule.setdefault(of.rule, Precision()).add_all(answers)
-        groups = [
-            (agent, [(one, counts.get((one.source, one.name))) for one in agent.evaluations])
-            for agent in shown.agents
-        ]
-        # Messages may name what belongs to another tenant.
-        problems = [] if tenant is not None else list(map(str, self.criteria_problems()))
+        groups = []
+        for agent in shown.agents:
+            # What replaces an entry for an agent with the pattern as its name does so for all agents of it.
+            of_pattern = criteria.sources_for(agent.pattern, tenant or agent.tenant)
+            sources = {one.name: one.source for _, one in of_pattern if "[" not in agent.pattern}
+            rows = [
+                (one, counts.get((one.source, one.name)), sources.get(one.name)) for one in agent.evaluations
+            ]
+            groups.append((agent, rows))
         return self.page(
             request,
             "criteria.html",
@@ -358,7 +361,7 @@ class Views:
             groups=groups,
             precision=precision,
             described=shown.describe(),
-            problems=problems,
+            problems=self._refused_criteria(request),
         )
 
     def review(self, request: Request, fields: Mapping[str, Any], credential: str) -> Review:
@@ -515,6 +518,7 @@ class Views:
             asked_tool=request.query_params.get("tool", ""),
             newest_run=self._newest_or_0(request) if status == 200 else 0,
             not_stored=self._not_stored(request) if status == 200 else {},
+            refused_criteria=self._refused_criteria(request) if status == 200 else (),
             has_session=request.scope.get(HAS_SESSION, False),
             **values,
         )
@@ -527,6 +531,11 @@ class Views:
             return self.visible(request).newest()
         except StoreUnusable:
             return 0
+
+    def _refused_criteria(self, request: Request) -> list[str]:
+        """What is wrong with criteria files; their messages may name what belongs to another tenant."""
+        is_for_all = VISITOR in request.scope and _tenant(request) is None
+        return list(map(str, self.criteria_problems())) if is_for_all else []
 
     def _not_stored(self, request: Request) -> Mapping[str, int]:
         """Runs that no count has, by agent."""
@@ -643,11 +652,3 @@ def _percent(share: float | None) -> str:
 
 def _number(count: float | None) -> str:
     return "–" if count is None else f"{count:,.2f}" if isinstance(count, float) else f"{count:,}"
-
-
-def _seconds(seconds: float | None) -> str:
-    if seconds is None:
-        return "–"
-    if seconds < 0.9995:
-        return f"{seconds * 1000:.3g} ms"
-    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"

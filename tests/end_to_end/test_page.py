@@ -135,7 +135,7 @@ async def test_every_view_is_there_without_a_run(tmp_path: Path, browser: Chromi
         await browser.open(f"{address}/find")
         assert "No stored run matches." in await browser.text()
         await browser.open(f"{address}/criteria")
-        assert "never applied" in await browser.text()
+        assert "not applied in this period" in await browser.text()
         browser.requested.clear()
         await browser.open(f"{address}/agent?name=nobody")
         assert "There are no stored runs of this agent." in await browser.text()

@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from collector.criteria import load_criteria
 from collector.otlp import join_spans, split_request
-from collector.page.run_view import shown_run
+from collector.page.run_view import seconds_text, shown_run
 from collector.recordings import RecordedStream
 from processors.annotation import run_to_json
 from processors.spans import parse_span
@@ -27,9 +29,17 @@ def test_what_an_sdk_gave_up_is_shown_as_missing_and_not_as_not_executed(tmp_pat
     (graded,) = stream.grade(load_criteria(["builtin"], environment={}))
     shown = shown_run(run_to_json(graded))
 
-    assert "spans of it did not arrive, its own among them" == dict(shown["facts"])["Not complete"]
+    assert "spans are missing, including its own" == dict(shown["facts"])["Incomplete"]
     assert [
         ("get_temperature", []),
         ("get_weather_condition", []),
-        ("get_humidity", ["requested; no span of it arrived"]),
+        ("get_humidity", ["requested; its span is missing"]),
     ] == [(call["name"], call["notes"]) for call in shown["calls"]]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "–"), (0.0000474, "47.4 µs"), (0.0009996, "1 ms"), (0.109, "109 ms"), (1500, "1,500 s")],
+)
+def test_times_have_the_unit_that_fits(seconds: float | None, text: str) -> None:
+    assert text == seconds_text(seconds)
