@@ -10,12 +10,20 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
-from collector.commands.arguments import add_argument, add_config, path_argument, path_text, whole_number
+from collector.commands.arguments import (
+    add_argument,
+    add_config,
+    add_flag,
+    path_argument,
+    path_text,
+    whole_number,
+)
 from collector.commands.command import EXIT_FAILED, EXIT_OK, Command, CommandContext, unusable
 from collector.commands.compare import print_by_cause, print_changes, print_json
 from collector.commands.offline import OfflineCriteria
+from collector.commands.output import moment_text, print_table
 from collector.commands.processes import MAX_PROCESSES, in_processes
 from collector.commands.run_source import add_filters, filters_of, run_filter_of, store_path
 from collector.container import usable_cores
@@ -23,7 +31,7 @@ from collector.criteria import EvaluationConfig
 from collector.errors import ExportError
 from collector.exporters import ScoreSender, score_exporters
 from collector.recordings import Change
-from collector.regrading import HIDDEN, Regrader, stored_change, verdict_records, verdict_requests
+from collector.regrading import HIDDEN, Regraded, Regrader, verdict_requests
 from collector.store import (
     RegradeRefused,
     Regrades,
@@ -44,18 +52,6 @@ that is not advisory, muted or in shadow in both; 2: unusable input or criteria,
 """
 _STORE = "store"
 _NOT_WRITTEN = "verdicts over conversations are only printed, since the store may lack runs of one"
-
-
-class _Regraded(NamedTuple):
-    """Some runs: their ids, the number of results that stay the same, and what differs.
-
-    `verdicts` are log records of the new verdicts, where they are to be written.
-    """
-
-    runs: list[int]
-    same: int
-    differing: list[Change]
-    verdicts: list[RawSpan]
 
 
 @dataclass
@@ -83,30 +79,21 @@ class _Regrading:
         """Whether runs must be graded one after the other, here."""
         return self.criteria.looks_at_conversations or bool(self.offline.evaluators.kinds)
 
-    def grade(self, runs: Sequence[int], workers: OfflineWorkers | None = None) -> _Regraded:
+    def grade(self, runs: Sequence[int], workers: OfflineWorkers | None = None) -> Regraded:
         """The old and the new results of the runs with these ids, in order."""
         self._regrader = self._regrader or Regrader(
-            self.criteria, self.evaluation, self.unix_nano, self.hidden, workers
+            self.criteria,
+            self.evaluation,
+            self.unix_nano,
+            writes=self.writes,
+            hidden=self.hidden,
+            workers=workers,
         )
-        graded: list[int] = []
-        differing: list[Change] = []
-        verdicts: list[RawSpan] = []
-        same = 0
         pages = self.queries.packed_pages(runs, with_traces=self.criteria.looks_at_traces)
-        for stored in chain.from_iterable(pages):
-            run, new, pairs = self._regrader.grade(stored)
-            for change in pairs:
-                if change.kind:
-                    differing.append(change)
-                else:
-                    same += 1
-            if self.writes:
-                verdicts += verdict_records(run, new, self.unix_nano)
-            graded.append(stored.id)
-        return _Regraded(graded, same, differing, verdicts)
+        return self._regrader.grade(chain.from_iterable(pages))
 
 
-def _grading(make: "partial[_Regrading]") -> Callable[[Sequence[int]], _Regraded]:
+def _grading(make: "partial[_Regrading]") -> Callable[[Sequence[int]], Regraded]:
     return make().grade
 
 
@@ -124,11 +111,15 @@ def _add_arguments(parser: ArgumentParser) -> None:
     )
     add_argument(parser, "--name", str, "TEXT", "with --write store: what these results are called")
     add_argument(parser, "--by", str, "NAME", "with --write store: who made them (default: $USER)")
+    written = parser.add_mutually_exclusive_group()
+    add_flag(written, "--list", "only list the results that are written to the store")
+    add_argument(written, "--remove", whole_number(1), "ID", "only remove the results with this id from it")
     parser.add_argument("--format", choices=("table", "json"), default="table")
 
 
 def _run(options: Namespace, context: CommandContext) -> int:
-    if options.config is None and not options.criteria:
+    manages = options.list or options.remove
+    if not (options.config or options.criteria or manages):
         raise unusable("expected --criteria, or --config with criteria")
     evaluation = OfflineCriteria.from_file(options.config, context).evaluation
     filters = filters_of(options)
@@ -146,6 +137,8 @@ def _run(options: Namespace, context: CommandContext) -> int:
         HIDDEN if filters.keys() - {"since", "until"} else "",
     )
     try:
+        if manages:
+            return _manage(path, options.remove)
         regrading = make()
         if exporters and regrading.criteria.looks_at_conversations:
             raise unusable(f"--write: {_NOT_WRITTEN}")
@@ -166,6 +159,25 @@ def _run(options: Namespace, context: CommandContext) -> int:
         raise unusable(f"the store cannot be read: {error}") from None
     except RegradeRefused as error:
         raise unusable(f"--write store: {error}") from None
+
+
+def _manage(path: Path, removed: int | None) -> int:
+    """List what is written to the store, or remove one of it."""
+    regrades = Regrades(RunQueries(open_store_file(path))).each()
+    if removed is None:
+        rows = [
+            (str(one.id), moment_text(one.milliseconds), str(one.runs), one.author, one.name)
+            for one in regrades
+        ]
+        print_table(("id", "graded", "runs", "by", "name"), rows)
+        return EXIT_OK
+    if removed not in [one.id for one in regrades]:
+        raise unusable(f"--remove: no regrade {removed} in the store: see --list")
+    with closing(RunDatabase(path, 0)) as database:
+        database.open()
+        Regrades(RunQueries(database)).remove(removed)
+    print(f"regrade {removed} removed", file=sys.stderr)
+    return EXIT_OK
 
 
 class _StoredResults:
@@ -200,11 +212,9 @@ class _StoredResults:
             if current is not None and not current.is_written:
                 self._regrades.remove(current.id)
 
-    def add(self, graded: _Regraded) -> None:
+    def add(self, graded: Regraded) -> None:
         """Add some results."""
-        changed = [stored_change(change) for change in graded.differing if change.new is not None]
-        removed = len(graded.differing) - len(changed)
-        self._regrades.add(self._regrade.id, graded.runs, changed, graded.same, removed)
+        self._regrades.add(self._regrade.id, *graded.to_store())
 
     def write(self) -> None:
         """Retain what was added, and print what it is."""
@@ -251,7 +261,7 @@ class _Scores:
 
 
 def _print(
-    graded: Iterator[_Regraded], scores: _Scores, stored: _StoredResults | None, output_format: str
+    graded: Iterator[Regraded], scores: _Scores, stored: _StoredResults | None, output_format: str
 ) -> int:
     """Print what differs, and write the verdicts; the exit code."""
     counts: Counter[str] = Counter()
@@ -259,6 +269,7 @@ def _print(
     def pairs() -> Iterator[Change]:
         for some in graded:
             counts["runs"] += len(some.runs)
+            counts["unreadable"] += some.unreadable
             counts[""] += some.same
             if stored is not None:
                 stored.add(some)
@@ -272,6 +283,8 @@ def _print(
         scores.report()
         raise unusable(f"--write: not accepted: {error}") from None
     scores.report()
+    if counts["unreadable"]:
+        print(f"{counts['unreadable']} runs left out: this version cannot read them", file=sys.stderr)
     if not counts["runs"]:
         raise unusable("no stored run matches")
     if stored is not None:

@@ -258,8 +258,8 @@ def _packed_pages(
 
 def _stored(regrades: Regrades, regrade: int, answer: bytes) -> int:
     """Store the results in an answer; the number of its runs."""
-    runs, changed, same, removed = pickle.loads(answer)
-    regrades.add(regrade, runs, changed, same, removed)
+    runs, *results = pickle.loads(answer)
+    regrades.add(regrade, runs, *results)
     return len(runs)
 
 

@@ -6,19 +6,15 @@ It is started by `collector.page.drafts`. Whatever a draft does to it, the proce
 import os
 import pickle
 import resource
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from collector.clock import SystemClock
-from collector.regrading.stored_runs import HIDDEN, Regrader, stored_change
-from collector.regrading.verdict_export import verdict_records, verdict_requests
-from collector.store import ChangedResult, PackedRun
+from collector.regrading.stored_runs import HIDDEN, Regrader
+from collector.regrading.verdict_export import verdict_requests
 from collector.workers.custom_evaluators import CustomEvaluators, evaluator_kind
 from collector.workers.offline import OfflineWorkers
 from collector.workers.protocol import Answer, serve
 from processors.documents import InvalidInput
-from processors.spans import RawSpan
 
 _NICE = 10
 _MEMORY_BYTES = 512 << 20
@@ -44,52 +40,21 @@ def begin(order: bytes) -> tuple[bytes, Answer]:
     workers = OfflineWorkers(CustomEvaluators(settings.evaluation, kinds, settings.custom_order))
     workers.__enter__()  # it ends with this process
     now = SystemClock().unix_nano()
-    regrader = Regrader(criteria, settings.evaluation, now, HIDDEN if is_partial else "", workers)
+    hidden = HIDDEN if is_partial else ""
+    regrader = Regrader(criteria, settings.evaluation, now, writes=writes, hidden=hidden, workers=workers)
     loaded = {
         "problems": [],
         "digest": criteria.hash,
         "with_traces": criteria.looks_at_traces,
         "over_conversations": criteria.looks_at_conversations,
     }
-    answer = partial(_verdicts, unix_nano=now) if writes else _graded
-    return pickle.dumps(loaded), lambda message: pickle.dumps(answer(regrader, pickle.loads(message)))
 
+    def answer(message: bytes) -> bytes:
+        graded = regrader.grade(pickle.loads(message))
+        verdicts = len(graded.runs), list(verdict_requests(graded.verdicts))
+        return pickle.dumps(verdicts if writes else graded.to_store())
 
-def _verdicts(
-    regrader: Regrader, runs: Sequence[PackedRun], unix_nano: int
-) -> tuple[int, list[tuple[bytes, int]]]:
-    """The number of runs that could be read, and requests with their new verdicts."""
-    records: list[RawSpan] = []
-    read = 0
-    for stored in runs:
-        try:
-            run, new, _ = regrader.grade(stored)
-        except ValueError:  # a line that this version cannot read
-            continue
-        read += 1
-        records += verdict_records(run, new, unix_nano)
-    return read, list(verdict_requests(records))
-
-
-def _graded(regrader: Regrader, runs: Sequence[PackedRun]) -> tuple[list[int], list[ChangedResult], int, int]:
-    """The runs that could be read; of their results those that differ, how many stay, how many go."""
-    graded: list[int] = []
-    changed: list[ChangedResult] = []
-    same = removed = 0
-    for run in runs:
-        try:
-            _, _, pairs = regrader.grade(run)
-        except ValueError:  # a line that this version cannot read
-            continue
-        graded.append(run.id)
-        for change in pairs:
-            if not change.kind:
-                same += 1
-            elif change.new is None:
-                removed += 1
-            else:
-                changed.append(stored_change(change))
-    return graded, changed, same, removed
+    return pickle.dumps(loaded), answer
 
 
 if __name__ == "__main__":

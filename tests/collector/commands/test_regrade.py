@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import sqlite3
+import zlib
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -272,6 +275,32 @@ def test_results_are_written_to_the_store_apart_from_live_ones(
     assert failed.count == len(found)
     assert {"pass"} == {run.outcome for run in found}
     assert before == queries.evaluation_counts()
+
+    manage = ["regrade", "--store", str(path)]
+    assert 0 == run_command([*manage, "--list"])
+    listed = capsys.readouterr().out.splitlines()[-1].split()
+    assert ["1", str(len(runs)), "anna", "stricter"] == [listed[0], *listed[3:]]
+    assert 2 == run_command([*manage, "--remove", "2"])
+    assert "--remove: no regrade 2 in the store" in capsys.readouterr().err
+    assert 0 == run_command([*manage, "--remove", "1"])
+    assert [] == Regrades(queries).each()
+
+
+def test_runs_that_this_version_cannot_read_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    criteria = criteria_file(tmp_path / "criteria.json", count("get_humidity", 1))
+    runs = recorded(criteria, CORPUS)
+    filled(runs, tmp_path / "runs.db")
+    with closing(sqlite3.connect(tmp_path / "runs.db")) as store, store:
+        store.execute("UPDATE lines SET line = ? WHERE id = 1", (zlib.compress(b'{"schema": 99}'),))
+
+    options = ["--store", str(tmp_path / "runs.db"), "--criteria", criteria, "--processes", "1"]
+    assert 0 == run_command(["regrade", *options])
+
+    printed = capsys.readouterr()
+    assert "1 runs left out: this version cannot read them" in printed.err
+    assert f"{len(runs) - 1} agent runs" in printed.out
 
 
 def test_verdicts_over_conversations_are_not_written(
