@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from collector.page.drafts import Draft, DraftState, ScoresProgress
 from collector.page.page_access import VISITOR, Visitor
 from collector.page.views import Views
-from collector.store import InvalidSearch, Regrade, RegradeRefused, Regrades, read_filter
+from collector.store import Regrade, Regrades, read_filter
 
 MAX_DRAFT_CHARACTERS = 256 * 1024
 _LARGEST_ID = 1 << 62
@@ -100,7 +100,7 @@ class DraftViews:
         return JSONResponse({"regrades": [self._json(regrades, one) for one in regrades.each()]})
 
     def requested(self, request: Request, fields: Mapping[str, Any], credential: str) -> Draft:
-        """The draft that a form describes; raises `HTTPException` if it is none."""
+        """The draft that a form describes; raises `HTTPException` or `InvalidSearch` if it is none."""
         values = {name: str(fields.get(name) or "").strip() for name in _FIELDS}
         text = str(fields.get("criteria") or "").replace("\r\n", "\n")
         if not text.strip():
@@ -110,16 +110,12 @@ class DraftViews:
         if values["replaced"] not in ("", "*", *self._texts(request)):
             raise HTTPException(400, "replaced: expected the name of a criteria file in force, * or nothing")
         chosen = {name: value for name, value in values.items() if value and name != "replaced"}
-        try:
-            run_filter = read_filter(chosen, self._views.clock.unix_nano() // 1_000_000)
-        except InvalidSearch as error:
-            raise HTTPException(400, str(error)) from None
         return Draft(
             visitor=_visitor(request),
             credential=credential,
             text=text,
             replaced=values["replaced"],
-            run_filter=run_filter,
+            run_filter=read_filter(chosen, self._views.now()),
             fields=values,
         )
 
@@ -144,13 +140,10 @@ class DraftViews:
         return chosen, state
 
     def write(self, request: Request, fields: Mapping[str, Any]) -> Regrade:
-        """Retain the results of a regrade; raises `HTTPException` if they are not there any more."""
+        """Retain the results of a regrade; raises `RegradeRefused` if they were removed meanwhile."""
         regrades = Regrades(self._views.visible(request))
-        try:
-            one = self._existing(regrades, request)
-            return regrades.write(one.id, str(fields.get("name") or ""), str(fields.get("author") or ""))
-        except RegradeRefused as error:
-            raise HTTPException(409, str(error)) from None
+        one = self._existing(regrades, request)
+        return regrades.write(one.id, str(fields.get("name") or ""), str(fields.get("author") or ""))
 
     def remove(self, request: Request, fields: Mapping[str, Any]) -> Regrade:
         """Remove a regrade with its results."""

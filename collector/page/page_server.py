@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import sqlite3
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,11 +29,11 @@ from collector.page.draft_views import DraftFiles, DraftViews
 from collector.page.drafts import Draft, DraftOrder, Drafts
 from collector.page.page_access import COOKIE, HAS_SESSION, SESSION_SECONDS, VISITOR, PageAccess
 from collector.page.page_config import PageConfig
-from collector.page.views import Views
+from collector.page.views import FAILURES, Views
 from collector.receivers import ssl_context
 from collector.server_thread import ServerThread
 from collector.short_turns import short_turns
-from collector.store import Regrade, StoreUnusable
+from collector.store import InvalidSearch, Regrade
 from collector.telemetry import RateLimitedLogger
 
 _Result = TypeVar("_Result")
@@ -122,13 +121,8 @@ class PageServer:
                 Route("/criteria", self._rendered(self.views.criteria)),
                 Route("/login", self._login, methods=["GET", "POST"]),
                 Route("/logout", self._logout, methods=["POST"]),
-                Route("/reviews", self._review, methods=["POST"]),
                 Route("/draft", self._rendered(drafts.draft), methods=["GET"]),
-                Route("/draft", self._start_draft, methods=["POST"]),
-                Route("/draft/cancel", self._cancel_draft, methods=["POST"]),
                 Route("/regrade/{regrade:int}", self._rendered(drafts.regrade)),
-                Route("/regrade/{regrade:int}/write", self._write_regrade, methods=["POST"]),
-                Route("/regrade/{regrade:int}/remove", self._remove_regrade, methods=["POST"]),
                 Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
                 Route("/api/newest", self._rendered(self.views.api_newest)),
                 Route("/api/agents", self._rendered(self.views.api_agents)),
@@ -137,15 +131,21 @@ class PageServer:
                 Route("/api/runs", self._rendered(self.views.api_runs)),
                 Route("/api/run/{trace_id}", self._rendered(self.views.api_run)),
                 Route("/api/reviews", self._rendered(self.views.api_reviews), methods=["GET"]),
-                Route("/api/reviews", self._review, methods=["POST"]),
                 Route("/api/draft", self._rendered(drafts.api_draft), methods=["GET"]),
-                Route("/api/draft", self._start_draft, methods=["POST"]),
-                Route("/api/draft/cancel", self._cancel_draft, methods=["POST"]),
                 Route("/api/regrades", self._rendered(drafts.api_regrades)),
-                Route("/api/regrade/{regrade:int}/write", self._write_regrade, methods=["POST"]),
-                Route("/api/regrade/{regrade:int}/remove", self._remove_regrade, methods=["POST"]),
+                *(
+                    Route(f"{prefix}/{path}", handler, methods=["POST"])
+                    for prefix in ("", "/api")
+                    for path, handler in (
+                        ("reviews", self._review),
+                        ("draft", self._start_draft),
+                        ("draft/cancel", self._cancel_draft),
+                        ("regrade/{regrade:int}/write", self._write_regrade),
+                        ("regrade/{regrade:int}/remove", self._remove_regrade),
+                    )
+                ),
             ],
-            exception_handlers=dict.fromkeys((HTTPException, sqlite3.Error, StoreUnusable), self.views.error),
+            exception_handlers=dict.fromkeys(FAILURES, self.views.error),
         )
 
     @property
@@ -311,13 +311,13 @@ class PageServer:
             draft: Draft = await self._in_thread(self._draft_views.requested, request, fields, credential)
             if self._drafts.is_running:
                 raise HTTPException(409, "Another draft is being graded or written: wait for its end.")
-        except HTTPException as error:
+        except (HTTPException, InvalidSearch) as error:
             if _is_api(request):
                 raise
             given = {name: str(value) for name, value in fields.items()}
-            return await self._render(self._draft_views.draft, request, given, error.detail)
-        now = self.views.clock.unix_nano() // 1_000_000
-        self._drafts.start(draft, self.views.visible(request), now)
+            problem = error.detail if isinstance(error, HTTPException) else str(error)
+            return await self._render(self._draft_views.draft, request, given, problem)
+        self._drafts.start(draft, self.views.visible(request), self.views.now())
         audited = {**draft.fields, "credential": credential, "peer": peer_of(request.scope)}
         _logger.info("A draft of criteria is graded over stored runs.", extra=audited)
         return JSONResponse({"running": True}, 202) if _is_api(request) else RedirectResponse("/draft", 303)

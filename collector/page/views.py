@@ -1,6 +1,7 @@
 """The views: what each path of the page shows, as HTML for people and as JSON for the command line."""
 
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +19,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 
 from collector.clock import Clock
 from collector.config_fields import parse_moment
+from collector.errors import TracegradeError
 from collector.framework_pages import content_settings
 from collector.page.charts import axis, most_runs, run_bars, score_line, trend
 from collector.page.page_access import HAS_SESSION, VISITOR, Visitor
@@ -35,6 +37,7 @@ from collector.store import (
     InvalidSearch,
     NewReview,
     Precision,
+    RegradeRefused,
     Regrades,
     Review,
     Reviews,
@@ -68,6 +71,10 @@ _RANGES = {"24h": _DAY_HOURS, "7d": 7 * _DAY_HOURS, "14d": _LONGEST_HOURS}
 _MAX_SNIPPET_LINES = 40
 _MAX_RUNS_OF_TRACE = 100
 
+_STATUSES: Mapping[type[TracegradeError], int] = {InvalidSearch: 400, InvalidReview: 400, RegradeRefused: 409}
+"""Of errors that state what a visitor can correct."""
+FAILURES = (HTTPException, sqlite3.Error, StoreUnusable, *_STATUSES)
+"""What `Views.error` shows."""
 _MARKS = re.compile(f"[{DIRECTION_MARKS}]")
 _TEXT_NODE = re.compile(">[^<]+")
 _RULES_PAGE = "https://github.com/tracegrade/tracegrade/blob/main/docs/response-handling.md"
@@ -365,14 +372,10 @@ class Views:
         )
 
     def review(self, request: Request, fields: Mapping[str, Any], credential: str) -> Review:
-        """Store the review in `fields`; raises `HTTPException` if it is none."""
+        """Store the review in `fields`; raises `InvalidReview` if it is none."""
         names = [field.name for field in dataclass_fields(NewReview)]
         values = {name: str(fields.get(name) or "") for name in names}
-        try:
-            now = self.clock.unix_nano() // 1_000_000
-            return Reviews(self.visible(request)).add(NewReview(**values), credential, now)
-        except InvalidReview as error:
-            raise HTTPException(400, str(error)) from error
+        return Reviews(self.visible(request)).add(NewReview(**values), credential, self.now())
 
     def api_reviews(self, request: Request) -> Response:
         """The reviews that match the query, newest first, and what they show of each evaluation and rule."""
@@ -380,12 +383,8 @@ class Views:
         filters: dict[str, Any] = {
             name: query.get(name, "") for name in ("agent", "evaluation", "answer", "trace")
         }
-        try:
-            now = self.clock.unix_nano() // 1_000_000
-            filters["since"] = parse_moment(query["since"], now) if query.get("since") else 0
-            filters["before"] = int(query.get("before") or 0)
-        except ValueError as error:
-            return JSONResponse({"error": str(error)}, 400)
+        filters["since"] = self._moment(request, "since", 0)
+        filters["before"] = _id_before(request, "review")
         reviews = Reviews(self.visible(request))
         matching = islice(reviews.each(**filters), _MAX_RUNS)
         return JSONResponse(
@@ -435,7 +434,7 @@ class Views:
         if not _is_number(limit) or not 1 <= int(limit) <= _MAX_RUNS:
             problem = f"limit: expected a whole number from 1 to {_MAX_RUNS}, got {limit[:100]!r}"
         if problem:
-            return JSONResponse({"error": problem}, 400)
+            raise HTTPException(400, problem)
         queries = self.visible(request)
         if run_filter.before:  # counted once, not for each page of a long list
             return JSONResponse({"runs": [asdict(run) for run in queries.find(run_filter, int(limit))]})
@@ -451,6 +450,8 @@ class Views:
         """An error as a page, or as JSON under `/api/`."""
         if isinstance(error, HTTPException):
             status, detail = error.status_code, error.detail
+        elif isinstance(error, TracegradeError) and (known := _STATUSES.get(type(error))):
+            status, detail = known, str(error)
         else:
             status, detail = 503, f"The run store cannot be read: {error}"
         if request.url.path.startswith("/api/"):
@@ -474,25 +475,16 @@ class Views:
         """The filter of a query, its form fields, and the problem with it."""
         values = {name: request.query_params.get(name, "").strip() for name in (*FILTER_FIELDS, *MOMENTS)}
         fields = {name: value for name, value in values.items() if value}
-        before = request.query_params.get("before", "0")
         try:
-            if not _is_number(before):
-                raise InvalidSearch(f"before: expected the id of a run, got {before[:100]!r}")
-            run_filter = read_filter(fields, self.clock.unix_nano() // 1_000_000)
+            return replace(read_filter(fields, self.now()), before=_id_before(request, "run")), fields, ""
         except InvalidSearch as error:
             return RunFilter(), fields, str(error)
-        return replace(run_filter, before=int(before)), fields, ""
 
     def _hours(self, request: Request) -> range:
         """The hours of charts and counts: the last two weeks, unless `since` or `until` state others."""
-        now = self.clock.unix_nano() // 1_000_000
-        bounds = [now - _LONGEST_HOURS * HOUR_MILLISECONDS, now]
-        for place, name in enumerate(MOMENTS):
-            try:
-                if text := request.query_params.get(name, ""):
-                    bounds[place] = parse_moment(text, now)
-            except ValueError as error:
-                raise HTTPException(400, f"{name}: {error}") from None
+        now = self.now()
+        defaults = zip(MOMENTS, (now - _LONGEST_HOURS * HOUR_MILLISECONDS, now), strict=True)
+        bounds = [self._moment(request, name, default) for name, default in defaults]
         first, last = (bound // HOUR_MILLISECONDS for bound in bounds)
         if request.query_params.get("since", "") in ("", *_RANGES):
             first += 1  # a whole number of hours ends with the present one
@@ -503,6 +495,18 @@ class Views:
                 400, "since, until: expected a time of at least an hour and at most ten years"
             )
         return range(first, last)
+
+    def _moment(self, request: Request, name: str, default: int) -> int:
+        """A time of the query in Unix milliseconds; raises `InvalidSearch`."""
+        try:
+            text = request.query_params.get(name, "")
+            return parse_moment(text, self.now()) if text else default
+        except ValueError as error:
+            raise InvalidSearch(f"{name}: {error}") from None
+
+    def now(self) -> int:
+        """The present in Unix milliseconds."""
+        return self.clock.unix_nano() // 1_000_000
 
     def page(
         self, request: Request, template: str, title: str, status: int = 200, **values: Any
@@ -541,7 +545,7 @@ class Views:
         """Runs that no count has, by agent."""
         if VISITOR not in request.scope or self.queries is None:
             return {}
-        last = self.clock.unix_nano() // 1_000_000 // HOUR_MILLISECONDS
+        last = self.now() // HOUR_MILLISECONDS
         return self.visible(request).not_stored(range(last - _LONGEST_HOURS + 1, last + 1))
 
 
@@ -554,6 +558,14 @@ def _with_lines(queries: RunQueries, runs: Sequence[RunSummary]) -> list[tuple[R
 def _is_number(text: str) -> bool:
     """Whether it is a whole number that SQLite can hold."""
     return text.isascii() and text.isdecimal() and len(text) < _DIGITS
+
+
+def _id_before(request: Request, of: str) -> int:
+    """The id of a run or review before which others are listed, 0 for all; raises `InvalidSearch`."""
+    before = request.query_params.get("before") or "0"
+    if not _is_number(before):
+        raise InvalidSearch(f"before: expected the id of a {of}, got {before[:100]!r}")
+    return int(before)
 
 
 def _tenant(request: Request) -> str | None:

@@ -895,6 +895,10 @@ async def test_a_verdict_is_answered_from_the_page_and_becomes_a_test_of_the_oth
             found = await response.json()
         async with session.get(f"{page}/api/reviews?since=never") as response:
             assert 400 == response.status
+            assert (await response.json())["error"].startswith("since: expected a duration")
+        async with session.get(f"{page}/api/reviews?before={10**20}") as response:
+            assert 400 == response.status
+            assert (await response.json())["error"].startswith("before: expected the id of a review")
         bearer = {"authorization": "Bearer token-of-green"}
         async with aiohttp.ClientSession(headers=bearer) as other:
             async with other.post(f"{page}/api/reviews", json={**form, "trace_id": f"{20:032x}"}) as response:
