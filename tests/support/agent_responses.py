@@ -1,8 +1,14 @@
 """Runs with an answer, written short: what the user said, the tools returned, the agent answered."""
 
-from processors.model.agent_run import AgentRun, ToolCall, ToolError, ValueState
-from processors.model.json_values import JsonValue
-from processors.model.values import decode_arguments, decode_result
+from processors.model import (
+    AgentRun,
+    JsonValue,
+    ToolCall,
+    ToolError,
+    ValueState,
+    decode_arguments,
+    decode_result,
+)
 from tests.strategies import run_with
 
 

@@ -12,12 +12,9 @@ from opentelemetry.proto.common.v1.common_pb2 import (
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from processors.model.agent_run import AgentRun
-from processors.model.finish_reason import FinishReason
-from processors.model.json_values import JsonValue
-from processors.reconstruction.passes import reconstruct
-from processors.spans.envelope import Envelope
-from processors.spans.span import RawSpan
+from processors.model import AgentRun, FinishReason, JsonValue
+from processors.reconstruction import reconstruct
+from processors.spans import Envelope, RawSpan
 
 TRACE_ID = bytes(range(1, 17))
 MILLISECOND = 1_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 from tests.support.listening_process import ListeningProcess
 
 PROGRAM = "prometheus-alertmanager"

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
-from collector.otlp.codec import split_request
+from collector.otlp import split_request
 from processors.annotation.evaluation_span import SCOPE_NAME
 
 TLS_DIRECTORY = Path(__file__).parent.parent / "data" / "tls"

@@ -22,11 +22,10 @@ from typing import Any, Protocol, Self, TypeAlias, cast
 import pytest
 
 from collector.criteria import load_criteria
-from collector.otlp.codec import join_spans
+from collector.otlp import join_spans
 from processors.evaluate import evaluate_run
-from processors.model.finish_reason import FinishReason
-from processors.model.json_values import JsonObject, JsonValue
-from processors.reconstruction.passes import reconstruct
+from processors.model import FinishReason, JsonObject, JsonValue
+from processors.reconstruction import reconstruct
 from processors.spans import RawSpan, read_span_head
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.backend_server import free_port

@@ -13,9 +13,9 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from collector.otlp.codec import split_request
-from collector.receivers.consumer import ExportOutcome
-from processors.spans.span import RawSpan
+from collector.otlp import split_request
+from collector.receivers import ExportOutcome
+from processors.spans import RawSpan
 from tests.support.agent_spans import TRACE_ID, agent, tool
 from tests.support.load_senders import LoadSender, PlainSender, StockSender
 

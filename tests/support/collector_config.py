@@ -1,6 +1,6 @@
 """What must hold in a configuration of the OpenTelemetry Collector, as far as it shows in the file."""
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.deploy_files import section
 
 KINDS = ("receivers", "processors", "exporters", "extensions")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from collector.clock import Clock, SystemClock
 from collector.task_supervisor import TaskSupervisor
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.workers.config import WorkersConfig
 from collector.workers.custom_evaluators import CustomEvaluators, load_custom_evaluators
 from collector.workers.pool import WorkerPool

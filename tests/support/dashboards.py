@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 
 GRAFANA = Path(__file__).parent.parent.parent / "deploy" / "grafana"
 _LABEL_VALUES = re.compile(r"^label_values\((?P<selector>.+), (?P<label>[a-z_]+)\)$")

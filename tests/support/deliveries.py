@@ -9,17 +9,16 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from collector.clock import Clock
+from collector.exporters import SpanExporterConfig
 from collector.exporters.counts import ExportCounts
 from collector.exporters.delivery import Delivery
 from collector.exporters.exporter import ACCEPTED, ExportResponse, SpanExporter
 from collector.exporters.sending_queue import SendingQueue
 from collector.exporters.sink import exporter_sink
-from collector.exporters.span_exporter_config import SpanExporterConfig
 from collector.memory_limiter import MemoryLimiter
-from collector.telemetry.metrics import Metrics
+from collector.telemetry import Metrics
 from collector.trace import GradedTrace, Signal, held_bytes
-from processors.spans.envelope import Envelope
-from processors.spans.span import RawSpan
+from processors.spans import Envelope, RawSpan
 
 _RESOURCE = Resource(attributes=[KeyValue(key="service.name", value=AnyValue(string_value="agent"))])
 ENVELOPE = Envelope(

@@ -10,7 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from collector.otlp.codec import split_request
+from collector.otlp import split_request
 from collector.tools.demo import SERVICE_NAME, perform, scripted_runs
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import yaml
 
 from collector.cli import run_command
-from collector.configuration.service_file import ServiceConfig, load_configuration
-from processors.model.json_values import JsonObject, JsonValue
+from collector.configuration import ServiceConfig, load_configuration
+from processors.model import JsonObject, JsonValue
 
 
 def read_yaml(path: Path) -> JsonObject:

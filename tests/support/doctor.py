@@ -9,11 +9,11 @@ from pathlib import Path
 import yaml
 
 from collector.clock import SystemClock
-from collector.configuration.service_file import load_configuration
+from collector.configuration import load_configuration
 from collector.service import Service
 from collector.tools.doctor import Hop, Sender, State, examine
 from collector.tools.prometheus_api import PrometheusApi
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.backend_server import free_port
 from tests.support.service_process import deep_merge
 

@@ -2,9 +2,15 @@
 
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 
-from processors.model.agent_run import AgentIdentity, AgentRun
-from processors.model.evaluation_result import EvaluationResult, NotEvaluatedReason, Outcome, Severity
-from processors.model.finish_reason import FinishReason
+from processors.model import (
+    AgentIdentity,
+    AgentRun,
+    EvaluationResult,
+    FinishReason,
+    NotEvaluatedReason,
+    Outcome,
+    Severity,
+)
 from tests.support.agent_spans import MILLISECOND, TRACE_ID, agent, span_id, tool
 
 SPANS = [tool(2, 1, "get_weather", (10, 20)), agent(1, None, "planner", (0, 100))]

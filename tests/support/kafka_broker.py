@@ -13,8 +13,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
-from collector.otlp.codec import join_spans, split_request
-from processors.model.json_values import JsonObject
+from collector.otlp import join_spans, split_request
+from processors.model import JsonObject
 from processors.spans import RawSpan
 from tests.support.backend_server import free_port
 from tests.support.otlp_senders import TLS, Answer

@@ -12,9 +12,9 @@ from typing import Any, Self, TypeAlias, cast
 import orjson
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from collector.otlp.codec import split_request
+from collector.otlp import split_request
 from collector.receivers.kafka.offsets import read_progress
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.balanced_replicas import CRITERIA, Outcomes, Sending, Traffic, outcomes_of
 from tests.support.kafka_broker import KafkaBroker, KafkaSender
 from tests.support.service_process import ServiceProcess, deep_merge

@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
-from collector.otlp.codec import join_spans
-from processors.spans.span import RawSpan
+from collector.otlp import join_spans
+from processors.spans import RawSpan
 from tests.support.otlp_senders import EXPORT_METHOD
 
 FIRST_RETRY_SECONDS = 0.5

@@ -16,8 +16,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2_grpc import (
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
 
-from processors.annotation.result_attributes import EVENT_NAME
-from processors.model.json_values import JsonValue
+from processors.annotation import EVENT_NAME
+from processors.model import JsonValue
 from tests.support.stored_span import Verdicts
 
 _PATIENCE_SECONDS = 60.0

@@ -1,7 +1,7 @@
 """The metric table, as whoever reads series sees it: names and labels of series."""
 
 from collector.monitoring.exposition import MetricsSnapshot
-from collector.telemetry.metrics import Counter, Gauge, Histogram, Metrics
+from collector.telemetry import Counter, Gauge, Histogram, Metrics
 
 OF_THE_PROCESS = {
     "up": set[str](),

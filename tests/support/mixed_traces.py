@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from processors.model.agent_run import AgentRun
-from processors.spans.span import RawSpan
+from processors.model import AgentRun
+from processors.spans import RawSpan
 from tests.support.agent_spans import agent, envelope, runs_of, span, tool
 
 

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from processors.criteria.agent_criteria import CriteriaSet
-from processors.criteria.criteria_file import read_criteria
+from processors.criteria import CriteriaSet, read_criteria
 
 
 def criteria_with(

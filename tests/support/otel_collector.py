@@ -10,7 +10,7 @@ from typing import Self
 import pytest
 import yaml
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 
 PATIENCE_SECONDS = 60.0
 _PROGRAM = Path(__file__).parents[2] / ".collector" / "otelcol"

@@ -26,9 +26,8 @@ from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, ResourceLogs, ScopeL
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
-from collector.otlp.codec import split_records, split_request
-from collector.otlp.json_codec import logs_request_to_json, request_to_json
-from collector.receivers.consumer import ExportOutcome
+from collector.otlp import logs_request_to_json, request_to_json, split_records, split_request
+from collector.receivers import ExportOutcome
 
 EXPORT_METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 EXPORT_METHODS = {

@@ -9,9 +9,8 @@ from typing import Any
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue, KeyValueList
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from processors.model.agent_run import AgentRun
-from processors.model.finish_reason import FinishReason
-from processors.reconstruction.passes import reconstruct
+from processors.model import AgentRun, FinishReason
+from processors.reconstruction import reconstruct
 from processors.spans.envelope import NO_ENVELOPE
 
 PARITY = Path(__file__).parent.parent / "data" / "parity"

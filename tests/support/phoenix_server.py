@@ -5,7 +5,7 @@ from pathlib import Path
 
 import aiohttp
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.backend_server import BackendServer, free_port
 from tests.support.stored_span import StoredEvent, StoredSpan, wait_for_spans
 

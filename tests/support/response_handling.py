@@ -18,9 +18,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
-from processors.model.agent_run import AgentRun, ToolCall, ToolError
-from processors.model.evaluation_result import Score
-from processors.model.evaluator import RunFacts
+from processors.model import AgentRun, RunFacts, Score, ToolCall, ToolError
 from tests.support.agent_responses import answered, call
 
 Case = dict[str, Any]

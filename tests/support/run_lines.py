@@ -3,11 +3,11 @@
 import json
 from typing import Any
 
-from processors.annotation.run_reader import run_from_json
-from processors.criteria.criteria_file import read_criteria
-from processors.documents.problems import InvalidInput
+from processors.annotation import run_from_json
+from processors.criteria import read_criteria
+from processors.documents import InvalidInput
 from processors.evaluate import evaluate_run
-from processors.model.evaluation_result import EvaluationResult
+from processors.model import EvaluationResult
 from tests.support.parity import Case
 
 

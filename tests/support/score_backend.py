@@ -10,10 +10,9 @@ import orjson
 from aiohttp import web
 
 from collector.clock import ManualClock
-from collector.exporters.assembly import exporter_types
-from collector.exporters.exporter import ExporterContext
-from collector.telemetry.metrics import Metrics
-from processors.model.json_values import JsonObject
+from collector.exporters import ExporterContext, exporter_types
+from collector.telemetry import Metrics
+from processors.model import JsonObject
 
 
 @dataclass(frozen=True)

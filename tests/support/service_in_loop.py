@@ -11,7 +11,7 @@ import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
 from collector.clock import ManualClock
-from collector.configuration.service_file import parse_configuration
+from collector.configuration import parse_configuration
 from collector.service import Service
 
 _PATIENCE_SECONDS = 60.0

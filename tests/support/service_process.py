@@ -13,7 +13,7 @@ import aiohttp
 import orjson
 import yaml
 
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 from tests.support.service_in_loop import read_samples
 
 PATIENCE_SECONDS = 60.0

@@ -5,15 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from collector.clock import Clock, SystemClock
-from collector.store import RunDatabase
-from collector.store.run_queries import RunQueries
+from collector.store import RunDatabase, RunQueries, RunStore, StoreConfig
 from collector.store.run_rows import RunRows, rows_of
-from collector.store.run_store import RunStore
-from collector.store.store_config import StoreConfig
-from collector.telemetry.metrics import Metrics
-from processors.model import GradedRun
-from processors.model.agent_run import AgentIdentity
-from processors.model.evaluation_result import Outcome
+from collector.telemetry import Metrics
+from processors.model import AgentIdentity, GradedRun, Outcome
 from tests.support.graded_runs import result, weather_run
 
 NOW = 1_769_846_403_250_000_000

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from processors.annotation.result_attributes import EVENT_NAME
-from processors.model.json_values import JsonObject, JsonValue
+from processors.annotation import EVENT_NAME
+from processors.model import JsonObject, JsonValue
 from tests.support.backend_server import STORE_SECONDS
 
 

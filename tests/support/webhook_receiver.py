@@ -8,7 +8,7 @@ from typing import Self
 
 from aiohttp import web
 
-from processors.model.json_values import JsonObject, JsonValue
+from processors.model import JsonObject, JsonValue
 
 PATIENCE_SECONDS = 120.0
 

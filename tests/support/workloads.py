@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from processors.model.json_values import JsonObject
+from processors.model import JsonObject
 from tests.support.deploy_files import section
 
 _UNITS = {"Mi": 1.0, "Gi": 1024.0}
