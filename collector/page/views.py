@@ -82,7 +82,7 @@ _MISSING_WORDS: Mapping[str, str] = {
     "no_criteria": "no criteria applied",
     "no_calls": "no tool calls recorded",
     "content_not_captured": "content not captured",
-    "passed_without_a_check": "passed with no verdict from a check that alerts",
+    "passed_without_a_check": "passed, no alerting check evaluated",
 }
 
 

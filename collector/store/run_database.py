@@ -107,6 +107,8 @@ class RunDatabase:
     path: Path | None
     limit_bytes: int
     is_open: bool = False
+    problem: str = "it is not open"
+    """Why it is not, for readers."""
     on_review: Callable[[], None] = lambda: None
     """Called after each review, in the thread that added it."""
 
@@ -236,7 +238,7 @@ class RunDatabase:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            raise StoreUnusable("the run store is not open")
+            raise StoreUnusable(self.problem)
         return self._connection
 
 

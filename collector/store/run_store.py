@@ -201,6 +201,7 @@ class RunStore:
                 error=str(error),
             )
         self._is_broken = True
+        self._database.problem = str(error)
         self._complete([*self._writing, *self._failed.take(), *self._others.take()], "disk")
         self._writing = []
 

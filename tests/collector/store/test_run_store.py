@@ -86,6 +86,9 @@ async def test_a_store_of_another_version_is_left_as_it_is(
         open_store_file(path)
     store = run_store(path=path)
     await store.start()
+    await eventually(lambda: bool(caplog.records), "it has failed")
+    with pytest.raises(StoreUnusable, match=re.escape(message)):
+        store.queries.newest()
     await store.shutdown(_deadline())
 
     assert [message] == [getattr(record, "error", "") for record in caplog.records]
