@@ -72,7 +72,8 @@ def compared_runs(left: JsonObject, right: JsonObject) -> ComparedRuns:
     for side, run in zip(verdicts, runs, strict=True):
         for result in run.results:
             count = sum(1 for name in side if name == result.name or name.startswith(f"{result.name} ("))
-            why = ": ".join(filter(None, (result.reason, result.explanation)))
+            exemption = result.exemption if result.is_failure else ""
+            why = ": ".join(filter(None, (exemption, result.reason, result.explanation)))
             side[f"{result.name} ({count + 1})" if count else result.name] = (result.outcome.value, why)
     return ComparedRuns(
         facts=[_of_names(name, facts[0].get(name), facts[1].get(name)) for name in facts[0] | facts[1]],

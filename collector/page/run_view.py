@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import yaml
@@ -16,6 +17,8 @@ _MAX_LINKED_CALLS = 12
 _OPEN_CALLS = 20
 """Calls whose values are shown at once; of further ones only those that failed or have a verdict."""
 _TICKS = 4
+_MANY = 3
+"""Verdicts that lack the same are folded from this number on."""
 _GAPS = {
     "content_not_captured": "an answer of its model was not captured",
     "interrupted": "spans may have been lost in a restart or an outage",
@@ -115,8 +118,7 @@ def shown_run(
         "calls": calls,
         "steps": _in_order(calls, [turn for turn in turns if turn["start"]]),
         "calls_left_out": max(len(raw) - MAX_CALLS, 0),
-        "verdicts": sorted((verdict for verdict in of_run if verdict.get("outcome") != "pass"), key=_rank),
-        "passes": [verdict for verdict in of_run if verdict.get("outcome") == "pass"],
+        "verdicts": _folded(sorted(of_run, key=_rank)),
         "ticks": [(1000 * part // _TICKS, span * part / _TICKS / 1e9) for part in range(_TICKS + 1)],
         "model_calls": turns,
         "messages": [
@@ -153,10 +155,25 @@ def _linked(verdict: JsonObject, line: JsonObject, calls: list[dict[str, Any]]) 
     return {**verdict, "violations": violations, "calls": linked[:_MAX_LINKED_CALLS]}
 
 
-def _rank(verdict: JsonObject) -> int:
+def _folded(verdicts: Sequence[JsonObject]) -> list[tuple[str, list[JsonObject]]]:
+    """Neighbours that share a fold, with its heading: passes, and many that lack the same; else empty."""
+    folds = []
+    for (outcome, reason), some in groupby(verdicts, lambda of: (of.get("outcome"), of.get("reason"))):
+        group = list(some)
+        heading = ""
+        if outcome == "pass":
+            heading = f"{len(group)} passed"
+        elif outcome == "not_evaluated" and len(group) >= _MANY:
+            heading = f"{len(group)} not evaluated: {str(reason).replace('_', ' ')}"
+        folds.append((heading, group))
+    return folds
+
+
+def _rank(verdict: JsonObject) -> tuple[int, str]:
     order = ("fail", "error", "not_evaluated", "pass")
     outcome = verdict.get("outcome")
-    return order.index(outcome) if isinstance(outcome, str) and outcome in order else len(order)
+    place = order.index(outcome) if isinstance(outcome, str) and outcome in order else len(order)
+    return place, str(verdict.get("reason") or "")
 
 
 def _attached(verdict: JsonObject, raw: list[JsonObject], calls: list[dict[str, Any]]) -> bool:

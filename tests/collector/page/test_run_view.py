@@ -9,6 +9,7 @@ from collector.otlp import join_spans, split_request
 from collector.page.run_view import seconds_text, shown_run
 from collector.recordings import RecordedStream
 from processors.annotation import run_to_json
+from processors.model import JsonObject
 from processors.spans import parse_span
 from tests.support.corpus import recorded_requests
 
@@ -43,3 +44,16 @@ def test_what_an_sdk_gave_up_is_shown_as_missing_and_not_as_not_executed(tmp_pat
 )
 def test_times_have_the_unit_that_fits(seconds: float | None, text: str) -> None:
     assert text == seconds_text(seconds)
+
+
+def test_passes_and_what_lacks_the_same_are_folded_and_failures_never() -> None:
+    def verdict(outcome: str, reason: str | None = None) -> JsonObject:
+        return {"name": "check", "outcome": outcome, "reason": reason}
+
+    unmade = [verdict("not_evaluated", "incomplete_trace") for _ in range(3)]
+    others = [verdict("pass"), verdict("not_evaluated", "not_applicable"), *[verdict("fail")] * 4]
+    shown = shown_run({"evaluations": [*others, *unmade]})
+
+    assert [("", 4), ("3 not evaluated: incomplete trace", 3), ("", 1), ("1 passed", 1)] == [
+        (heading, len(verdicts)) for heading, verdicts in shown["verdicts"]
+    ]
