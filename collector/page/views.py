@@ -168,6 +168,7 @@ class Views:
             waits=waits,
             axis=axis(shown),
             running=self._running(request),
+            hours=hours,
         )
 
     def agent(self, request: Request) -> Response:
@@ -201,6 +202,7 @@ class Views:
             tools=queries.tools(agent=name, hours=hours),
             causes=queries.causes(name, hours)[:_CAUSES_OF_AGENT],
             newest=queries.find(RunFilter(agent=name), 15),
+            hours=hours,
         )
 
     def run(self, request: Request) -> Response:
@@ -280,10 +282,11 @@ class Views:
 
     def failures(self, request: Request) -> Response:
         """Failures by their cause: how many, since when and since which release."""
-        agent = request.query_params.get("agent", "")
-        causes = self.visible(request).causes(agent, self._hours(request))
+        hours = self._hours(request)
+        causes = self.visible(request).causes(request.query_params.get("agent", ""), hours)
         more = max(len(causes) - _MAX_CAUSES, 0)
-        return self.page(request, "failures.html", "Failures", causes=causes[:_MAX_CAUSES], more=more)
+        shown = causes[:_MAX_CAUSES]
+        return self.page(request, "failures.html", "Failures", hours=hours, causes=shown, more=more)
 
     def tools(self, request: Request) -> Response:
         """The tools that agents call: how often, how often they fail, and how long they take."""
@@ -295,6 +298,7 @@ class Views:
             tools=tools[:_MAX_TOOLS],
             more=max(len(tools) - _MAX_TOOLS, 0),
             by_release=by_release,
+            hours=self._hours(request),
         )
 
     def api_tools(self, request: Request) -> Response:
@@ -340,7 +344,8 @@ class Views:
         if tenant is not None:
             agents = [agent for agent in criteria.agents if agent.is_builtin or agent.tenant == tenant]
             shown = CriteriaSet(agents)
-        applied = self.visible(request).evaluation_counts(self._hours(request))
+        hours = self._hours(request)
+        applied = self.visible(request).evaluation_counts(hours)
         counts: dict[tuple[str, str], Counts] = {}
         for run_tenant, agent_name in {(run_tenant, agent_name) for run_tenant, agent_name, _ in applied}:
             for _, evaluation in criteria.sources_for(agent_name, run_tenant):
@@ -369,6 +374,7 @@ class Views:
             precision=precision,
             described=shown.describe(),
             problems=self._refused_criteria(request),
+            hours=hours,
         )
 
     def review(self, request: Request, fields: Mapping[str, Any], credential: str) -> Review:
@@ -509,13 +515,26 @@ class Views:
         return self.clock.unix_nano() // 1_000_000
 
     def page(
-        self, request: Request, template: str, title: str, status: int = 200, **values: Any
+        self,
+        request: Request,
+        template: str,
+        title: str,
+        status: int = 200,
+        hours: range | None = None,
+        **values: Any,
     ) -> HTMLResponse:
-        """A view out of its template."""
+        """A view out of its template; `hours` are those that its numbers count, which links to runs name."""
+        bounds = (
+            ()
+            if hours is None
+            else (hours.start, hours.stop)[: 2 if request.query_params.get("until") else 1]
+        )
+        moments = [_moment(hour * HOUR_MILLISECONDS, 16).replace(" ", "T") for hour in bounds]
         html = self._templates.get_template(template).render(
             title=title,
             path=request.url.path,
             ranges=_RANGES,
+            counted=dict(zip(MOMENTS, moments, strict=False)),
             times={name: request.query_params.get(name, "") for name in MOMENTS},
             asked_name=request.query_params.get("name", ""),
             asked_agent=request.query_params.get("agent", ""),

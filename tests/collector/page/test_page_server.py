@@ -389,6 +389,21 @@ agents:
     assert "quiet muted , soft advisory , trial shadow" in found
 
 
+async def test_numbers_of_failures_lead_to_as_many_runs_and_what_broke_stands_apart() -> None:
+    outcomes = (Outcome.FAIL, Outcome.FAIL, Outcome.ERROR)
+    runs = [replace(graded_run(n), results=[result("args", of)]) for n, of in enumerate(outcomes, start=1)]
+    old = replace(runs[0], graded_unix_nano=SystemClock().unix_nano() - 20 * 86_400_000_000_000)
+    async with _page(filled([old, *map(_recent, runs)])) as page:
+        _, shown = await _answer(f"{page}/agent?name=weather_agent")
+        links = re.findall(r'href="(/find[^"]*outcome=(?:fail|error))">(\d)', shown.replace("&amp;", "&"))
+        found = [
+            json.loads((await _answer(page + link.replace("/find", "/api/runs")))[1]) for link, _ in links
+        ]
+
+    assert "args 0 2 1 error 0" in _words(shown)
+    assert [int(count) for _, count in links] == [answer["count"] for answer in found] == [2, 1]
+
+
 def _words(html: str) -> str:
     """The words of a page, each row of a table in a line of its own."""
     main = html.partition("<main")[2].replace("\n", " ").replace("</tr>", "\n")
