@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 FAULT_SECONDS = float(os.environ.get("FAULT_SECONDS", "3"))
 SPANS_PER_SECOND = 1_500
 LIMIT_MIB = 24
-"""Reached after some ten seconds without a backend; from then on senders are told to come back."""
+"""Reached after some ten seconds without a backend; from then on senders are rejected and retry."""
 FAULTS = [fault for fault in Fault if fault is not Fault.NONE]
 RECOVERY_SECONDS = 60.0
 """The longest wait between two attempts, 45 s, and the time to send what waits."""
@@ -52,7 +52,7 @@ async def test_a_backend_that_fails_costs_time_and_nothing_else(tmp_path: Path) 
             metrics = await service.metrics()
             assert 0 == await service.stop()
     load.sent.require_delivered(sink)
-    # While senders are told to come back, traces may be finished before they were quiet for long enough.
+    # While senders are rejected and retry, traces may be finished before they were quiet for long enough.
     cut_short = metrics['tracegrade_traces_finished_total{reason="pressure"}']
     outcomes = load.sent.outcomes(sink, cut_short=cut_short)
     assert 0 == metrics['tracegrade_accounting_error_spans{exporter="otlp"}']

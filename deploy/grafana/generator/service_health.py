@@ -15,7 +15,7 @@ from deploy.grafana.generator.service_stages import FULL, delivery, durability, 
 from processors.model import JsonObject
 
 _LOST = 'reason!~"duplicate|self_check|conflict"'
-"""Dropped spans that somebody misses: not second copies, not the service's own checks."""
+"""Dropped spans that are missing: not second copies, not the service's own checks."""
 
 _GOOD = """\
 **Good:** *Lost spans* and *Accounting error* are 0, the self-check succeeded within the last two minutes,
@@ -23,7 +23,7 @@ held memory is well below its limit, and the oldest held span is younger than th
 open trace without its root may be older, up to the idle timeout).
 
 **When not:** lost spans have a reason (*Dropped spans by reason*). Growing queues with failing export
-attempts mean that a backend is down: nothing is lost while memory lasts, and senders are told to come back
+attempts mean that a backend is down: nothing is lost while memory lasts, and senders are rejected and retry
 when it is full. A verdict delay or loop lag that grows without that means too much traffic for one process.
 """
 
@@ -93,7 +93,7 @@ def _numbers() -> list[JsonObject]:
         stat(
             "Memory for held spans",
             "Bytes of held spans, queues included, divided by the memory limit; the fullest process. At "
-            "100 % senders are told to come back.",
+            "100 % senders are rejected and retry.",
             f"max({held} / {limit})",
             unit="percentunit",
             thresholds=FULL,
