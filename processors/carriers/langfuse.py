@@ -63,8 +63,8 @@ def _agent(span: Span) -> AgentReading:
         inferred_name="" if in_graph is not None or span.name in GENERIC_CHAIN_NAMES else span.name,
         session=first_text(attributes, ("session.id", "langfuse.session.id"))
         or _in_metadata(attributes, _GRAPH_SESSIONS),
-        input=first_decoded(attributes, (_INPUT,), input_of_recorded_call),
-        output=first_output(attributes, (_OUTPUT,)),
+        input=first_decoded(attributes, (_INPUT, "langfuse.trace.input"), input_of_recorded_call),
+        output=first_output(attributes, (_OUTPUT, "langfuse.trace.output")),
     )
 
 

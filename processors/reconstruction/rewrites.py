@@ -22,12 +22,22 @@ from processors.reconstruction.second_reports import (
     agree,
     answer_of,
     give_calls_beside,
+    give_to_runs,
     in_several_envelopes,
     merge_second_runs,
     names_of,
     omit_second_turns,
 )
-from processors.shapes import Outline, Rewrite, RewriteStage, RunScope, SpanRole, Trace
+from processors.shapes import (
+    CarrierKind,
+    Outline,
+    Rewrite,
+    RewriteStage,
+    RunScope,
+    SpanRole,
+    Trace,
+    is_call_id,
+)
 from processors.spans import KIND_CLIENT, KIND_SERVER, MinimumTree, SpanTree
 
 _LOOK_BACK = 64
@@ -41,7 +51,7 @@ def rewrites(stage: RewriteStage) -> Sequence[Rewrite]:
     if stage == "agents":
         common = omit_wrappers, merge_echoes, omit_servers_views, report_turns_once
     else:
-        common = merge_second_runs, give_calls_beside, omit_second_turns
+        common = merge_second_runs, give_calls_beside, give_requested_calls, omit_second_turns
     return *common, *discover_rewrites(stage)
 
 
@@ -175,6 +185,77 @@ def _may_be_around(caller: int, view: int, tree: SpanTree) -> bool:
     has_own_clock = tree.views[caller].envelope.resource != tree.views[view].envelope.resource
     is_longer = tree.ends[view] - tree.starts[view] > tree.ends[caller] - tree.starts[caller]
     return has_own_clock or is_longer
+
+
+def give_requested_calls(trace: Trace, outline: Outline) -> None:
+    """Give a call that hangs at what is around an agent to the agent whose model requested it, by its id.
+
+    Where the context is lost on the way into a tool, the call's span has no parent, or hangs at a request, at
+    a workflow or at the agent further up.
+    """
+    holders = _outside_of_agents(trace.tree, outline.runs) if len(outline.runs) > 1 else {}
+    if not holders:
+        return
+    requesting: dict[str, list[tuple[RunScope, str]]] = {}
+    for run in outline.runs:
+        for turn in trace.readings_at(run.models):
+            for request in (each for message in turn.conversation.output for each in message.requests):
+                if is_call_id(request.call_id):
+                    requesting.setdefault(request.call_id, []).append((run, request.name))
+    moved: dict[int, RunScope] = {}
+    for position, holder in holders.items():
+        if position in outline.call_above:
+            continue
+        call = trace.tool(position)
+        requesters = {
+            run
+            for run, name in requesting.get(call.call_id, ())
+            if name_one_tool(name, call.name or call.inferred_name)
+        }
+        if len(requesters) != 1:
+            continue
+        (requester,) = requesters
+        if requester.kind is CarrierKind.AGENT and (
+            holder.kind is not CarrierKind.AGENT or holder in _around(requester)
+        ):
+            moved[position] = requester
+    if moved:
+        for position in outline.calls:  # parents before what lies in them
+            above = moved.get(outline.call_above.get(position, -1))
+            if above is not None:
+                moved[position] = above
+        give_to_runs(moved, list(dict.fromkeys(holders.values())), outline)
+
+
+def _outside_of_agents(tree: SpanTree, runs: Sequence[RunScope]) -> dict[int, RunScope]:
+    """The calls that no agent is around, and those of an agent that began while one below it ran."""
+    started = {run.requested_by for run in runs}
+    in_order: dict[RunScope, list[int]] = {}
+    calls: dict[int, RunScope] = {}
+    for run in runs:
+        if run.kind is not CarrierKind.AGENT:
+            calls.update(dict.fromkeys(run.tools, run))
+            continue
+        if not run.models:
+            continue
+        for around in _around(run):
+            tools = in_order.get(around) or in_order.setdefault(around, sorted(around.tools))
+            first = bisect_left(tools, run.carrier)  # positions are in order of start
+            for position in tools[first : first + _LOOK_BACK]:
+                if tree.starts[position] > tree.ends[run.carrier]:
+                    break
+                if position not in started:
+                    calls[position] = around
+    return calls
+
+
+def _around(run: RunScope) -> list[RunScope]:
+    """The runs that `run` is part of, innermost first."""
+    around: list[RunScope] = []
+    while run.parent is not None and len(around) < _LOOK_BACK:
+        run = run.parent
+        around.append(run)
+    return around
 
 
 def report_turns_once(trace: Trace, outline: Outline) -> None:

@@ -6,7 +6,7 @@ of which both reports name the same response.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -151,13 +151,19 @@ def give_calls_beside(trace: Trace, outline: Outline) -> None:
             place = bisect_right(starts, tree.starts[position]) - 1
             if place >= 0 and tree.ends[position] <= tree.ends[beside[place][0]]:
                 moved[position] = beside[place][1]
+    give_to_runs(moved, [around[carrier] for carrier in empty], outline)
+
+
+def give_to_runs(moved: Mapping[int, RunScope], holders: Sequence[RunScope], outline: Outline) -> None:
+    """Give calls and turns of `holders` to the runs in `moved`; but for agents, holders of neither go."""
+    for holder in holders:
         for position in filter(moved.__contains__, holder.tools):
             moved[position].tools.append(position)
         for position in filter(moved.__contains__, holder.models):
             moved[position].models.append(position)
         holder.tools = [position for position in holder.tools if position not in moved]
         holder.models = [position for position in holder.models if position not in moved]
-    left = {run for run in outline.runs if run.carrier in empty and not (run.tools or run.models)}
+    left = {run for run in holders if not (run.kind is CarrierKind.AGENT or run.tools or run.models)}
     for run in outline.runs:
         caller = moved.get(run.requested_by)
         if caller is not None and caller is not run:
