@@ -4,6 +4,7 @@ What a tool itself returned must never be taken for an envelope, so the shapes t
 return are taken off only for dialects that are known to use them.
 """
 
+import re
 from typing import Final, NamedTuple
 
 from processors.model import ABSENT, DecodedValue, JsonObject, JsonValue, ToolError, ValueState, decode_result
@@ -34,7 +35,7 @@ class OpenedResult(NamedTuple):
 
 
 _ENVELOPE_KEYS = frozenset(
-    {"choices", "content", "goto", "lc", "messages", "output", "raw_output", "response", "type"}
+    {"choices", "content", "goto", "jsonrpc", "lc", "messages", "output", "raw_output", "response", "type"}
 )
 """An object with none of these keys is no envelope."""
 _COMMAND_KEYS = {"goto", "graph", "resume", "update"}
@@ -43,6 +44,7 @@ _BARE_MESSAGE = {"content", "name", "tool_call_id"}
 _RAW_OUTPUT_KEYS = {"blocks", "tool_name", "raw_input", "raw_output", "is_error"}
 _TOOL_RETURN = {"return_value", "content", "metadata", "kind"}
 
+_RESPONSE_KEYS = {"jsonrpc", "id", "result"}
 _BLOCK_KEYS = {"type", "text", "annotations", "id", "meta", "_meta"}
 
 _PROTOCOL_KEYS = {
@@ -50,6 +52,17 @@ _PROTOCOL_KEYS = {
     "resultType", "result_type",
 }  # fmt: skip
 """A result by the Model Context Protocol, in the spelling of the protocol or of its SDK for Python."""
+_RAISED = re.compile(
+    r"An error occurred while running the tool\. Please try again\. Error: "  # OpenAI Agents
+    r"|I encountered an error while trying to use the tool\. This was the error: "  # CrewAI
+    r"|An error occurred while invoking the function [\w-]+: "  # Semantic Kernel
+    r"|Tool with name '[^'\n]{1,200}' failed to execute due to the error: "  # Koog
+    r"|Failed to invoke Tool `[^`\n]{1,200}` "  # Haystack
+    r"|Encountered error: "  # LlamaIndex
+    r"|tool invoke error: "  # Dify
+    r"|There was an error: \"[^\n]*\"$"  # n8n
+)
+"""How the text begins that frameworks give a model in place of a result where the tool raised an error."""
 _PRINTED_RESULTS = ("content=", "ToolResult(content=", "meta=", "_meta=", "CallToolResult(")
 
 
@@ -94,6 +107,8 @@ def open_result(decoded: DecodedValue, known: int = 0) -> OpenedResult:
             content, call_id, has_failed = printed
             result = decode_result(content)
             return OpenedResult(result, call_id, failure(result.text) if has_failed else None)
+    if _RAISED.match(value):
+        return OpenedResult(decoded, error=failure(value))
     return OpenedResult(decoded)
 
 
@@ -124,6 +139,8 @@ def _open_object(decoded: DecodedValue, value: JsonObject, known: int) -> Opened
         return OpenedResult(
             result, error=failure((text_at(value, "blocks", 0, "text") if is_only else "") or result.text)
         )
+    if keys == _RESPONSE_KEYS:  # a whole response of a server
+        return open_result(decode_result(value["result"]))
     if value.get("type") == "text":  # the only content block of what a tool server answered
         text = _text_blocks([value], {"type", "text"})
         return OpenedResult(decoded if text is None else decode_result(text))

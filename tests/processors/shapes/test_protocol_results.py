@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from processors.model import decode_result
+from processors.model import JsonValue, decode_result
 from processors.shapes import open_result
 
 _BLOCK = {"type": "text", "text": "it's 5", "annotations": None}
@@ -76,3 +76,37 @@ def test_a_success_is_its_text_or_data(raw: Any, result: Any) -> None:
 )
 def test_what_only_begins_like_one_takes_no_time(hostile: str) -> None:
     assert hostile == open_result(decode_result(hostile)).result.value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "An error occurred while running the tool. Please try again. Error: boom",
+        "I encountered an error while trying to use the tool. This was the error: boom.",
+        "An error occurred while invoking the function shop-buy: boom",
+        "Tool with name 'buy' failed to execute due to the error: boom!",
+        "Failed to invoke Tool `buy` with parameters {'n': 1}. Error: boom",
+        "Encountered error: boom",
+        "tool invoke error: boom",
+        'There was an error: "boom"',
+    ],
+)
+def test_what_frameworks_write_where_a_tool_raised_is_a_failure(text: str) -> None:
+    opened = open_result(decode_result(text))
+
+    assert opened.error is not None
+    assert (text, text) == (opened.result.value, opened.error.message)
+
+
+@pytest.mark.parametrize("text", ["There was an error: none", "Failed to invoke it", "No errors", "boom"])
+def test_what_a_tool_says_of_errors_is_its_result(text: str) -> None:
+    assert open_result(decode_result(text)).error is None
+
+
+def test_a_whole_response_of_a_server_is_opened() -> None:
+    result: JsonValue = {"content": [{"type": "text", "text": "boom"}], "isError": True}
+
+    opened = open_result(decode_result({"jsonrpc": "2.0", "id": 1, "result": result}))
+
+    assert "boom" == opened.result.value
+    assert opened.error is not None
