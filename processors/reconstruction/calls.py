@@ -534,7 +534,7 @@ class RunCalls:
         collected: list[RequestedCall] = []
         for requested in others:
             name = requested.request.name
-            if not name or _category_of(requested.request) is not CallCategory.FUNCTION:
+            if not name or category_of(requested.request) is not CallCategory.FUNCTION:
                 continue
             if name not in called:
                 ids = set(ids_of.get(canonical_tool_name(name), ())) | behind_servers.get(name, set())
@@ -615,7 +615,7 @@ class RunCalls:
         call = ToolCall(
             name=request.name,
             call_id=self._requests.call_id(requested) or None,
-            category=_category_of(request),
+            category=category_of(request),
             arguments=arguments.value if arguments.state is ValueState.PRESENT else None,
             arguments_text=arguments.text,
             arguments_state=arguments.state,
@@ -682,7 +682,8 @@ def _opened(response: CallResponse | None) -> OpenedResult:
     return opened
 
 
-def _category_of(request: CallRequest) -> CallCategory:
+def category_of(request: CallRequest) -> CallCategory:
+    """What kind of call a model requested, by its name and by what the span says of it."""
     name = request.name
     if request.runs_at_provider:
         return CallCategory.SERVER

@@ -21,11 +21,12 @@ from processors.model import (
     ToolCall,
     ToolError,
     ValueState,
+    decode_arguments,
     inserted,
     json_value,
     late,
 )
-from processors.reconstruction.calls import RunCalls, error_of
+from processors.reconstruction.calls import RunCalls, category_of, error_of
 from processors.reconstruction.model_calls import TraceModels
 from processors.shapes import (
     AGENT_NAME_RESOURCE_ATTRIBUTES,
@@ -247,7 +248,7 @@ class RunReport:
 
     @late
     def _answered(self) -> DecodedValue:
-        """The run's own output, else a last turn's text if it requests no call, else the answer as data."""
+        """The run's own output, else what the last turn answered: text without a request, or data."""
         if self.run.followed_by >= 0:
             return ABSENT  # handed over; the answer is that of the last agent
         reported = decoded(self.reading.output)
@@ -255,8 +256,11 @@ class RunReport:
             return _value_only(reported)
         for reading in self.trace.readings_at(self._turns[-1:]):
             answered = after_results(reading.conversation.output)
-            if not any(message.requests for message in answered):
+            requests = [request for message in answered for request in message.requests]
+            if not requests:
                 reported = last_content(answered, "assistant")
+            elif self.error is None and category_of(requests[-1]) is CallCategory.FINAL_ANSWER:
+                reported = _value_only(decode_arguments(requests[-1].arguments))
         return _given_to_answer_tool(self.executed) if reported.state is ValueState.ABSENT else reported
 
     def _chat(self) -> tuple[Sequence[ChatMessage], Sequence[ChatMessage]]:

@@ -107,6 +107,8 @@ PROVIDER_CALL_MARKERS = (
 )  # fmt: skip
 """What the bytes of a span contain whose messages hold calls that ran at the model's provider."""
 
+PRINTED_ITEMS = ("Response", "{'")
+"""How items of a provider's response begin that a sender printed, each as a text."""
 _ENCODED_TWICE = ('"[{\\"', '"{\\"')
 """How data begin that are a JSON text in a JSON text."""
 _PARTS_AS_TEXT = ('[{"type":', '[{"text":')
@@ -370,7 +372,7 @@ def read_message(item: JsonObject, default_role: Role = "user") -> ChatMessage:
                 has_content=not item.keys().isdisjoint(("parts", "content", "contents")),
             )
         )
-        message.text = text_of(content)
+        message.text = text_of(content, "tool")
         return message
     if isinstance(content, str):
         message.text = content
@@ -390,11 +392,14 @@ def _parts_in(text: str) -> JsonValue:
     return parts if all(map(_is_content_block, list_at(parts))) else text
 
 
-def text_of(content: JsonValue) -> str:
-    """The text in a message's content: text itself, or the text blocks of a list, joined by newlines."""
+def text_of(content: JsonValue, role: Role = "assistant") -> str:
+    """The text in a message's content: text itself, or the text blocks of a list.
+
+    Blocks are joined by newlines, but for those of an assistant that follow each other: they are one text.
+    """
     if isinstance(content, str):
         return content
-    message = ChatMessage("assistant")
+    message = ChatMessage(role)
     _read_parts(message, content, skip_requests=True)
     return message.text
 
@@ -483,6 +488,7 @@ def add_request(message: ChatMessage, call: JsonObject) -> None:
         name, at_provider = _PROVIDER_CALLS[name_or_kind], True
     name = _CLIENT_CALLS.get(name_or_kind, name)
     if not name:
+        _add_piece(message, named.get("arguments"))
         return
     key = next((key for key in ("arguments", "args", "input", "parameters") if key in named), "")
     arguments, has_arguments = named.get(key), bool(key)
@@ -499,6 +505,16 @@ def add_request(message: ChatMessage, call: JsonObject) -> None:
     message.requests.append(
         CallRequest(name, call_id, arguments, has_arguments, at_provider or awaits_approval, awaits_approval)
     )
+
+
+def _add_piece(message: ChatMessage, piece: JsonValue) -> None:
+    """Add to the arguments of the last request, as they were streamed, a piece that names no tool."""
+    last = message.requests[-1] if message.requests else None
+    if last is None or not isinstance(piece, str) or not isinstance(last.arguments, (str, type(None))):
+        return
+    begun = last.arguments or ""
+    if not begun.strip() or is_broken_data(begun):
+        message.requests[-1] = replace(last, arguments=begun + piece, has_arguments=True)
 
 
 def _arguments_at_provider(call: JsonObject) -> JsonValue:
@@ -569,19 +585,25 @@ def _read_parts(message: ChatMessage, parts: JsonValue, *, skip_requests: bool) 
         return
     texts: list[str] = []
     known = closing = 0
+    goes_on = False
     for part in parts:
-        if isinstance(part, str):
-            texts.append(part)
-        elif isinstance(part, dict):
+        text = part if isinstance(part, str) else ""
+        if isinstance(part, dict):
             inner = part.get("message_content")
-            texts.append(
-                _read_part(message, inner if isinstance(inner, dict) else part, skip_requests=skip_requests)
+            text = _read_part(
+                message, inner if isinstance(inner, dict) else part, skip_requests=skip_requests
             )
             if known != len(message.requests) + len(message.responses):
                 known, closing = len(message.requests) + len(message.responses), len(texts)
-    message.text = "\n".join(filter(None, texts))
-    if closing and not skip_requests:
-        message.closing = "\n".join(filter(None, texts[closing:]))
+        goes_on = goes_on and message.role == "assistant" and not text.startswith(PRINTED_ITEMS)
+        if text and goes_on and len(texts) > closing:
+            texts[-1] += text  # a model's text in several parts is one: each citation, each piece begins one
+        elif text:
+            texts.append(text)
+        goes_on = bool(text)
+    message.text = "\n".join(texts)
+    if known and not skip_requests:
+        message.closing = "\n".join(texts[closing:])
 
 
 def _read_part(message: ChatMessage, part: JsonObject, *, skip_requests: bool) -> str:

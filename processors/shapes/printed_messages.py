@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from processors.model import JsonValue, parse_python_literal
 from processors.shapes.members import object_at
-from processors.shapes.messages import CallRequest, ChatMessage, read_model_response
+from processors.shapes.messages import PRINTED_ITEMS, CallRequest, ChatMessage, read_model_response
 
 QUOTED: Final = r"""(?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
 """A text as Python prints it."""
@@ -103,7 +103,7 @@ def opened_answer(message: ChatMessage) -> ChatMessage:
     The printed objects are calls that the model requests, messages and whole responses; any other item of a
     response has no meaning here. What is no printed object is the model's own text.
     """
-    if not message.text.startswith(("Response", "{'")):
+    if not message.text.startswith(PRINTED_ITEMS):
         return message
     opened = replace(message, text="", requests=list(message.requests))
     texts: list[str] = []
