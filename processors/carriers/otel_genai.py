@@ -50,9 +50,10 @@ from processors.spans import Attributes, Span, encoded_text, short_text
 _ACTIVITY = "workflow.activity"
 """On spans that a durable workflow makes around its activities: what runs within has spans of its own."""
 _MODEL_OPERATIONS = (
-    "chat", "chat.completions", "chat.streaming_completions", "generate_content", "text.completions",
-    "text.streaming_completions", "text_completion", "text_completions",
+    "chat", "chat.completions", "chat.streaming_completions", "completion", "generate_content", "message",
+    "responses", "text.completions", "text.streaming_completions", "text_completion", "text_completions",
 )  # fmt: skip
+_MODEL_NAMES = ("gen_ai.request.model", "gen_ai.response.model")
 _HANDOFF_OPERATIONS = ("agent_handoff", "handoff")
 _GUARDRAIL_OPERATIONS = ("apply_guardrail", "guard", "guardrail")
 _OUTPUT_MESSAGES = "gen_ai.output.messages"
@@ -137,7 +138,11 @@ def _role(span: Span) -> SpanRole | None:
     if "mcp.method.name" in attributes:
         return SpanRole.TOOL if attributes.get("mcp.method.name") == "tools/call" else SpanRole.OTHER
     if OPERATION in attributes:
-        return _role_of_borrowed(span) if litellm.is_borrowed(span) else SpanRole.OTHER
+        if litellm.is_borrowed(span):
+            return _role_of_borrowed(span)
+        # Emitters may name operations as they like; what shows a model's answer is a request to it.
+        is_answer = _OUTPUT_MESSAGES in attributes and any(key in attributes for key in _MODEL_NAMES)
+        return SpanRole.MODEL if is_answer else SpanRole.OTHER
     if "gen_ai.tool.name" not in attributes:
         return SpanRole.MODEL
     return SpanRole.OTHER if known_names.is_around_call(span) else SpanRole.TOOL

@@ -624,7 +624,7 @@ def _read_part(message: ChatMessage, part: JsonObject, *, skip_requests: bool) -
             add_request(message, part)
     elif _is_response(kind):
         return _add_response(message, part)
-    elif kind in (None, "text", "input_text", "output_text", "refusal"):
+    elif kind in (None, "text", "input_text", "output_text", "refusal") and part.get("thought") is not True:
         text = part.get("content", part.get("text", part.get("refusal")))
         if isinstance(text, str):
             return text
