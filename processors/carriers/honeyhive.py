@@ -22,7 +22,6 @@ _KIND = "honeyhive_event_type"
 _NAME = "honeyhive_event_name"
 _OUTPUTS = "honeyhive_outputs."
 _RESULT = "result"
-_STREAMS = ('"<generator object ', '"<async_generator object ')
 
 
 def _tool(span: Span) -> ToolReading:
@@ -45,8 +44,7 @@ def _agent(span: Span) -> AgentReading:
     attributes = span.attributes
     name = first_text(attributes, (_NAME,)) or span.name
     given = _arguments(attributes, is_whole=False)
-    is_stream = (attributes.text(_OUTPUTS + _RESULT) or "").startswith(_STREAMS)
-    returned = ABSENT if is_stream else _result(attributes)
+    returned = _result(attributes)
     return AgentReading(
         inferred_name="" if name in GENERIC_CHAIN_NAMES else name,
         session=first_text(attributes, ("honeyhive.session_id",)),

@@ -483,10 +483,8 @@ def _recorded_input(attributes: Attributes) -> DecodedValue:
 
 
 def _recorded_output(attributes: Attributes) -> DecodedValue:
-    """What the run answered, as far as its own span shows it: of a stream there may be only the object."""
+    """What the run answered, as far as its own span shows it."""
     raw = attributes.text(_OUTPUT) or ""
-    if raw.startswith(("<generator object ", "<async_generator object ")):
-        return ABSENT
     if llama_index.is_printed_result(raw):
         return text_value(llama_index.answer_in_printed_result(raw))
     answer = answer_in_printed_steps(raw)

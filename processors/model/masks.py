@@ -10,9 +10,9 @@ such as `<PERSON>`, and runs of asterisks: four or more anywhere (the Collector'
 `****` for each match), three as a word of their own. A run on a line of its own in a longer text is a rule of
 Markdown. Where a text was cut, a mark such as `...[truncated, original 90000 chars]` (VS Code) or, at its
 end, `[TRUNCATED - Content exceeds 60KB limit]` (Claude Code) hides what is missing. `<not serializable>`
-(Google ADK, Langfuse) and `<replaced>` (Strands) stand for what an encoder could not write. A value that is
-as a whole the hex digest of MD5, SHA-1, SHA-256 or SHA-512 (the Collector's `hash`) may be one of a hidden
-value: it is masked where it is not what is expected, unless a digest of the same
+(Google ADK, Langfuse), `<replaced>` (Strands) and `[object Object]` (JavaScript) stand for what an encoder
+could not write. A value that is as a whole the hex digest of MD5, SHA-1, SHA-256 or SHA-512 (the Collector's
+`hash`) may be one of a hidden value: it is masked where it is not what is expected, unless a digest of that
 length is. `NaN`, `Infinity` and `-Infinity` as a whole value show no more of it than a mask.
 """
 
@@ -25,6 +25,7 @@ REDACTION_MARKERS: frozenset[str] = frozenset(
     {
         "__REDACTED__", "<REDACTED>", "[REDACTED]", "REDACTED", "<redacted>", "[redacted]",
         "HIDDEN:non-empty", '{"omitted":true}', "****", "<replaced>",
+        "[object Object]",
     }
 )  # fmt: skip
 """What redacting instrumentations and Collectors leave in place of a whole value."""

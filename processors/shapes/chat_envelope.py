@@ -16,6 +16,7 @@ from processors.shapes.attribute_reading import arguments_of_recorded_call, firs
 from processors.shapes.known_names import DATA_ANNOUNCEMENTS
 from processors.shapes.members import object_at, objects_at, value_at
 from processors.shapes.messages import is_role_pair, last_text, read_messages, text_of
+from processors.shapes.printed_messages import is_pending_result
 from processors.spans import Attributes, AttributeValue
 
 _TASK_OPTIONS = frozenset(
@@ -41,11 +42,13 @@ def decode_input(raw: "AttributeValue | JsonValue") -> DecodedValue:
 def decode_output(raw: "AttributeValue | JsonValue") -> DecodedValue:
     """What the agent answered, from the value that telemetry calls its output.
 
-    A state that ends with neither an answer nor data in its place holds no answer yet. An announcement of
-    data stands for the data.
+    A state that ends with neither an answer nor data in its place holds no answer yet, nor do null and the
+    printed object of a stream. An announcement of data stands for the data.
     """
     decoded = _announced(_decode(raw, _output_text))
     value = decoded.value
+    if value == "null" or (isinstance(value, str) and value.startswith("<") and is_pending_result(value)):
+        return ABSENT
     if not isinstance(value, dict):
         return decoded
     if _has_parts(value.get("content")):

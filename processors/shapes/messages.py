@@ -624,11 +624,16 @@ def _read_part(message: ChatMessage, part: JsonObject, *, skip_requests: bool) -
             add_request(message, part)
     elif _is_response(kind):
         return _add_response(message, part)
-    elif kind in (None, "text", "input_text", "output_text", "refusal") and part.get("thought") is not True:
+    elif kind in (None, "text", "input_text", "output_text", "refusal") and not _is_thought(part):
         text = part.get("content", part.get("text", part.get("refusal")))
         if isinstance(text, str):
             return text
     return ""
+
+
+def _is_thought(part: JsonObject) -> bool:
+    """Whether the text in `part` is a thought of a Gemini model, marked itself or on its way over A2A."""
+    return part.get("thought") is True or value_at(part, "metadata", "adk_thought") is True
 
 
 def _add_response(message: ChatMessage, part: JsonObject) -> str:

@@ -19,6 +19,7 @@ WHOLE = [
     "[Scrubbed due to 'password']", "[MASKED]", "[Filtered]", "<PERSON>", "<EMAIL_ADDRESS>",
     "HIDDEN:non-empty", "REDACTED", "<email_hash:a1b2c3d4>", " [REDACTED] ",
     "<not serializable>", "<not serializable object of type: Client>", "<replaced>",
+    "[object Object]",
 ]  # fmt: skip
 PART = [
     "paid with [REDACTED]", "card ****4410", "f****7ae5", "It is **** degrees", "j***@example.com",
