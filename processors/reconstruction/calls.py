@@ -136,7 +136,7 @@ class RunCalls:
         self._known = known
         self._trace = trace = known.trace
         self._offered: dict[int, RequestedCalls] = {}
-        self.turns = sorted(sorted(run.models), key=trace.tree.ends.__getitem__)
+        self.turns = _in_order_of_end(run.models, trace)
         """The run's own model spans in order of their end."""
         self._merged = _resumed(merge_calls(run.tools, known.call_above, trace)) if run.tools else []
         for call in self._merged if run.renamed else ():
@@ -680,6 +680,20 @@ def _opened(response: CallResponse | None) -> OpenedResult:
     if response is not None and response.failed and opened.error is None:
         return opened._replace(error=ToolError(type="", message=opened.result.text or ""))
     return opened
+
+
+def _in_order_of_end(models: Sequence[int], trace: Trace) -> list[int]:
+    """Model spans in order of their end; of two at one time the one with the longer history is the later."""
+    tree, readings = trace.tree, trace.readings
+    turns = sorted(sorted(models), key=tree.ends.__getitem__)
+    if len({*map(tree.ends.__getitem__, turns)}) == len(turns):
+        return turns
+
+    def after(turn: int) -> tuple[int, int, int]:
+        reading = readings[turn]
+        return tree.ends[turn], tree.starts[turn], 0 if reading is None else len(reading.conversation.input)
+
+    return sorted(turns, key=after)
 
 
 def category_of(request: CallRequest) -> CallCategory:
