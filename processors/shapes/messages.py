@@ -513,8 +513,15 @@ def _add_piece(message: ChatMessage, piece: JsonValue) -> None:
     if last is None or not isinstance(piece, str) or not isinstance(last.arguments, (str, type(None))):
         return
     begun = last.arguments or ""
-    if not begun.strip() or is_broken_data(begun):
-        message.requests[-1] = replace(last, arguments=begun + piece, has_arguments=True)
+    if begun.strip():
+        try:
+            parse_json(begun)  # and nothing more lenient: of many pieces each is looked at
+        except ValueError:
+            if begun.lstrip()[0] != "{":
+                return
+        else:
+            return
+    message.requests[-1] = replace(last, arguments=begun + piece, has_arguments=True)
 
 
 def _arguments_at_provider(call: JsonObject) -> JsonValue:
