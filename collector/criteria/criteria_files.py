@@ -415,5 +415,4 @@ def _conflicts(documents: Mapping[str, CriteriaDocument]) -> Iterator[tuple[Prob
                 if other != name:
                     path = path_text(("agents", agent.pattern, "evaluations", index))
                     message = f'"{evaluation.name}" of this agent is also in {other_evaluation.source}'
-                    line = int(evaluation.source.rpartition(":")[2])
-                    yield Problem(name, line, path, message), (other, name)
+                    yield Problem.at(evaluation.source, path, message), (other, name)

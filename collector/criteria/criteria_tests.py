@@ -85,9 +85,8 @@ def _doubts(criteria: CriteriaSet, runs: Sequence[AgentRun]) -> Iterator[Problem
             seen = of_trace[run.trace_id] if evaluation.scope is Scope.TRACE else [run]
             own.setdefault(evaluation.source, (evaluation, []))[1].extend(seen)
     for source, (evaluation, graded) in own.items():
-        file, _, line = source.rpartition(":")
         for message in evaluation.evaluator.doubts(graded):
-            yield Problem(file, int(line) if line.isdecimal() else 0, "", f'"{evaluation.name}": {message}')
+            yield Problem.at(source, "", f'"{evaluation.name}": {message}')
 
 
 def _problems(

@@ -48,8 +48,7 @@ def _switching_nothing_off(
 
 
 def _problem(source: str, agent: AgentCriteria, position: int | None, message: str) -> Problem:
-    file, _, line = source.rpartition(":")
     path: Path = ("agents", agent.pattern)
     if position is not None:
         path = (*path, "evaluations", position)
-    return Problem(file, int(line) if line.isdecimal() else 0, path_text(path), message)
+    return Problem.at(source, path_text(path), message)

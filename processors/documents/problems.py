@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 Path: TypeAlias = tuple[str | int, ...]
 """The steps to a node of a document: keys, and positions in lists from 0."""
@@ -22,6 +22,12 @@ class Problem:
     line: int
     path: str
     message: str
+
+    @classmethod
+    def at(cls, source: str, path: str, message: str) -> Self:
+        """A problem at `source`, which is `file:line`, or empty."""
+        file, _, line = source.rpartition(":")
+        return cls(file, int(line) if line.isdecimal() else 0, path, message)
 
     def __str__(self) -> str:
         """One line: `file:line: path: message`, without the parts that are not known."""
