@@ -195,8 +195,8 @@ class RunStore:
             self.metrics.store_failures.add(1)
             self._log.warning(
                 "failing",
-                "The run store is unavailable. Runs are still graded and delivered but not stored until the "
-                "disk recovers.",
+                "The run store is unavailable. Runs are still graded and delivered but not stored until its "
+                "file can be written.",
                 path=str(self.config.path or "memory"),
                 error=str(error),
             )
