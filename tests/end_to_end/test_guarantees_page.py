@@ -25,7 +25,7 @@ def _block(language: str, within: str) -> str:
 
 def test_the_session_shows_that_a_killed_service_loses_nothing(tmp_path: Path) -> None:
     page = PAGE.read_text()
-    session = page[page.index("See it yourself") : page.index("## What comes from outside")]
+    session = page[page.index("To try it") : page.index("## A trace that continues")]
     grpc, http, telemetry = free_port(), free_port(), free_port()
     ports = (
         f"receivers: {{otlp: {{protocols: {{grpc: {{endpoint: 127.0.0.1:{grpc}}},"

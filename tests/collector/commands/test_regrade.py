@@ -295,7 +295,7 @@ def test_runs_that_this_version_cannot_read_are_left_out_and_counted(
     with closing(sqlite3.connect(tmp_path / "runs.db")) as store, store:
         store.execute("UPDATE lines SET line = ? WHERE id = 1", (zlib.compress(b'{"schema": 99}'),))
 
-    options = ["--store", str(tmp_path / "runs.db"), "--criteria", criteria, "--processes", "1"]
+    options = ["--store", str(tmp_path / "runs.db"), "--criteria", criteria, "--jobs", "1"]
     assert 0 == run_command(["regrade", *options])
 
     printed = capsys.readouterr()
