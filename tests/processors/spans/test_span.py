@@ -158,8 +158,16 @@ def test_attributes_with_fields_that_otlp_does_not_know_are_read() -> None:
     envelope = Envelope(bytes([0x0A, len(resource)]) + resource, b"")
     raw = trace_pb2.Span(trace_id=b"t" * 16, span_id=b"s" * 8).SerializeToString() + with_attributes(0x4A)
     view = SpanTree([(b"s" * 8, raw, envelope)]).views[0]
+    event = with_attributes(0x1A)
+    eventful = trace_pb2.Span(span_id=b"s" * 8).SerializeToString() + bytes([0x5A, len(event)]) + event
     record = LogRecord(logs_pb2.LogRecord(time_unix_nano=1).SerializeToString() + with_attributes(0x32))
 
     expected = {"odd": "seen", "usual": 1}
-    read = (Span(raw).attributes, view.attributes, record.attributes, envelope.resource_attributes)
-    assert [expected] * 4 == [dict(attributes) for attributes in read]
+    read = (
+        Span(raw).attributes,
+        view.attributes,
+        Span(eventful).events[0].attributes,
+        record.attributes,
+        envelope.resource_attributes,
+    )
+    assert [expected] * len(read) == [dict(attributes) for attributes in read]
