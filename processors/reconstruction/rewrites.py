@@ -196,12 +196,14 @@ def give_requested_calls(trace: Trace, outline: Outline) -> None:
     holders = _outside_of_agents(trace.tree, outline.runs) if len(outline.runs) > 1 else {}
     if not holders:
         return
-    requesting: dict[str, list[tuple[RunScope, str]]] = {}
+    requesting: dict[str, set[tuple[RunScope, str]]] = {}
     for run in outline.runs:
         for turn in trace.readings_at(run.models):
             for request in (each for message in turn.conversation.output for each in message.requests):
                 if is_call_id(request.call_id):
-                    requesting.setdefault(request.call_id, []).append((run, request.name))
+                    requested = requesting.setdefault(request.call_id, set())
+                    if len(requested) <= _LOOK_BACK:  # what so many request shows nothing
+                        requested.add((run, request.name))
     moved: dict[int, RunScope] = {}
     for position, holder in holders.items():
         if position in outline.call_above:
