@@ -8,7 +8,7 @@ use pyo3::types::{PyAny, PyBool, PyBytes, PyDict, PyList, PyString, PyTuple, PyT
 /// (start, end from above, span id, place among the spans as given): rows sort as the tree does.
 type Row = (u64, u64, [u8; 8], usize);
 
-/// See `link_spans` in `processors/spans/native.py`.
+/// See `link_spans` in `processors/spans/native.py`. Other threads have their turn after each 1,024 spans.
 #[pyfunction]
 pub fn link_spans<'py>(
     py: Python<'py>,
@@ -16,10 +16,10 @@ pub fn link_spans<'py>(
     most_events: usize,
 ) -> Found<'py, PyTuple> {
     let Ok(spans) = spans.cast_exact::<PyList>() else { return Ok(None) };
-    let mut rows: Vec<Row> = Vec::with_capacity(spans.len());
+    let (mut rows, mut event_count) = (Vec::<Row>::with_capacity(spans.len()), 0);
     let mut views: Vec<Option<(Bound<'py, PyAny>, Span)>> = Vec::with_capacity(spans.len());
-    let mut event_count = 0;
     for (place, item) in spans.iter().enumerate() {
+        let _ = (place % 1024 == 1023).then(|| py.detach(|| ()));
         let (span_id, raw, envelope): (Bound<'py, PyAny>, Bound<'py, PyAny>, Py<PyAny>) = item.extract()?;
         let Some(span) = Span::read(raw.cast::<PyBytes>()?, envelope) else { return Ok(None) };
         let Ok(id) = span_id.cast::<PyBytes>()?.as_bytes().try_into() else { return Ok(None) };
@@ -41,8 +41,8 @@ pub fn link_spans<'py>(
     let mut is_in_order = true;
     for (position, row) in rows.iter().enumerate() {
         let Some((span_id, span)) = views[row.3].take() else { return Ok(None) };
-        let parent_id = span.parent_id(py);
-        let (mut parent, mut misses_parent) = (-1, false);
+        let _ = (position % 1024 == 1023).then(|| py.detach(|| ()));
+        let (parent_id, mut parent, mut misses_parent) = (span.parent_id(py), -1, false);
         parent_ids.append(PyBytes::new(py, parent_id))?;
         match positions
             .binary_search_by(|(id, _)| id.as_slice().cmp(parent_id))
