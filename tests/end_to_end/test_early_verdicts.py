@@ -115,6 +115,7 @@ def _lines(service: ServiceProcess) -> list[str]:
     return [line for line in service.log if "goes on fails an evaluation" in line]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_named", [True, False])
 async def test_a_loop_is_reported_while_it_goes_on_once_and_fails_in_the_end(
     tmp_path: Path, is_named: bool
