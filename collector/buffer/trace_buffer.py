@@ -307,7 +307,7 @@ class TraceBuffer:
         nothing, if that was no longer than senders try again.
         """
         if not resumed_unix_nano:
-            self._ready_unix_nano = self._clock.unix_nano()
+            self._ready_unix_nano = _whole_millisecond(self._clock.unix_nano())
             return
         for trace in self._traces.values():
             trace.read_shape()
@@ -344,6 +344,7 @@ class TraceBuffer:
         Not of one that began, or was opened, before `begun_unix_nano`, of backfill, and of what goes on after
         it was graded.
         """
+        begun_unix_nano = _whole_millisecond(begun_unix_nano)
         if not trace.spans or trace.was_graded or self._held_since[trace.key] < begun_unix_nano:
             return False
         trace.read_shape(HEADS_AT_ONCE)
@@ -978,6 +979,11 @@ def _newest(trace: HeldTrace, batch: SpanBatch, count: int) -> SpanBatch:
         return batch
     newest = list(islice(reversed(trace.spans.values()), count))
     return SpanBatch(batch.trace_id, newest[::-1], batch.tenant)
+
+
+def _whole_millisecond(unix_nano: int) -> int:
+    """The beginning of this millisecond: many SDKs record the times of spans no finer."""
+    return unix_nano - unix_nano % 1_000_000
 
 
 def _key(batch: SpanBatch) -> bytes:

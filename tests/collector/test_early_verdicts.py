@@ -114,6 +114,15 @@ async def test_a_trace_is_looked_at_a_second_after_it_began_and_again_when_it_gr
     await looks.tasks.cancel()
 
 
+async def test_a_trace_of_the_millisecond_in_which_looking_began_is_looked_at(looks: _Looks) -> None:
+    looks.clock.advance(0.0009)
+    looks.verdicts.start(looks.tasks)
+    looks.under_test.admit(looks.calls(3))  # whose times are in whole milliseconds
+    await looks.pass_time(2)
+    assert len(looks.reported) == 1
+    await looks.tasks.cancel()
+
+
 async def test_nothing_is_looked_at_without_early_evaluations(looks: _Looks) -> None:
     looks.criteria = CriteriaSet()
     looks.verdicts.start(looks.tasks)

@@ -537,6 +537,22 @@ def test_an_outage_of_a_moment_interrupts_every_trace_of_which_it_may_have_cost_
     }
 
 
+def test_a_trace_of_the_millisecond_in_which_the_service_became_ready_is_not_interrupted() -> None:
+    buffer = BufferUnderTest()
+    buffer.clock.advance(0.0109)
+    buffer.buffer.note_ready()
+
+    buffer.admit(*(batch(began_at(milliseconds), trace=1 + milliseconds) for milliseconds in (9, 10)))
+    finished = buffer.pass_time(15)
+
+    assert [(10, True), (11, False)] == [(trace.trace_id[-1], trace.interrupted) for trace in finished]
+
+
+def began_at(milliseconds: int) -> RawSpan:
+    start = START_UNIX_NANO + milliseconds * 1_000_000
+    return raw_span(1, start=start, end=start + SECOND)
+
+
 def rerouted(*, ago: int = 6, seconds: float = 6) -> BufferUnderTest:
     """A buffer an hour after its start that has just heard of a change of the replicas."""
     buffer = BufferUnderTest()
