@@ -109,11 +109,12 @@ class ToolResponseHandling(Evaluator):
     far each has held, and what no rule can see are listed in `docs/response-handling.md`.
 
     There is nothing to expect. A run without calls is not applicable, and requests for tools that the run did
-    not have are no calls here: `tool-known` tells of them. Where the input, the answer or a
+    not have are no calls here: `tool-known` reports them. Where the input, the answer or a
     result was not captured, only the rules of errors apply; the details name the others as
-    `not_applicable`, and where no gating rule applies, or the answer has an error to admit and was not
-    captured, the run is not evaluated. What redaction masked in part was not captured; where that keeps
-    gating rules from being applied, a run in which the others find nothing is not evaluated.
+    `not_applicable`. The run is not evaluated where no gating rule applies, where the answer has an error to
+    admit and was not captured, and where neither the answer nor the outcome of any call was. What redaction
+    masked in part was not captured; where that keeps gating rules from being applied, a run in which the
+    others find nothing is not evaluated.
     """
 
     id = "tool-response-handling"
@@ -174,6 +175,8 @@ class ToolResponseHandling(Evaluator):
         is_unanswered = run.output_state is not ValueState.PRESENT and run.error is None
         if "RH4" in self._gating and is_unanswered and any(open_failures(response)):
             return NotEvaluated.not_captured("a call failed, and whether the answer admits it is unknown")
+        if is_unanswered and not any(map(_has_outcome, calls, response.calls)):
+            return NotEvaluated.not_captured("neither the answer nor the result of any call is known")
         if not response.is_captured and _is_masked(run, calls):
             return NotEvaluated.not_captured("redaction masked what gating rules look at")
         return score
@@ -272,6 +275,11 @@ def _is_handed_over(run: AgentRun, calls: Sequence[ToolCall], observed: Sequence
         if call.category is CallCategory.HANDOFF or call is failed[-1]:
             return call.category is CallCategory.HANDOFF
     return False
+
+
+def _has_outcome(call: ToolCall, observed: ObservedCall) -> bool:
+    """Whether it is known what came of a call."""
+    return call.result_state is not ValueState.ABSENT or observed.failure is not None or call.is_held_back
 
 
 def _is_masked(run: AgentRun, calls: Iterable[ToolCall]) -> bool:

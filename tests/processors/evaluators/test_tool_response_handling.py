@@ -6,7 +6,17 @@ from msgspec import structs
 from pydantic import ValidationError
 
 from processors.evaluators.tool_response_handling import ToolResponseHandling, ToolResponseHandlingConfig
-from processors.model import AgentRun, Message, NotEvaluated, NotEvaluatedReason, RunFacts, Score, ValueState
+from processors.model import (
+    AgentRun,
+    Decision,
+    Message,
+    NotEvaluated,
+    NotEvaluatedReason,
+    RunFacts,
+    Score,
+    ToolError,
+    ValueState,
+)
 from processors.response_handling import RULE_IDS, RULES
 from tests.support.agent_responses import answered, call
 from tests.support.parity import load_cases
@@ -138,6 +148,31 @@ def test_an_error_whose_admission_cannot_be_read_is_neither_hidden_nor_admitted(
     assert isinstance(answer, NotEvaluated)
     assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is answer.reason
     assert 1.0 == graded(made_good).value
+
+
+@pytest.mark.parametrize(
+    ("known", "is_graded"),
+    [
+        ({}, False),
+        ({"error": ToolError(type="TimeoutError", message="")}, False),
+        ({"lenient_values": True}, False),
+        ({"decision": Decision.PENDING}, True),
+        ({"decision": Decision.DENIED}, True),
+        ({"result_state": ValueState.UNPARSED, "result_text": "Sunny"}, True),
+    ],
+)
+def test_a_run_of_which_neither_the_answer_nor_what_came_of_a_call_is_known_is_not_passed(
+    known: dict[str, Any], is_graded: bool
+) -> None:
+    one = structs.replace(call(), **{"result_state": ValueState.ABSENT, **known})
+    run = replace(answered("", one), output_state=ValueState.ABSENT)
+
+    answer = evaluator().evaluate(run, RunFacts())
+
+    assert is_graded is isinstance(answer, Score)
+    if isinstance(answer, NotEvaluated):
+        assert NotEvaluatedReason.CONTENT_NOT_CAPTURED is answer.reason
+    assert 1.0 == graded(answered("Done.", one), gating=["RH5"]).value  # where the answer is known
 
 
 def test_a_result_that_was_not_captured_leaves_the_content_checks_out() -> None:
