@@ -23,7 +23,7 @@ from tests.support.accessibility import accessibility_findings
 from tests.support.chromium import Chromium
 from tests.support.service_process import ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.requires_program("chromium")]
 
 HOSTILE = '"><script>document.title="owned"</script><img src=x onerror=alert(1)>'
 CRITERIA = f"""

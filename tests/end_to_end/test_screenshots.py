@@ -14,6 +14,7 @@ pytestmark = pytest.mark.end_to_end
 LARGEST_BYTES = 200_000
 
 
+@pytest.mark.requires_program("chromium")
 async def test_every_picture_is_current_and_small(tmp_path: Path) -> None:
     pictures = await taken(tmp_path)
 
