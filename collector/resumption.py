@@ -3,10 +3,11 @@
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from collector.buffer import TraceBuffer, settled_spans
 from collector.exporters import FanOut
@@ -23,7 +24,7 @@ from collector.memory_limiter import MemoryLimiter
 from collector.otlp import EnvelopeRegistry, join_spans
 from collector.task_supervisor import TaskOwner
 from collector.telemetry import BEFORE_FAN_OUT, Metrics
-from collector.trace import FinishedTrace, GradedTrace, Signal, held_bytes
+from collector.trace import FinishedTrace, GradedTrace, Receipt, Signal, held_bytes
 from collector.trace_forms import Additions
 from processors.model import FinishReason
 from processors.spans import RawSpan
@@ -37,11 +38,21 @@ _BATCHES_AT_ONCE = 1000
 _logger = logging.getLogger(__name__)
 
 
+class _Graded(NamedTuple):
+    """A trace that was graded, and who of the exporters has received it."""
+
+    trace: FinishedTrace
+    stored: StoredVerdicts | Additions
+    already: frozenset[str]
+    receipt: Receipt
+
+
 @dataclass(kw_only=True)
 class Resumption:
     """Hands what was recovered to the buffer, and what was graded already to the exporters.
 
-    `on_runs` is called with every trace that gets verdicts here, before it leaves.
+    `resume` comes first, before any request is taken, and `send_graded` before any trace finishes: senders
+    wait for the former alone. `on_runs` is called with every trace that gets verdicts here, before it leaves.
     """
 
     journal: Journal
@@ -52,9 +63,10 @@ class Resumption:
     limiter: MemoryLimiter
     metrics: Metrics
     on_runs: Callable[[GradedTrace], None]
+    _graded: deque[_Graded] = field(init=False, default_factory=deque)
 
     async def resume(self, tasks: TaskOwner) -> int:
-        """Open the journal and go on with what it holds; before any request is taken, exporters running.
+        """Open the journal and take over what it holds; the exporters are running.
 
         However much that is, the loop turns meanwhile: exporters send, and the process shows that it lives.
 
@@ -98,11 +110,15 @@ class Resumption:
         for key, journalled_batches in taken_out.items():
             await asyncio.sleep(0)
             trace = _trace_of(journalled_batches)
+            self.limiter.take(held_bytes(trace.spans))
             verdicts = recovered.verdicts.get(key)
             if verdicts is None:
                 await self._quarantine(trace)
-            else:
-                await self._deliver(trace, verdicts, recovered.deliveries.get(key, frozenset()))
+                continue
+            already = recovered.deliveries.get(key, frozenset())
+            # Requested here: spans that are taken in later, under the same key, are none of its own.
+            receipt = journal.receipt(trace.trace_id, trace.tenant, already)
+            self._graded.append(_Graded(trace, verdicts, already, receipt))
         if recovered.batches:
             _logger.info(
                 "Continuing with the contents of the journal.",
@@ -127,23 +143,27 @@ class Resumption:
         self.limiter.take(held)
         self.fan_out.forward(items, held, self.journal.leaving_receipt(place), signal)
 
-    async def _deliver(
-        self, trace: FinishedTrace, stored: StoredVerdicts | Additions, already: frozenset[str]
-    ) -> None:
-        """A graded trace, as it was graded, to the exporters that have not got it."""
-        if isinstance(stored, Additions):
-            graded = stored.graded(trace, holds_spans=not self.buffer.streams)
-        else:
-            trace = replace(
-                trace,
-                reason=stored.reason,
-                was_quiet=stored.was_quiet,
-                interrupted=stored.interrupted,
-                backfill=stored.backfill,
-                quarantined=stored.quarantined,
-            )
-            graded = await self.grading.restore(trace, stored)
-        self._export(trace, graded, already)
+    async def send_graded(self) -> None:
+        """Send the traces that a process before graded to the exporters that have not received them.
+
+        Requests may be taken meanwhile. What happens in conversations later must be graded later, too.
+        """
+        while self._graded:
+            await asyncio.sleep(0)
+            trace, stored, already, receipt = self._graded.popleft()
+            if isinstance(stored, Additions):
+                graded = stored.graded(trace, holds_spans=not self.buffer.streams)
+            else:
+                trace = replace(
+                    trace,
+                    reason=stored.reason,
+                    was_quiet=stored.was_quiet,
+                    interrupted=stored.interrupted,
+                    backfill=stored.backfill,
+                    quarantined=stored.quarantined,
+                )
+                graded = await self.grading.restore(trace, stored)
+            self._export(trace, graded, already, receipt)
 
     async def _quarantine(self, trace: FinishedTrace) -> None:
         """A trace that was being graded in two crashes: it is not graded any more, and a copy stays."""
@@ -165,9 +185,11 @@ class Resumption:
         key = trace_key(trace.trace_id, trace.tenant)
         self.buffer.remember_finished(key, [span[0] for span in trace.spans])
         self.journal.add_verdicts(trace, graded, lambda: None)
-        self._export(trace, graded, frozenset())
+        self._export(trace, graded, frozenset(), self.journal.receipt(trace.trace_id, trace.tenant))
 
-    def _export(self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str]) -> None:
+    def _export(
+        self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str], receipt: Receipt
+    ) -> None:
         """Send a trace that was taken out of the buffer, counted for the exporters that are to get it."""
         count = len(trace.spans)
         missing = [queue.name for queue in self.fan_out.queues_of("traces") if queue.name not in already]
@@ -176,9 +198,7 @@ class Resumption:
                 self.metrics.spans_sent_again.add(count, name)
             for name in missing if already else (BEFORE_FAN_OUT,):
                 self.metrics.spans_recovered.add(count, name)
-        held = held_bytes(trace.spans)
-        self.limiter.take(held)
-        self.fan_out.export(graded, held, self.journal.receipt(trace.trace_id, trace.tenant, already))
+        self.fan_out.export(graded, held_bytes(trace.spans), receipt)
 
 
 def _count(batches: Iterable[JournalledBatch], *, of_records: bool) -> int:

@@ -73,8 +73,7 @@ class Service:
             BackgroundTaskDied: a task died and the service has stopped because of it.
         """
         try:
-            await self._start()
-            on_ready(self.endpoints_line())
+            await self._start(on_ready)
             await self._stop_requested.wait()
         finally:
             await self._stop()
@@ -83,8 +82,8 @@ class Service:
                 "A background task died; the service has stopped."
             ) from self._tasks.failures[0]
 
-    async def _start(self) -> None:
-        """Open everything, from the exporters to the receivers."""
+    async def _start(self, on_ready: Callable[[str], None]) -> None:
+        """Open everything, from the exporters to the receivers, and call `on_ready` when these take spans."""
         parts, tasks = self.parts, self._tasks
         parts.readiness.set("receivers", False, "starting")
         if parts.own_logs is not None:
@@ -106,11 +105,15 @@ class Service:
         for receiver in parts.receivers.values():
             if receiver not in listeners:
                 await receiver.start(tasks)
+        parts.finisher.buffer.note_ready(resumed_unix_nano)
         parts.intake.accept_requests()
         for receiver in parts.receivers.values():
             await receiver.set_serving(True)
         parts.readiness.set("receivers", True)
-        parts.finisher.start(resumed_unix_nano)
+        on_ready(self.endpoints_line())
+        if parts.resumption is not None:
+            await parts.resumption.send_graded()
+        parts.finisher.start()
         parts.early.start(tasks)
         parts.conversations.open(self._clock.unix_nano())
         if parts.peers is not None:

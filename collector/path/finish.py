@@ -60,12 +60,8 @@ class Finisher:
             BEFORE_FAN_OUT,
         )
 
-    def start(self, resumed_unix_nano: int = 0) -> None:
-        """Begin to take finished traces out of the buffers; from now on spans are taken in.
-
-        Earlier ones went elsewhere, or were restored as far as they arrived until `resumed_unix_nano`.
-        """
-        self.buffer.note_ready(resumed_unix_nano)
+    def start(self) -> None:
+        """Begin to take finished traces out of the buffers."""
         self._polling = self.tasks.create_task(self._run(), name="finish traces")
 
     def follow(self, buffer: TraceBuffer) -> None:
