@@ -28,7 +28,7 @@ _COLUMNS = re.compile(r"\s{2,40}")
 _MEMBER = re.compile(r"\s{0,8}([^\W\d][\w .-]{0,30}?)\s{0,8}(?::\s|=)\s{0,8}(\S.{0,300})")
 _INDEX = re.compile(r"\[\d{1,6}\]")
 _DROPPED: Final = dict.fromkeys(
-    ordinal for ordinal in range(0x3001) if re.match(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]", chr(ordinal))
+    map(ord, re.findall(r"[\s\-_‐-―−'‘’ʼ.,()\[\]{}\"#*]", "".join(map(chr, range(0x3001)))))
 )
 _LONGEST_HEADER = 40
 
