@@ -111,11 +111,14 @@ class Resumption:
             await asyncio.sleep(0)
             trace = _trace_of(journalled_batches)
             self.limiter.take(held_bytes(trace.spans))
+            already = recovered.deliveries.get(key, frozenset())
+            if not self.buffer.streams:
+                for name in self._missing(already):
+                    self.metrics.spans_sent_again.add(len(trace.spans), name)
             verdicts = recovered.verdicts.get(key)
             if verdicts is None:
                 await self._quarantine(trace)
                 continue
-            already = recovered.deliveries.get(key, frozenset())
             # Requested here: spans that are taken in later, under the same key, are none of its own.
             receipt = journal.receipt(trace.trace_id, trace.tenant, already)
             self._graded.append(_Graded(trace, verdicts, already, receipt))
@@ -187,17 +190,17 @@ class Resumption:
         self.journal.add_verdicts(trace, graded, lambda: None)
         self._export(trace, graded, frozenset(), self.journal.receipt(trace.trace_id, trace.tenant))
 
+    def _missing(self, already: frozenset[str]) -> list[str]:
+        """The exporters of spans that have not received what those in `already` have."""
+        return [queue.name for queue in self.fan_out.queues_of("traces") if queue.name not in already]
+
     def _export(
         self, trace: FinishedTrace, graded: GradedTrace, already: frozenset[str], receipt: Receipt
     ) -> None:
         """Send a trace that was taken out of the buffer, counted for the exporters that are to get it."""
-        count = len(trace.spans)
-        missing = [queue.name for queue in self.fan_out.queues_of("traces") if queue.name not in already]
         if not self.buffer.streams:
-            for name in missing:
-                self.metrics.spans_sent_again.add(count, name)
-            for name in missing if already else (BEFORE_FAN_OUT,):
-                self.metrics.spans_recovered.add(count, name)
+            for name in self._missing(already) if already else (BEFORE_FAN_OUT,):
+                self.metrics.spans_recovered.add(len(trace.spans), name)
         self.fan_out.export(graded, held_bytes(trace.spans), receipt)
 
 
