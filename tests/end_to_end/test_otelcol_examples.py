@@ -15,11 +15,11 @@ from tests.support.backends import GrpcBackend, log_records, span_ids
 from tests.support.check_tools import DEPLOY
 from tests.support.deploy_files import placed, read_yaml, section
 from tests.support.kafka_broker import ONE_BROKER, KafkaBroker
-from tests.support.otel_collector import OtelCollector
+from tests.support.otel_collector import REQUIRES_COLLECTOR, OtelCollector
 from tests.support.otlp_senders import GrpcSender
 from tests.support.service_process import PATIENCE_SECONDS, ServiceProcess
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, REQUIRES_COLLECTOR]
 
 CRITERIA = """
 agents:

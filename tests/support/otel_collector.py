@@ -14,6 +14,9 @@ from processors.model import JsonObject
 
 PATIENCE_SECONDS = 60.0
 _PROGRAM = Path(__file__).parents[2] / ".collector" / "otelcol"
+_NOT_BUILT = "the OpenTelemetry Collector is not built (make collector-install)"
+REQUIRES_COLLECTOR = pytest.mark.skipif(not _PROGRAM.exists(), reason=_NOT_BUILT)
+"""For tests that start something else first, which would be left running."""
 
 
 class OtelCollector:
@@ -49,7 +52,7 @@ class OtelCollector:
 
     async def __aenter__(self) -> Self:
         if not _PROGRAM.exists():
-            pytest.skip("the OpenTelemetry Collector is not built (make collector-install)")
+            pytest.skip(_NOT_BUILT)
         with self._log_path.open("wb") as log:
             self._process = await asyncio.create_subprocess_exec(
                 *(*self._within, str(_PROGRAM), "--config", str(self._config_path)),
