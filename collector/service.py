@@ -73,7 +73,11 @@ class Service:
             BackgroundTaskDied: a task died and the service has stopped because of it.
         """
         try:
-            await self._start(on_ready)
+            await self._start()
+            on_ready(self.endpoints_line())
+            if self.parts.resumption is not None:
+                await self.parts.resumption.send_graded()
+            self.parts.finisher.start()
             await self._stop_requested.wait()
         finally:
             await self._stop()
@@ -82,8 +86,8 @@ class Service:
                 "A background task died; the service has stopped."
             ) from self._tasks.failures[0]
 
-    async def _start(self, on_ready: Callable[[str], None]) -> None:
-        """Open everything, from the exporters to the receivers, and call `on_ready` when these take spans."""
+    async def _start(self) -> None:
+        """Open everything, from the exporters to the receivers; no trace finishes yet."""
         parts, tasks = self.parts, self._tasks
         parts.readiness.set("receivers", False, "starting")
         if parts.own_logs is not None:
@@ -110,10 +114,6 @@ class Service:
         for receiver in parts.receivers.values():
             await receiver.set_serving(True)
         parts.readiness.set("receivers", True)
-        on_ready(self.endpoints_line())
-        if parts.resumption is not None:
-            await parts.resumption.send_graded()
-        parts.finisher.start()
         parts.early.start(tasks)
         parts.conversations.open(self._clock.unix_nano())
         if parts.peers is not None:
