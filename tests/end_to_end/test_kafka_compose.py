@@ -37,13 +37,14 @@ async def test_two_tracegrades_share_what_the_collector_writes(tmp_path: Path) -
     command = section(services, "kafka-topic")["command"]
     assert isinstance(command, list)
     backend = GrpcBackend()
-    await backend.start()
     listens = f"127.0.0.1:{free_port()}"
     (tmp_path / "broker").mkdir()
     async with AsyncExitStack() as running:
         broker = running.enter_context(
             KafkaBroker(tmp_path / "broker", shipped=FOLDER / "kafka/server.properties")
         )
+        await backend.start()
+        running.push_async_callback(backend.stop)
         broker.run_topic_tool(*(str(argument).replace("kafka:9092", broker.endpoint) for argument in command))
         places = {
             "0.0.0.0:4317": listens,
@@ -83,7 +84,6 @@ async def test_two_tracegrades_share_what_the_collector_writes(tmp_path: Path) -
 
         assert all(member.results() for member in members)
         runs = [run for member in members for run in member.results()]
-    await backend.stop()
 
     assert {trace_id(number).hex() for number in range(1, TRACES + 1)} == {run["trace_id"] for run in runs}
     assert 2 * TRACES == len(span_ids(backend.requests))
