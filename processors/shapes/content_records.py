@@ -101,6 +101,13 @@ class ContentSpans:
         known.update(dict.fromkeys(path, known[place]))
         return self._tree.views[known[place]] if known[place] >= 0 else None
 
+    def top(self, span: Span) -> Span:
+        """The span itself, or the topmost one above it that is here."""
+        place = self._positions[span.span_id]
+        while self._tree.parents[place] >= 0:
+            place = self._tree.parents[place]
+        return self._tree.views[place]
+
     def call(self, call_id: str) -> Span | None:
         """The span of the call with this id; of several the first."""
         if self._calls is None:

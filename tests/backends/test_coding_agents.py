@@ -21,6 +21,7 @@ pytestmark = pytest.mark.backends
 
 _PROGRAMS = PROJECT / ".coding-agents" / "node_modules" / ".bin"
 _PROMPT = "What is the forecast?"
+_TURN_OF_CODEX, _ATTEMPTS = "'session_task.turn'", 3
 _OF_CODEX = """
 model = "scripted"
 model_provider = "scripted"
@@ -71,9 +72,24 @@ async def _run(folder: Path, command: Sequence[str], environment: Mapping[str, s
 async def _graded(
     folder: Path, agent: str, commands: Sequence[str], *, spans: bool, options: Sequence[str] = ()
 ) -> Any:
-    """The run of one prompt by `claude`, `codex` or `gemini`, whose model requests these commands."""
+    """The run of one prompt by `claude`, `codex` or `gemini`, whose model requests these commands.
+
+    On a busy machine Codex may exit before it has sent the span of its turn: it is prompted again.
+    """
+    for attempt in range(_ATTEMPTS):
+        run, sent = await _prompted(folder / str(attempt), agent, commands, spans=spans, options=options)
+        if agent != "codex" or not spans or _TURN_OF_CODEX in sent:
+            return run
+        assert (_PROMPT, "root_incomplete") == (run["input"], run["finish_reason"])
+    pytest.fail(f"Codex did not send the span of its turn {_ATTEMPTS} times")
+
+
+async def _prompted(
+    folder: Path, agent: str, commands: Sequence[str], *, spans: bool, options: Sequence[str]
+) -> tuple[Any, str]:
+    """The run, and all spans that were sent."""
     home = folder / "home"
-    home.mkdir()
+    home.mkdir(parents=True)
     # Spans and log records leave by queues of their own, on a busy machine seconds apart.
     graces: JsonObject = {"root_grace": "3s", "multi_service_grace": "3s"}
     graces |= {"incomplete_grace": "8s", "idle_timeout": "8s"}
@@ -98,8 +114,9 @@ async def _graded(
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not (runs := service.results()):
                 await asyncio.sleep(0.1)
-    (run,) = runs
-    return run
+        assert 0 == await service.stop()
+        (run,) = runs
+        return run, str(service.exported_requests())
 
 
 @pytest.mark.parametrize("spans", [True, False], ids=["both signals", "log records alone"])

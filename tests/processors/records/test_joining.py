@@ -56,6 +56,23 @@ def test_runs_are_what_the_program_did(name: str) -> None:
     assert in_any_order(expected_runs(name)) == in_any_order([told(run) for run in runs_of(traces_in(name))])
 
 
+def test_what_is_left_of_a_turn_of_codex_stands_for_it_where_the_program_exited_first() -> None:
+    lost = {"session_task.turn", "codex.turn_input", "op.dispatch.turn_input"}
+    traces = traces_in("codex").items()
+    ((trace_id, trace),) = ((key, trace) for key, trace in traces if trace.spans and trace.records)
+    named = {span_id: SpanMessage.FromString(payload).name for span_id, payload, _ in trace.spans}
+    spans = [span for span in trace.spans if named[span[0]] not in lost]
+    assert len(trace.spans) - len(lost) == len(spans)
+
+    (whole,) = rebuilt(join_records(trace.spans, trace.records), trace_id)
+    (run,) = rebuilt(join_records(spans, trace.records), trace_id)
+
+    assert None is not whole.input == run.input
+    assert "" != whole.session == run.session
+    assert [call.arguments for call in whole.tool_calls] == [call.arguments for call in run.tool_calls]
+    assert "session_task.run" == named[run.span_id]
+
+
 @pytest.mark.parametrize("name", QUICK)
 @given(random=st.randoms(use_true_random=False))
 @settings(max_examples=10)
