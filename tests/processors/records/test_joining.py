@@ -70,6 +70,7 @@ def test_what_is_left_of_a_turn_of_codex_stands_for_it_where_the_program_exited_
     assert None is not whole.input == run.input
     assert "" != whole.session == run.session
     assert [call.arguments for call in whole.tool_calls] == [call.arguments for call in run.tool_calls]
+    assert run.span_id is not None
     assert "session_task.run" == named[run.span_id]
 
 
