@@ -29,6 +29,7 @@ from processors.spans import AttributeValue, Span
 
 _OTHERS = ("openinference.span.kind", OPERATION, "agentops.span.kind")
 """Keys of conventions that name tools in the same way."""
+_CALL_IDS = "tool.id", "tool.call_id"
 
 
 def _role(span: Span) -> SpanRole | None:
@@ -44,11 +45,12 @@ def _role(span: Span) -> SpanRole | None:
 
 def _tool(span: Span) -> ToolReading:
     attributes = span.attributes
-    name, call_id = str(attributes.get("tool.name")), attributes.get("tool.id")
+    name = str(attributes.get("tool.name"))
+    call_id = next((value for key in _CALL_IDS if (value := attributes.get(key)) is not None), "")
     is_answer = name in FINAL_ANSWER_TOOL_NAMES
     return ToolReading(
         name=name,
-        call_id="" if call_id is None else str(call_id),
+        call_id=str(call_id),
         arguments=first_decoded(attributes, ("input.value",), decode_seed_arguments),
         result=first_decoded(attributes, ("output.value",), decode_seed_output),
         category=CallCategory.FINAL_ANSWER if is_answer else transfer_or_function(name),

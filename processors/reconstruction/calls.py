@@ -895,8 +895,8 @@ def service_of_caller(position: int, call_above: Mapping[int, int], tree: SpanTr
 def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[MergedCall]:
     """Unite what two instrumentations of one process report side by side.
 
-    Spans of one scope never report one call. Two scopes do where they give the same id, or, in order of
-    start, arguments that do not differ at the same time.
+    Two scopes report one call where they give the same id, or, in order of start, arguments that do not
+    differ at the same time. Spans of one scope do where they do both, in different conventions.
     """
     if len({call.name for call in calls}) == len(calls):
         return calls
@@ -908,7 +908,7 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
         if len(same_name) < 2:
             continue
         scopes = {_scope_of(call, trace) for call in same_name}
-        if len(scopes) < 2:
+        if len(scopes) < 2 and len({call.reading.call_id for call in same_name}) == len(same_name):
             continue
         same_name.sort(key=lambda call: call.spans[0])
         known: list[tuple[MergedCall, set[str]]] = []
@@ -916,11 +916,12 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
         for call in same_name:
             scope, call_id = _scope_of(call, trace), call.reading.call_id
             reported = by_id.get(call_id) if is_call_id(call_id) else None
+            is_other_form = reported is not None and _is_in_other_form(reported[0], call, trace)
             for other in () if reported else known[-_LOOK_BACK:]:
                 if scope not in other[1] and _is_side_by_side(other[0], call, trace.tree):
                     reported = other
                     break
-            if reported is not None and scope not in reported[1]:
+            if reported is not None and (is_other_form or scope not in reported[1]):
                 reported[0].absorb(call)
                 reported[1].add(scope)
                 removed.add(call.spans[0])
@@ -934,6 +935,12 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
 
 def _scope_of(call: MergedCall, trace: Trace) -> str:
     return trace.tree.views[call.spans[0]].envelope.scope_name
+
+
+def _is_in_other_form(first: MergedCall, second: MergedCall, trace: Trace) -> bool:
+    """Whether two spans side by side report a call in conventions of which none is of both."""
+    one, other = (reading.shape.dialects for reading in trace.readings_at((first.spans[0], second.spans[0])))
+    return not any(dialect in other for dialect in one) and _is_side_by_side(first, second, trace.tree)
 
 
 def _is_side_by_side(first: MergedCall, second: MergedCall, tree: SpanTree) -> bool:

@@ -189,3 +189,21 @@ def test_a_call_belongs_to_the_streamed_turn_that_its_span_is_under() -> None:
     (run,) = runs_of(spans)
 
     assert [None, None] == [call.parallel_group for call in run.tool_calls]
+
+
+def test_what_opencode_reports_of_a_call_elsewhere_in_the_trace_is_that_call() -> None:
+    execution = {"tool.name": "get", "tool.call_id": "c1", "session.id": "s1", "message.id": "m1"}
+    answered = {"ai.response.toolCalls": '[{"toolCallId": "c1", "toolName": "get", "input": "{}"}]'}
+    spans = [
+        span(9, None, "SessionTools.resolve", {}, at=(0, 1)),
+        root(),
+        turn(2, (1, 5), **answered),
+        call(3),
+        span(4, 9, "Tool.execute", execution, at=(11, 19)),
+    ]
+
+    (run,) = runs_of(spans)
+
+    assert [("planner", "c1", {"city": "Oslo"}, {"t": 1})] == [
+        (run.agent.name, made.call_id, made.arguments, made.result) for made in run.tool_calls
+    ]

@@ -247,6 +247,26 @@ def test_calls_side_by_side_are_several(first: RawSpan, second: RawSpan) -> None
     assert 2 == len(run_with(first, second).tool_calls)
 
 
+@pytest.mark.parametrize(
+    ("times", "arguments", "calls"),
+    [((11, 19), None, 1), ((10, 20), '{"q": "a"}', 1), ((21, 30), None, 2), ((11, 19), '{"q": "b"}', 2)],
+    ids=["within", "at once", "after it", "of other arguments"],
+)
+def test_spans_of_one_scope_in_two_conventions_are_one_call_by_id_at_one_time(
+    times: tuple[int, int], arguments: str | None, calls: int
+) -> None:
+    second = {"openinference.span.kind": "TOOL", "tool.name": "get", "tool_call.id": "call_1"}
+    run = run_with(
+        genai(2, 1, (10, 20), '{"q": "a"}', "R", call_id="call_1"),
+        span(
+            3, 1, "get", {**second, **({"input.value": arguments} if arguments else {})}, at=times, of=SEMCONV
+        ),
+    )
+
+    assert calls == len(run.tool_calls)
+    assert ("a", "R") == (argument(run.tool_calls[0], "q"), run.tool_calls[0].result_text)
+
+
 def test_a_retry_that_two_instrumentations_tell_is_two_calls() -> None:
     run = run_with(
         openinference(2, 1, (10, 20), '{"q": "a"}', status=FAILED),
