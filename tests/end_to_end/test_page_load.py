@@ -18,7 +18,7 @@ from tests.support.stored_runs import filled, graded_run
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.slow]
 
-SECONDS = 10.0
+SECONDS = 5.0
 SPANS_PER_SECOND = 300
 RUN_BYTES = 1_500_000
 MIB = 300
@@ -39,9 +39,11 @@ async def test_two_hundred_readers_that_do_harm_cost_senders_nothing(tmp_path: P
         load = Load(service.endpoints["grpc"], SPANS_PER_SECOND, senders=4, traces_per_request=8)
         sending = asyncio.create_task(load.run())
         before = peak_mib(service.process.pid)
-        seconds: list[list[float]] = []
-        # Those of another service take as much of the machine.
-        for attacked in (other, service):
+        calm: list[float] = []
+        disturbed: list[float] = []
+        probes: list[float] = []
+        # Those of another service take as much of the machine; in turns, as what else runs comes and goes.
+        for attacked, seconds in 2 * ((other, calm), (service, disturbed)):
             readers = await asyncio.create_subprocess_exec(
                 *("nice", sys.executable, "-m", "tests.support.hostile_readers"),
                 *(attacked.endpoints["page"], path, str(SECONDS + 5)),
@@ -49,14 +51,15 @@ async def test_two_hundred_readers_that_do_harm_cost_senders_nothing(tmp_path: P
             )
             await asyncio.sleep(4)
             load.sent.seconds.clear()
-            probes = await _probed(service, SECONDS)
-            seconds.append(sorted(load.sent.seconds))
+            probes += await _probed(service, SECONDS)
+            seconds += load.sent.seconds
             opened, _ = await readers.communicate()
         added = peak_mib(service.process.pid) - before
         load.is_over.set()
         await sending
         metrics = await service.metrics()
-    calm, disturbed = seconds
+    calm.sort()
+    disturbed.sort()
     print(
         f"p99 {1000 * _p99(calm):.0f} and {1000 * _p99(disturbed):.0f} ms, median "
         f"{1000 * _median(calm):.1f} and {1000 * _median(disturbed):.1f} ms, "
