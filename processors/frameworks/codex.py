@@ -47,11 +47,12 @@ def _join_records(records: Sequence[LogRecord], content: ContentSpans) -> None:
                 content.offer(call, "arguments", record.attributes.text("arguments"))
                 content.offer(call, "output", record.attributes.text("output"))
                 content.offer_decision(call, record)
+    has_turn = bool(content.with_role(SpanRole.AGENT))
     for record in records:
         if record.name == _PROMPT:
             span = content.span(record.message.span_id)
             turn = None if span is None else content.ancestor(span, SpanRole.AGENT)
-            if turn is None and span is not None and not content.with_role(SpanRole.AGENT):
+            if span is not None and not has_turn:
                 turn = content.top(span)
             if turn is not None:
                 content.offer(turn, _PROMPT, record.attributes.text("prompt"))

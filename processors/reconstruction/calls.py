@@ -916,12 +916,13 @@ def _merge_instrumentations(calls: list[MergedCall], trace: Trace) -> list[Merge
         for call in same_name:
             scope, call_id = _scope_of(call, trace), call.reading.call_id
             reported = by_id.get(call_id) if is_call_id(call_id) else None
-            is_other_form = reported is not None and _is_in_other_form(reported[0], call, trace)
             for other in () if reported else known[-_LOOK_BACK:]:
                 if scope not in other[1] and _is_side_by_side(other[0], call, trace.tree):
                     reported = other
                     break
-            if reported is not None and (is_other_form or scope not in reported[1]):
+            if reported is not None and (
+                scope not in reported[1] or _is_in_other_form(reported[0], call, trace)
+            ):
                 reported[0].absorb(call)
                 reported[1].add(scope)
                 removed.add(call.spans[0])

@@ -54,6 +54,7 @@ class ContentSpans:
         self._calls: dict[str, list[Span]] | None = None
         self._children: dict[int, list[Span]] | None = None
         self._ancestors: dict[SpanRole, dict[int, int]] = {}
+        self._tops: list[int] | None = None
         self._added: dict[bytes, list[bytes]] = {}
         self._offered: set[tuple[bytes, str]] = set()
         self._converted: dict[bytes, JsonValue] = {}
@@ -103,10 +104,12 @@ class ContentSpans:
 
     def top(self, span: Span) -> Span:
         """The span itself, or the topmost one above it that is here."""
-        place = self._positions[span.span_id]
-        while self._tree.parents[place] >= 0:
-            place = self._tree.parents[place]
-        return self._tree.views[place]
+        if self._tops is None:
+            self._tops = list(range(len(self._tree.parents)))
+            for place in self._tree.top_down:
+                if (parent := self._tree.parents[place]) >= 0:
+                    self._tops[place] = self._tops[parent]
+        return self._tree.views[self._tops[self._positions[span.span_id]]]
 
     def call(self, call_id: str) -> Span | None:
         """The span of the call with this id; of several the first."""
